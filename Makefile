@@ -28,18 +28,24 @@ CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
 # Rehearsals wait half of the time, so there are two workers more than cores; many more would be late for their stories.
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
+# A word that is nearly a variable would have no effect, and say nothing.
+VARIABLES := STACK CONFIG_FILE LABELS TAGS PYTHON BASE CHANGE WORKLOADS OPTIONS NAME STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
+UNKNOWN := $(filter-out $(VARIABLES),$(foreach each,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(each)))),$(each))))
+$(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN)) is no variable of this Makefile, so it would have no effect; those are $(VARIABLES)))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-of-stack base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories bench-whatif lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup setup-of-all base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-clock bench-kills bench-removal bench-spread bench-stories bench-truths bench-whatif lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-setup: ## Install the Python environment and build the engines, side by side
-	@$(MAKE) --no-print-directory -j2 environment engines
-
-# Without the Karpenter of other clouds.
-setup-of-stack:
+# Without the Karpenter of other clouds, which takes minutes to compile: `setup-of-all` builds those too.
+setup: ## Install the Python environment and build the engines of STACK, side by side
 	@$(MAKE) --no-print-directory -j2 environment engines STACK_FILE=$(or $(CONFIG_FILE),Pulumi.$(STACK).yaml)
+
+# What tests of all clouds need.
+setup-of-all:
+	@$(MAKE) --no-print-directory -j2 environment engines
 
 environment: $(READY)
 
@@ -50,6 +56,8 @@ $(READY): requirements.lock
 	@rm -rf .venv && mkdir .venv && touch .venv/.made-by-karpstack
 	@$(PYTHON) -m venv .venv
 	@mkdir -p -m 700 "$$KARPSTACK_CACHE"
+	@for each in go matplotlib mypy uv; do [ -e "$$KARPSTACK_CACHE/$$each" ] || \
+		{ mkdir -p -m 700 "$$KARPSTACK_CACHE/$$each" && touch "$$KARPSTACK_CACHE/$$each/.made-by-karpstack"; }; done
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
 	@$(BIN)/python -m pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check --require-hashes -r .venv/uv.lock
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
@@ -59,19 +67,19 @@ $(READY): requirements.lock
 engines: ## Build the engines that are missing into the cache
 	@$(PYTHON) -m rehearsal.engines $(STACK_FILE)
 
-rehearsal: setup-of-stack ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
+rehearsal: setup ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
 	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS) $(CONFIG_OPTION)
 
-soak: setup-of-stack ## Like rehearsal, with every scenario: the long ones, and those that break something
+soak: setup ## Like rehearsal, with every scenario: the long ones, and those that break something
 	@$(BIN)/python -m rehearsal run $(STACK) --labels all $(CONFIG_OPTION)
 
 rights: environment ## Print which rights the controller used in the last rehearsal of STACK, and why the others stay
 	@$(BIN)/python -m rehearsal rights $(STACK)
 
-review: setup-of-stack ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
+review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK) $(CONFIG_OPTION)
 
-whatif: base-is-given setup-of-stack ## Rehearse a CHANGE (git ref or stack file; this checkout if empty) of STACK against BASE, with WORKLOADS on it
+whatif: base-is-given setup ## Rehearse a CHANGE (git ref or stack file; this checkout if empty) of STACK against BASE, with WORKLOADS on it
 	@$(BIN)/python -m rehearsal whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(OPTIONS)
 
 # Before engines are built for nothing.
@@ -81,7 +89,7 @@ base-is-given:
 preflight: environment ## Ask the account or subscription of these credentials what is in the way of STACK; changes nothing, costs nothing
 	@$(BIN)/python -m preflight $(STACK)
 
-test: setup ## Every test tier that needs no cloud, and lint beside them
+test: setup-of-all ## Every test tier that needs no cloud, and lint beside them
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
 # In this order: the rehearsals, a worker for what shares a stack (tests/conftest.py), and then the rest, which fills the
@@ -97,31 +105,38 @@ lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@MYPYPATH=policies:tests/policies $(BIN)/mypy policies review tests/policies
+	@[ -e .ansible ] || { mkdir .ansible && touch .ansible/.made-by-karpstack; }
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline -q playbooks
 	@$(BIN)/python -m rehearsal.engines --lint
 
 format: environment ## Format the Python code
 	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
 
-bench: setup ## Print the figures that README.md quotes, measured in one run
+bench: setup-of-all ## Print the figures that README.md quotes, measured in one run
 	@$(BIN)/python -m tests.bench
 
-bench-burst: setup ## Print what the recorder costs a burst of 1,000 pods, with it and without in turns
+bench-burst: setup-of-all ## Print what the recorder costs a burst of 1,000 pods, with it and without in turns
 	@$(BIN)/python -m tests.bench.burst
 
-bench-kills: setup ## Kill each process of a run at each moment, and print what was noticed and what was left
+bench-clock: setup-of-all ## Run the stories of each stack in real time and fast, and print what differs
+	@$(BIN)/python -m tests.bench.clock
+
+bench-kills: setup-of-all ## Kill each process of a run at each moment, and print what was noticed and what was left
 	@$(BIN)/python -m tests.bench.kills
 
-bench-removal: setup ## Destroy twenty hindered stacks, some of them killed midway, and print what was left
+bench-removal: setup-of-all ## Destroy twenty hindered stacks, some of them killed midway, and print what was left
 	@$(BIN)/python -m tests.bench.removal
 
-bench-spread: setup ## Run the walk-through five times from nothing, and print how much the reports differ
+bench-spread: setup-of-all ## Run the walk-through five times from nothing, and print how much the reports differ
 	@$(BIN)/python -m tests.bench.spread
 
 bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
 
-bench-whatif: setup ## Ask a settled cluster of 1,000 pods one question five times, and with two candidates
+bench-truths: setup-of-all ## Check what-if answers against those worked out by hand, all or CASES (tests/truths)
+	@$(BIN)/python -m tests.bench.truths $(CASES)
+
+bench-whatif: setup-of-all ## Ask a settled cluster of 1,000 pods one question five times, and with two candidates
 	@$(BIN)/python -m tests.bench.whatif
 
 lock: environment ## Pin the Python environment anew from pyproject.toml
@@ -130,7 +145,7 @@ lock: environment ## Pin the Python environment anew from pyproject.toml
 outdated: environment ## List what is pinned, and the newest version that can be had
 	@$(BIN)/python -m rehearsal.outdated
 
-facts: setup ## Write karpenter/facts/ and schemas/ anew: instance types, prices and CRDs as the pinned engines have them
+facts: setup-of-all ## Write karpenter/facts/ and schemas/ anew: instance types, prices and CRDs as the pinned engines have them
 	@$(BIN)/python -m rehearsal.facts
 	@$(BIN)/python -m rehearsal.crds
 	@$(BIN)/python -m rehearsal.metric_names
@@ -145,26 +160,15 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`
-	@rm -rf build/pack && mkdir -p build/pack
+	@rm -rf build/pack && mkdir -p build/pack && touch build/pack/.made-by-karpstack
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
 	@grep -oE '"(pulumi[a-z-]*|cronsim)==[0-9.]*"' pyproject.toml | tr -d '"' > build/pack/requirements.txt
 	@echo "The pack is in build/pack"
 
-clean: ## Remove what the project made in this checkout
-	@for stack in .rehearsal/*/; do [ -d "$$stack" ] || continue; \
-		$(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" && [ -f "$$stack/karpstack-rehearsal" ] && rm -rf "$$stack"; \
-	done; for stack in build/whatif/*/*/state/*/ build/sweep-of/*/answers/*/state/*/; do [ -d "$$stack" ] || continue; \
-		$(BIN)/python -m rehearsal down --force --state "$$(dirname "$$stack")" "$$(basename "$$stack")"; \
-	done; true
-	@rm -rf build/whatif build/sweep build/sweep-of build/pack build/pull-request build/rehearsal build/review .ansible .pytest_cache .ruff_cache
-	@[ ! -d build ] || rmdir build 2>/dev/null || echo "Kept, as not made by the project: $$(echo build/*)"
-	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
-	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo "Kept, as not made by the project: .venv"
+clean: ## Stop this checkout's stacks, say what the project made in it, and remove that
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m rehearsal.cleaning checkout
 
-# A folder with more in it than that is no folder of ours alone, and go or uv in it may be anybody's: a home has both.
-clean-cache: ## Remove from the cache folder what the project put there, engines included
-	@[ ! -d "$$KARPSTACK_CACHE" ] || { cd "$$KARPSTACK_CACHE" && \
-		{ ! others=$$(ls -A | grep -vxE 'engines|engines\.lock|go|matplotlib|mypy|uv') || { echo "Kept: $$KARPSTACK_CACHE holds what the project did not make:" $$others >&2; exit 1; }; } && \
-		rm -rf engines engines.lock go matplotlib mypy uv && { rmdir "$$PWD" 2>/dev/null || true; }; }
+clean-cache: ## Say what the project put into the cache folder, engines included, and remove that
+	@$(PYTHON) -m rehearsal.cleaning cache

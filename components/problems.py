@@ -27,6 +27,12 @@ _LONGEST_VALUE: Final = 120
 _LONGEST_SENTENCE: Final = 1_000
 _MOST_PROBLEMS: Final = 100
 _MOST_CHOICES: Final = 30
+_CONSENT: Final = 'pulumi config set --path "karpstack:allowReplacement[0]" cluster'
+#: What to do where a change would destroy something, beside taking it back.
+OTHER_WAYS: Final = (
+    "make another stack and move over; or, if the loss is meant, consent to it for one `pulumi up`, and take the "
+    f"consent back afterwards: {_CONSENT}"
+)
 #: What to write where something of another shape was found, by pydantic's name of the error.
 _SHAPES: Final[Mapping[str, str]] = {
     "dict_type": "an object: keys with values",
@@ -100,6 +106,20 @@ def doubts(problems: Iterable[Problem]) -> list[Problem]:
     if refused := [problem for problem in every if not problem.warning]:
         raise SettingsError(refused)
     return every
+
+
+def replacing(key: str, was: object, wanted: object, lost: str, keeping: str) -> Problem:
+    """Return the problem of a setting whose change destroys something.
+
+    Args:
+        key: Of the setting, as `key_of` returns it.
+        was: Its value by the stack's last state; None for none.
+        wanted: The value that it has now.
+        lost: What would happen, and what would be lost.
+        keeping: The way that keeps it, beside the consent.
+    """
+    before, after = ("(not set)" if value is None else shown(value) for value in (was, wanted))
+    return Problem(key, f"{after}, was {before}", lost, f"{keeping}; or {OTHER_WAYS}")
 
 
 def refuse(consequence: str, fix: str) -> NoReturn:
@@ -238,3 +258,15 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(entry)
     elif len(text := str(value)) >= _SHORTEST_SECRET:
         yield text
+
+
+def another_existing(was: str, wanted: str, lost: str) -> Problem:
+    """Return the problem of a stack that would move to another existing cluster, or to or from a cluster of its own.
+
+    Args:
+        was: The existing cluster of the last state; empty for the stack's own.
+        wanted: That of the settings.
+        lost: What would be gone.
+    """
+    keeping = f"set it back to {was}" if was else "remove it"
+    return replacing(key_of("cluster", "existing"), was or None, wanted or None, lost, keeping)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-#: A stack may choose another (karpenter.chartVersion): to come from, or to go back to.
+#: A stack may choose another (karpenter.chartVersion). Upstream supports a regular minor release until the next one,
+#: 1.14, its long-term release, until July 2027 (karpenter-provider-aws, SUPPORT.md).
 KARPENTER_AWS: Final = "1.15.1"
 #: What its chart and its permissions need is known from here on (`documents.charts`, `documents.iam`).
 KARPENTER_AWS_OLDEST: Final = "1.13.0"
@@ -54,6 +55,9 @@ AZURE_APIS: Final[Mapping[str, str]] = {
 CILIUM: Final = "1.20.2"
 #: What its chart takes is known from here on (`documents.charts`). A stack may choose another (cilium.chartVersion).
 CILIUM_OLDEST: Final = "1.19.0"
+#: The newest Kubernetes that each minor release is tested with upstream (Cilium, Documentation/network/kubernetes/
+#: compatibility.rst): what Kubernetes supports when the release is branched off. A newer one may work.
+CILIUM_KUBERNETES_MAX: Final[Mapping[str, str]] = {"1.20.0": "1.36", "1.19.0": "1.35"}
 CILIUM_CHART: Final = "cilium"
 CILIUM_REPOSITORY: Final = "https://helm.cilium.io"
 

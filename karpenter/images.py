@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import date, datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -45,8 +46,8 @@ def family(alias: str) -> str:
     return alias.partition("@")[0].lower()
 
 
-def verdict(alias: str, kubernetes: str) -> Verdict | None:
-    """Why an alias has no image for a Kubernetes version such as `1.36`; None where it has one."""
+def verdict(alias: str, kubernetes: str, today: date) -> Verdict | None:
+    """Why an alias has no image for a Kubernetes version such as `1.36` on a day; None where it has one."""
     name, _, version = alias.partition("@")
     name = name.lower()
     if name == "al2" and number(kubernetes) > number(_LAST_OF_AL2):
@@ -62,12 +63,31 @@ def verdict(alias: str, kubernetes: str) -> Verdict | None:
         return Verdict(
             f"has the version {version!r}, as no image of {name} is called: none is found", f"write latest, or {words}"
         )
+    if "day" in words and not _is_past(version, today):
+        return Verdict(
+            f"has the version {version!r}, which is no day until today: none is found", f"write latest, or {words}"
+        )
     return _pinned(name, version, kubernetes)
+
+
+def _is_past(version: str, today: date) -> bool:
+    """Whether a version that is a day has come."""
+    try:
+        return datetime.strptime(version, "v%Y%m%d").date() <= today
+    except ValueError:
+        return False
 
 
 def _pinned(name: str, version: str, kubernetes: str) -> Verdict | None:
     known = _families()[name]
     first, gone = known["first"].get(kubernetes), known.get("gone", {}).get(kubernetes)
+    if number(kubernetes) > max(map(number, known["first"])):
+        return Verdict(
+            f"names a version, and the facts know no image of {name} for Kubernetes {kubernetes}: most likely none is "
+            "found",
+            f"write {name}@{_LATEST}, or a Kubernetes of which there are images, up to "
+            f"{max(known['first'], key=number)}; newer facts come with a newer checkout and `make facts`",
+        )
     if first and _ordered(version) < _ordered(first):
         return Verdict(
             f"is older than the first image of {name} for Kubernetes {kubernetes}, {first}: none is found",

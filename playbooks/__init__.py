@@ -1,1 +1,1 @@
-"""The scale test: playbooks, roles, scenarios and the plugins behind them. Knows only stack outputs."""
+"""The scale test: playbooks, roles, scenarios and the modules behind them. Knows only stack outputs."""

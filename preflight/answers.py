@@ -6,15 +6,19 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
+
+from urllib3.exceptions import IncompleteRead
+
+from scale_test.text.json_file import is_beyond
 
 from .finding import NotAskedError
 
 SECONDS: Final = 120  # for a question, with all its repetitions
 PAGES: Final = 1_000  # of one list
 _BYTES: Final = 64 * 1024 * 1024  # of one answer; a page of 500 large pods has a tenth of that
+_CHUNK: Final = 2**16  # bytes
+_VALUES: Final = 4_000_000  # of one answer; each takes some hundred bytes of memory
 _LONGEST: Final = 300  # characters of an answer that refuses
-_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def read(call: str, chunks: Iterable[bytes]) -> bytes:
@@ -34,12 +38,22 @@ def read(call: str, chunks: Iterable[bytes]) -> bytes:
     return bytes(content)
 
 
+def chunks(response: Any) -> Iterator[bytes]:
+    """What urllib3 reads of a body, as it comes: who waits for a whole chunk waits for as long as a server drips."""
+    while chunk := response.read1(_CHUNK, decode_content=True):
+        yield chunk
+    if response.length_remaining:
+        raise IncompleteRead(response.tell(), response.length_remaining)
+
+
 def parse(call: str, content: bytes) -> dict[str, Any]:
     """The object that an answer is.
 
     Raises:
         NotAskedError: It is no JSON, or another value.
     """
+    if is_beyond(content, _VALUES):
+        raise NotAskedError(call, f"the answer has more than {_VALUES:,} values", refused=False)
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -64,8 +78,3 @@ def items(call: str, page: Mapping[str, Any], key: str) -> Iterator[dict[str, An
 def begins(content: bytes) -> str:
     """The beginning of an answer, for people."""
     return content[:_LONGEST].decode(errors="replace")
-
-
-def is_loopback(url: str) -> bool:
-    """Whether a URL's host is this machine: a proxy has no business between."""
-    return (urlsplit(url).hostname or "").lower() in _LOOPBACK

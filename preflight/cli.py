@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from scale_test.text import files
+from scale_test.text.shown import visible
+
 from . import importing
 from .finding import Checked, NotAskedError, UnknowableError, in_the_way
 from .granting import rights, told
 from .looking import PROJECT, before_destroy, before_up, identifiers
-from .shown import as_data, headline, table, visible
+from .shown import as_data, headline, table
 from .stack import configuration
 
 FOUND, UNKNOWABLE = 1, 2
@@ -86,16 +89,18 @@ def _rights(given: argparse.Namespace) -> int:
 
 def _ids(given: argparse.Namespace) -> int:
     try:
+        # It is written over, so it must be a file itself; that it is Pulumi's, its reader sees.
+        files.check_output(given.file, "FILE", "file of `pulumi preview --import-file`", lambda it: b"{" in it)
         file, preview = importing.read(given.file, "resources"), importing.read(given.preview, "steps")
         identify = identifiers(given.stack, project=given.project.resolve(), config_file=given.config_file)
         filled = importing.fill(file, preview, identify)
     except NotAskedError as error:
         print(f"error: {error.call}: {visible(error)}; {given.file} is as it was", file=sys.stderr)
         return UNKNOWABLE
-    except UnknowableError as error:
+    except (UnknowableError, files.OutputError) as error:
         print(f"error: {visible(error)}", file=sys.stderr)
         return UNKNOWABLE
-    given.file.write_text(json.dumps(filled.content, indent=4) + "\n", encoding="utf-8")
+    files.write(given.file, json.dumps(filled.content, indent=4) + "\n")
     print(visible(importing.told(given.file, filled)))
     return 0
 

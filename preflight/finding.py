@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
+
+from scale_test.text.shown import cut
 
 #: error: it is in the way. warning: it may be, or it costs. note: worth knowing.
 Severity = Literal["error", "warning", "note"]
@@ -38,6 +40,9 @@ class Checked:
     findings: tuple[Finding, ...]
 
 
+_LONGEST: Final = 1_000  # characters of what a cloud says of itself
+
+
 class NotAskedError(Exception):
     """A question got no answer.
 
@@ -48,7 +53,7 @@ class NotAskedError(Exception):
 
     def __init__(self, call: str, reason: str, *, refused: bool) -> None:
         """`reason` is in the words of who was asked."""
-        super().__init__(reason)
+        super().__init__(cut(reason, _LONGEST))
         self.call, self.refused = call, refused
 
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from scale_test.text.shown import cut, visible
+
 from .finding import Checked, in_the_way
 
 _LONGEST: Final = 600  # characters of a cell
@@ -77,14 +79,9 @@ def table(title: str, checked: Sequence[Checked], width: int = 150) -> str:
     return output.getvalue().rstrip()
 
 
-def visible(text: object) -> str:
-    """Text with each character that would act, instead of being seen, as its escape."""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in str(text))
-
-
 def _cell(text: str) -> str:
     """The same of a length that a table can bear; JSON and Ansible have the whole."""
-    return visible(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...")
+    return visible(cut(text, _LONGEST))
 
 
 def _number(count: int, one: str, many: str) -> str:

@@ -97,7 +97,10 @@ def configuration(path: Path) -> Configuration:
     """
     readable = raw(path)
     try:
-        loaded = settings.load({key: _engine_text(value) for key, value in readable.items() if value is not CLOSED})
+        loaded = settings.load(
+            {key: _engine_text(value) for key, value in readable.items() if value is not CLOSED},
+            simulated=settings.is_rehearsed(),
+        )
     except SettingsError as error:
         raise UnknowableError(f"{path.name}: {error}") from error
     return Configuration(loaded, readable)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from scale_test.text import shown
+from scale_test.text.names import is_stack_name
+from scale_test.text.projects import own_project
 
 from . import outcome, stacks, text
 from .given import ENDINGS
@@ -41,6 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(given)
     except (JobError, OutcomeError, StacksError) as error:
         return _wrong(error)
+    except OSError as error:
+        return _wrong(
+            OutcomeError(
+                f"{error.filename}: cannot be written ({error.strerror}), so nothing came of it; give another folder "
+                "with --results"
+            )
+        )
 
 
 def parser() -> argparse.ArgumentParser:
@@ -76,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--base", required=True, metavar="REF", help="what is there before, for example origin/main")
         one.add_argument("--head", default="HEAD", metavar="REF", help="what there is after (default: HEAD)")
         one.add_argument(
-            "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: this checkout)"
+            "--project", type=Path, help="folder with the stack files (default: the current folder's repository)"
         )
         one.add_argument(
             "--stacks", default="", help="names, separated by commas, or `all` (default: those that it touches)"
@@ -125,6 +135,7 @@ def _stacks(given: argparse.Namespace) -> int:
 
 
 def _touched(given: argparse.Namespace) -> tuple[Change, list[Touched]]:
+    given.project = (given.project or own_project(PROJECT)).resolve()
     changed = stacks.change(given.project, given.base, given.head)
     names = [name.strip() for name in given.stacks.split(",") if name.strip()]
     touched = changed.named(changed.after if names == [_ALL] else names) if names else changed.touched()
@@ -134,11 +145,17 @@ def _touched(given: argparse.Namespace) -> tuple[Change, list[Touched]]:
 
 def _rehearse(given: argparse.Namespace) -> int:
     changed, touched = _touched(given)
+    if not (given.project / "rehearsal" / "__main__.py").is_file():
+        raise StacksError(
+            f"--project {given.project}: is no copy of karpstack, whose program and policies the pull request's stacks "
+            "would have, so nothing is rehearsed; compare its stack files there, one stack at a time: "
+            f"python -m rehearsal whatif STACK --project {shlex.quote(str(given.project))} --base {changed.base[:12]}"
+        )
     if given.whatif == "false":
         touched = [Touched(one.stack, one.why, "off") for one in touched]
     values = {name: value for name in _PASSED_ON if (value := getattr(given, name.replace("-", "_")))}
     question = Question(
-        given.project.resolve(),
+        given.project,
         changed.base,
         given.results.resolve(),
         {name: Path(values[name]).resolve() for name in ENDINGS if name in values},
@@ -206,7 +223,7 @@ def _names(written: str) -> list[str]:
         names = json.loads(written or "[]")
     except (ValueError, RecursionError):
         names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) and stacks.is_name(name) for name in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) and is_stack_name(name) for name in names):
         raise argparse.ArgumentTypeError(
             f"{shown.value(written)} is no JSON list of names of stacks, as `python -m pull_request stacks` prints it"
         )

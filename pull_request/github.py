@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from scale_test.text.proxies import is_loopback, proxy_for
+from scale_test.text.shown import visible
+
 _HEADERS: Final = {
     "Accept": "application/vnd.github+json",
     "User-Agent": "karpstack",
@@ -26,7 +29,6 @@ _SECONDS: Final = 30.0
 _ATTEMPTS: Final = 6
 #: At least, where a secondary limit does not say how long; doubled each time.
 _SECONDARY_SECONDS: Final = 60.0
-_LOOPBACK: Final = {"127.0.0.1", "::1", "localhost"}
 _NEXT: Final = re.compile(r'<([^<>]*)>; rel="next"')
 _LONGEST_MESSAGE: Final = 300
 #: What a header can hold; the error of the library for anything else would have the token in it.
@@ -73,7 +75,7 @@ class GitHub:
                 "workflow: `env: GITHUB_TOKEN: ${{ github.token }}`"
             )
         address = urlsplit(url)
-        if address.scheme != "https" and not (address.scheme == "http" and address.hostname in _LOOPBACK):
+        if address.scheme != "https" and not (address.scheme == "http" and is_loopback(url)):
             raise GitHubError(
                 f"GITHUB_API_URL {url!r} is not encrypted, so everybody on the way could read the token; give an "
                 "address with https://"
@@ -82,7 +84,12 @@ class GitHub:
         self._token = token
         self._left = patience
         self._sleep = sleep
-        self._pool = urllib3.PoolManager(retries=_RETRIES, timeout=_SECONDS)
+        proxy = proxy_for(url)
+        self._pool = (
+            urllib3.ProxyManager(proxy, retries=_RETRIES, timeout=_SECONDS)
+            if proxy
+            else urllib3.PoolManager(retries=_RETRIES, timeout=_SECONDS)
+        )
 
     def pages(self, path: str) -> Iterator[list[dict[str, Any]]]:
         """What a path lists, page by page.
@@ -160,7 +167,7 @@ class GitHub:
 
     def _shown(self, text: str) -> str:
         """A text for people: on one line, not too long, and without the token, even where a server repeats it."""
-        flat = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+        flat = visible(" ".join(text.split()))
         return flat.replace(self._token, "***")[:_LONGEST_MESSAGE]
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from scale_test.text import json_file
+
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
+_COMMIT: Final = re.compile(r"[0-9a-f]{1,64}")
+# Of an event; GitHub's have at most 25 MB. https://docs.github.com/webhooks/webhook-events-and-payloads
+_MOST, _DEPTH, _VALUES = 25 * 2**20, 100, 1_000_000
 _DEPENDABOT: Final = "dependabot[bot]"
 
 
@@ -49,14 +53,13 @@ def job(environment: Mapping[str, str]) -> Job:
             f"GITHUB_REPOSITORY is {repository!r} and no owner/name, so there is no pull request to write to; in a "
             "workflow GitHub sets it, elsewhere set it yourself"
         )
-    pull_request = _event(environment).get("pull_request")
-    known = pull_request if isinstance(pull_request, dict) else {}
+    known = _inner(_event(environment), "pull_request")
     number = known.get("number")
-    head = known.get("head") if isinstance(known.get("head"), dict) else {}
+    commit = str(_inner(known, "head").get("sha") or environment.get("GITHUB_SHA", ""))
     return Job(
         repository,
-        number if isinstance(number, int) else None,
-        str((head or {}).get("sha") or environment.get("GITHUB_SHA", "")),
+        number if isinstance(number, int) and number > 0 else None,
+        commit if _COMMIT.fullmatch(commit) else "",
         bool(known) and (_is_fork(known) or environment.get("GITHUB_ACTOR") == _DEPENDABOT),
         _page(environment, repository),
     )
@@ -67,8 +70,8 @@ def _event(environment: Mapping[str, str]) -> dict[str, Any]:
     if not path:
         return {}
     try:
-        found = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        found = json_file.read(Path(path), most=_MOST, depth=_DEPTH, values=_VALUES)
+    except json_file.FileError as error:
         raise JobError(
             f"GITHUB_EVENT_PATH {path!r} cannot be read ({error}), so the pull request is not known; in a workflow "
             "GitHub writes it, elsewhere unset it and give --number"
@@ -78,8 +81,14 @@ def _event(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _is_fork(pull_request: Mapping[str, Any]) -> bool:
     """A head without a repository is of a fork that was deleted."""
-    head, base = (((pull_request.get(side) or {}).get("repo") or {}).get("full_name") for side in ("head", "base"))
+    head, base = (_inner(_inner(pull_request, side), "repo").get("full_name") for side in ("head", "base"))
     return head is None or head != base
+
+
+def _inner(outer: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object in an object; an empty one where there is none."""
+    found = outer.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _page(environment: Mapping[str, str], repository: str) -> str:

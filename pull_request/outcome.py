@@ -16,6 +16,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from scale_test.text import files, json_file
+from scale_test.text.names import is_stack_name
+from scale_test.text.shown import visible
+
 Review = Literal["passed", "refused", "failed"]
 WhatIf = Literal["within limits", "beyond limits", "failed", "new", "policies", "off"]
 
@@ -24,7 +28,7 @@ REVIEW: Final = "review"
 WHATIF: Final = "whatif"
 #: Exit codes, as of the review and of the what-if: something is refused; something has no answer.
 REFUSED, FAILED = 1, 2
-_MOST: Final = 4096  # bytes of an outcome
+_MOST, _DEPTH, _VALUES = 4096, 4, 100  # bytes of an outcome, its levels, its values
 #: Bytes of a document that are read; a comment has 65,536 characters.
 _MOST_OF_A_DOCUMENT: Final = 4 * 2**20
 
@@ -73,13 +77,13 @@ class Told:
 
 def write(outcome: Outcome, folder: Path) -> None:
     """Write an outcome into the stack's folder, which is made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(asdict(outcome)) + "\n")
+    files.make_results(folder)
+    files.write(folder / FILE, json.dumps(asdict(outcome)) + "\n")
 
 
 def forget(folder: Path) -> None:
     """Remove what an earlier rehearsal of a stack said, so that nothing of it is taken for what comes now."""
-    if (folder / FILE).is_file():
+    if files.read_result(folder, FILE, most=_MOST) is not None:
         for document in (*folder.glob(f"{REVIEW}/review.*"), *folder.glob(f"{WHATIF}/*/whatif.*")):
             document.unlink()
 
@@ -90,7 +94,10 @@ def read(results: Path) -> list[Told]:
     Raises:
         OutcomeError: A file is no outcome.
     """
-    return [_told(file) for file in sorted(results.glob(f"*/{FILE}"))]
+    try:
+        return [_told(results, file.parent.name) for file in sorted(results.glob(f"*/{FILE}"))]
+    except files.ResultError as error:
+        raise OutcomeError(str(error)) from error
 
 
 def code(outcomes: Sequence[Outcome]) -> int:
@@ -98,25 +105,27 @@ def code(outcomes: Sequence[Outcome]) -> int:
     return max((outcome.code for outcome in outcomes), default=0)
 
 
-def _told(file: Path) -> Told:
-    folder = file.parent
-    outcome = _outcome(file)
-    documents = sorted((folder / WHATIF).glob("*/whatif.md"))
+def _told(results: Path, stack: str) -> Told:
+    outcome = _outcome(results, stack)
+    candidates = sorted(document.parent.name for document in (results / stack / WHATIF).glob("*/whatif.md"))
     return Told(
-        outcome, _text(folder / REVIEW / "review.md"), {document.parent.name: _text(document) for document in documents}
+        outcome,
+        _text(results, f"{stack}/{REVIEW}/review.md"),
+        {name: _text(results, f"{stack}/{WHATIF}/{name}/whatif.md") for name in candidates},
     )
 
 
-def _outcome(file: Path) -> Outcome:
+def _outcome(results: Path, stack: str) -> Outcome:
+    file = results / stack / FILE
+    read = files.read_result(results, f"{stack}/{FILE}", most=_MOST) or b""
     try:
-        with file.open("rb") as source:
-            content: Any = json.loads(source.read(_MOST))
+        content: Any = json_file.parse(read, file, depth=_DEPTH, values=_VALUES)
         found = Outcome(content["stack"], content["review"], content["whatif"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise OutcomeError(_NOT_ONE.format(file=file, why=type(error).__name__)) from error
-    known = found.review in get_args(Review) and found.whatif in get_args(WhatIf)
-    if not known or found.stack != file.parent.name:
-        raise OutcomeError(_NOT_ONE.format(file=file, why="it has words that no outcome has"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutcomeError(_NOT_ONE.format(file=visible(file), why=type(error).__name__)) from error
+    known = is_stack_name(stack) and found.review in get_args(Review) and found.whatif in get_args(WhatIf)
+    if not known or found.stack != stack:
+        raise OutcomeError(_NOT_ONE.format(file=visible(file), why="it has words that no outcome has"))
     return found
 
 
@@ -126,9 +135,6 @@ _NOT_ONE: Final = (
 )
 
 
-def _text(file: Path) -> str:
+def _text(results: Path, name: str) -> str:
     """A document's text; empty where there is none."""
-    if not file.is_file():
-        return ""
-    with file.open("rb") as source:
-        return source.read(_MOST_OF_A_DOCUMENT).decode(errors="replace").replace("\0", "")
+    return visible((files.read_result(results, name, most=_MOST_OF_A_DOCUMENT) or b"").decode(errors="replace"))

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Final, Literal
 
 from scale_test.text import shown
+from scale_test.text.names import is_stack_name
 
 #: Whether a what-if is asked, and otherwise why not.
 WhatIf = Literal["asked", "new", "policies", "off"]
 
-# Pulumi's rule, without what would be an option.
-_STACK: Final = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,99}")
 _STACK_FILE: Final = re.compile(r"Pulumi\.(.+)\.yaml", re.DOTALL)
 _SETTINGS: Final = re.compile(r"policies/([^/]+)\.json", re.DOTALL)
 #: What every stack is made by; what ends with a slash is a folder.
@@ -111,15 +110,10 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
     return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after))
 
 
-def is_name(text: str) -> bool:
-    """Whether a stack can be called so: Pulumi's rule, and nothing that a command would take for an option."""
-    return bool(_STACK.fullmatch(text))
-
-
 def unnamed(changed: Change) -> list[str]:
     """Files that look like a stack's, and can be none by their name."""
     found = [path for path in changed.paths if _STACK_FILE.fullmatch(path)]
-    return [path for path in found if not is_name(path.removeprefix("Pulumi.").removesuffix(".yaml"))]
+    return [path for path in found if not is_stack_name(path.removeprefix("Pulumi.").removesuffix(".yaml"))]
 
 
 def removed(changed: Change) -> list[str]:
@@ -154,7 +148,7 @@ def _judges(path: str, stack: str) -> bool:
 
 def _stacks(project: Path, commit: str) -> list[str]:
     names = (_STACK_FILE.fullmatch(path) for path in _lines(project, "ls-tree", "--name-only", "-z", commit))
-    return sorted(found[1] for found in names if found and is_name(found[1]))
+    return sorted(found[1] for found in names if found and is_stack_name(found[1]))
 
 
 def _commit(project: Path, ref: str, option: str) -> str:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
@@ -25,21 +26,24 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from karpenter import clock
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import marked, stop_marked
 from rehearsal.networks import command as networks
 from rehearsal.rights import completeness, reasons, recording
-from rehearsal.session import daemon, descriptions, lifetime, lock
-from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
+from rehearsal.session import crashes, daemon, descriptions, lifetime, lock, speed
+from rehearsal.session.deployment import PROJECT, PROTECTION, CommandError, Deployment, environment, protected
 from rehearsal.session.removal import NotLookedError
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.session.terminal import console, tell
-from rehearsal.state import ancestors, ownership, records
-from rehearsal.state.folder import StackFolder, stack_name
+from rehearsal.state import ancestors, ownership
+from rehearsal.state.folder import StackFolder
 from rehearsal.whatif import command as whatif
 from rehearsal.whatif.sources import SourceError
+from scale_test.text import files
+from scale_test.text.names import stack_name
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -48,6 +52,8 @@ _ALL = "all"
 _TICK = 0.02
 # What the review calls the policy pack without a configuration.
 _BASELINE = "baseline"
+# The exit code where what was given cannot be used, as argparse has it: 1 may mean that a story or a rule failed.
+_UNUSABLE = 2
 # The exit code of a command of whose output not all was read: what a shell makes of SIGPIPE.
 _UNREAD = 128 + signal.SIGPIPE
 
@@ -55,6 +61,7 @@ _UNREAD = 128 + signal.SIGPIPE
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code."""
     options = _parser().parse_args(arguments)
+    speed.apply(options)
     # A shell that started this in the background has SIGINT ignored, and Python would leave it so.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Whoever ends this command otherwise (a CI job, a terminal that is closed) gets the clean-up of a Ctrl-C.
@@ -67,11 +74,13 @@ def main(arguments: list[str] | None = None) -> int:
         code = command(options)
         sys.stdout.flush()  # here, where it is told whether somebody reads it
         return code
+    except StackFileError as error:
+        tell(str(error), heading="error:")
+        return _UNUSABLE
     except (
         BuildError,
         CommandError,
         SourceError,
-        StackFileError,
         ancestors.ExposedError,
         limits.LimitError,
         daemon.DaemonError,
@@ -121,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         found = commands.add_parser(name, help=text, description=text)
-        found.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
+        found.add_argument("stack", type=stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
         found.add_argument(
             "--state",
             type=Path,
@@ -149,6 +158,8 @@ def _parser() -> argparse.ArgumentParser:
         _preflight,
         "Look at the rehearsed account before `up`, as `python -m preflight` looks at a real one. Changes nothing.",
     )
+    # As of `python -m review`: 1 means that a mandatory rule is broken.
+    review.set_defaults(failed=_UNUSABLE)
     for parser_ in (up, run, review, look):
         parser_.add_argument(
             "--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)"
@@ -168,6 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     up.add_argument("--no-review", action="store_true", help="write no review")
     for parser_ in (up, run):
+        speed.add_argument(parser_)
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
     chosen = run.add_mutually_exclusive_group()
     chosen.add_argument("--scenarios", default="", help="names of scenarios, separated by commas")
@@ -209,7 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--markdown", action="store_true", help="print the tables of docs/rights.md")
     for name, module in (("whatif", whatif), ("network", networks)):
         asked = commands.add_parser(name, help=module.DESCRIPTION, description=module.DESCRIPTION)
-        asked.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
+        asked.add_argument("stack", type=stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
         module.add_arguments(asked)
         asked.set_defaults(command=module.run, failed=module.FAILED)
     add("status", _status, "Show the engines of the stack, their memory, where they log, and what listens to whom.")
@@ -220,13 +232,6 @@ def _parser() -> argparse.ArgumentParser:
         help="stop the engines without destroying the stack first, and whoever is working on it",
     )
     return parser
-
-
-def _stack_name(text: str) -> str:
-    try:
-        return stack_name(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _folder(options: argparse.Namespace) -> StackFolder:
@@ -301,7 +306,7 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
         lifetime.bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
     try:
         with lifetime.watched(folder, stop_on_failure=ours and not options.keep):
-            code = _play(folder, {**choice, "report_dir": str(report)})
+            code = _play_in_time(folder, {**choice, "report_dir": str(report)}, report)
     except KeyboardInterrupt:
         if not ours:
             tell(
@@ -404,6 +409,17 @@ def _played(folder: StackFolder, stack_file: StackFile, *, asked: bool = False) 
             daemon.stop(folder)
 
 
+def _play_in_time(folder: StackFolder, variables: dict[str, str], report: Path) -> int:
+    """Run the scale tests; once more, slower, where this machine could not keep up."""
+    code = _play(folder, variables)
+    if folder.clock.exists():
+        page, highest = clock.Page(folder.clock), speed.ceiling(os.environ)
+        while again := speed.slower(report, highest):
+            page.limit = highest = again
+            code = _play(folder, variables)
+    return code
+
+
 def _play(folder: StackFolder, variables: dict[str, str]) -> int:
     return _deployment(folder).play(PROJECT / "playbooks" / "scale_test.yml", variables)
 
@@ -432,7 +448,8 @@ def _rights(options: argparse.Namespace) -> int:
         found = replace(found, scenarios=completeness.noted(folder.recorded_scenarios))
         lacking = ["what down asks, for the stack is up"] if daemon.running(folder) else []
     if options.distil:
-        records.write_text(options.distil, recording.text(distilling.distilled(found)))
+        files.check_output(options.distil, "--distil", "recording", recording.begins_as_one)
+        files.write(options.distil, recording.text(distilling.distilled(found)))
     lacking = [*completeness.lacking(found, PROJECT / "playbooks" / "scenarios"), *lacking]
     judged = review.review(found, reasons.read(options.reasons, found.cloud), lacking)
     if options.json:
@@ -456,7 +473,7 @@ def _status(options: argparse.Namespace) -> int:
         print(
             f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
         )
-        lifetime.tell_crashes(folder)
+        crashes.say_all(folder)
         lifetime.tell_end(folder)
         if not holder:
             _tell_orphans(folder)
@@ -477,11 +494,14 @@ def _status(options: argparse.Namespace) -> int:
     table.add_section()
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
+    if folder.clock.exists() and (ahead := clock.Page(folder.clock).time_ns() / 1e9 - time.time()) >= 1:
+        ahead_by = timedelta(seconds=int(ahead))
+        tell(f"Cluster time is {ahead_by} ahead of this machine's; `kubectl` of `env` shows right ages.")
     print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
     if folder.judge.is_file():
         print(f"The last `python -m rehearsal up` was judged by {folder.judge.read_text()}")
     Console().print(listeners.table(folder, info))
-    lifetime.tell_crashes(folder)
+    crashes.say_all(folder)
     return 1 if info.crashes else 0
 
 
@@ -531,19 +551,40 @@ def _down(options: argparse.Namespace) -> int:
         if options.force:
             daemon.stop(folder)
         else:
+            deployment = _deployment(folder)
+            _lift_protection(folder, deployment)
             _refuse_protected(folder)
-            _take_down(folder, _deployment(folder))
+            _take_down(folder, deployment)
     print(f"{folder.stack}: down")
     return 0
+
+
+def _lift_protection(folder: StackFolder, deployment: Deployment) -> None:
+    """Do what a real stack needs before `pulumi destroy`, where its own setting protects the cluster."""
+    names = protected(folder)
+    if names and _is_protected_by_setting(folder):
+        tell(
+            f"{', '.join(names)} is protected: an update sets {PROTECTION} to false first, as before `pulumi destroy`."
+        )
+        deployment.lift_protection()
+
+
+def _is_protected_by_setting(folder: StackFolder) -> bool:
+    import yaml
+
+    config = yaml.safe_load(folder.stack_configuration.read_text(encoding="utf-8")).get("config") or {}
+    section, _, key = PROTECTION.partition(".")
+    found = config.get(section)
+    return isinstance(found, dict) and found.get(key) is True
 
 
 def _refuse_protected(folder: StackFolder) -> None:
     """Say so before anything is deleted: Pulumi deletes, without a preview, all that goes before what is protected."""
     if names := protected(folder):
         raise ValueError(
-            f"{', '.join(names)} is protected (karpstack:cluster.deletionProtection), so nothing was deleted; set "
-            f"it to false, `python -m rehearsal up {folder.stack}`, and then down, or give up the rehearsal as it is: "
-            f"python -m rehearsal down --force {folder.stack}"
+            f"{', '.join(names)} is protected, so nothing was deleted; take the protection out of the program, `python "
+            f"-m rehearsal up {folder.stack}`, and then down, or give up the rehearsal as it is: python -m rehearsal "
+            f"down --force {folder.stack}"
         )
 
 
@@ -554,12 +595,13 @@ def _nothing_to_take_down(folder: StackFolder) -> int:
 
 
 def _end(folder: StackFolder) -> None:
-    """Take down what a run has brought up; a protected stack ends as it is, for nobody is there to lift that."""
+    """Take down what a run has brought up; what something else protects ends as it is."""
+    deployment = _deployment(folder)
+    _lift_protection(folder, deployment)
     if names := protected(folder):
         tell(f"{', '.join(names)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
         daemon.stop(folder)
         return
-    deployment = _deployment(folder)
     try:
         _destroy(folder, deployment)
     finally:

@@ -20,7 +20,9 @@ class Timing:
         system_node_boot: The same for the nodes of a managed node group.
         agent_start: From a node's registration to a running Cilium agent.
         deployer_known: From a cluster's creation to its API server's taking the token of who made it. EKS needs
-            seconds, now and then a minute.
+            seconds, now and then a minute; on AKS the role takes up to five minutes.
+        association_known: From the creation of a pod identity association to its being known where pods are admitted.
+            EKS needs 5 to 10 s.
         role_effective: From a role's assignment to its taking effect. Azure takes seconds or minutes, it says up to an
             hour.
         condition: How long a condition of an object is waited for at most, whatever the program allows: nothing here
@@ -33,6 +35,7 @@ class Timing:
     system_node_boot: float = 0.2
     agent_start: float = 0.2
     deployer_known: float = 0.2
+    association_known: float = 2.0
     role_effective: float = 0.2
     condition: float = 60.0
     last_log_lines: float = 2.0

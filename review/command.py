@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from reference import rules
+
+from scale_test.text import files
+from scale_test.text.names import stack_name
 
 from . import configuration, markdown, page, sarif, wording
 from .assemble import assemble
@@ -32,9 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     project = options.project.resolve()
     source = (options.config_file or project / f"Pulumi.{options.stack}.yaml").resolve()
     configured = _configured(options.policy_pack_config, options.stack)
-    output = (options.output or project / "build" / "review" / options.stack).resolve()
     known = rules()
     try:
+        # As Pulumi names a stack's file: `org/project/eks` has that of `eks`.
+        name = stack_name(options.stack.rpartition("/")[2])
+        output = (options.output or project / "build" / "review" / name).resolve()
         settings = configuration.read(configured, known) if configured else {}
         if options.only_configuration:
             return 0
@@ -64,18 +70,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def write(review: Review, folder: Path) -> None:
     """Write the three documents into a folder, which is made."""
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_results(folder)
     for name, render in _DOCUMENTS.items():
-        (folder / name).write_text(render(review), encoding="utf-8")
+        files.write(folder / name, render(review))
 
 
 def check_output(folder: Path) -> None:
-    """See that no file of somebody else's would be overwritten: an earlier review has left all three, or none.
+    """See that the documents can be written, and that no file of somebody else's would be overwritten.
+
+    An earlier review has left all three documents, or none.
 
     Raises:
-        ValueError: Some are there, and others are not.
+        ValueError: Some are there, and others are not; or nothing can be written there.
     """
-    there = [name for name in _DOCUMENTS if (folder / name).exists()]
+    existing = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ValueError(f"--output {folder} cannot be written, so there would be no review; give another folder")
+    there = [name for name in _DOCUMENTS if os.path.lexists(folder / name)]
     missing = [name for name in _DOCUMENTS if name not in there]
     if there and missing:
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, Final
 
 from pulumi_policy.proxy import UnknownValueError
@@ -14,6 +15,7 @@ from rules.shapes import shaped
 from rules.tokens import AKS_CLUSTER, NODE_POOL
 from rules.values import UnreadableError
 
+from karpenter.age import old_prices
 from karpenter.instance_types import CAPACITY_TYPE, Region
 from karpenter.requirements import allows
 
@@ -23,6 +25,8 @@ from .places import Places
 
 Known = Callable[[Cloud], Region]
 _SETTING: Final = "usdPerHour"
+#: Pulumi's packages, and what the facts call the clouds.
+_CLOUDS: Final[Mapping[str, Cloud]] = {"aws": "aws", "azure-native": "azure"}
 
 
 def pools(resources: Iterable[Resource], known: Known, places: Places, settings: Mapping[str, Any]) -> tuple[Pool, ...]:
@@ -35,9 +39,11 @@ def pools(resources: Iterable[Resource], known: Known, places: Places, settings:
     )
 
 
-def cost(pools: Sequence[Pool], resources: Iterable[Resource], settings: Mapping[str, Any]) -> Cost:
+def cost(pools: Sequence[Pool], resources: Sequence[Resource], settings: Mapping[str, Any]) -> Cost:
     """What the NodePools can cost together."""
-    notes = [
+    packages = {resource.token.partition(":")[0] for resource in resources} if pools else set()
+    notes = [old_prices(cloud, date.today()) for package, cloud in _CLOUDS.items() if package in packages]
+    notes = [note for note in notes if note] + [
         f"AKS brings the NodePools default and system-surge to {resource.name} by itself; they are no resources of "
         "this stack, so that their types and cost are not in here."
         for resource in resources

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from scale_test.text import files
 from scale_test.text.shown import visible
 
 from .anonymise import anonymised
@@ -19,7 +20,7 @@ from .hash_key import VARIABLE, hash_key
 from .model import Snapshot
 from .objects import objects
 from .opening import convert
-from .reading import Read, SnapshotError, load, write
+from .reading import Read, SnapshotError, check_output, load, write
 from .reference import schema
 from .shown import headline, told
 from .stack_file import refusal, stack_file
@@ -28,6 +29,7 @@ from .unevictable import unevictable
 from .unschedulable import unschedulable
 
 REFUSED: Final = 2
+_WRITING: Final = ("read", "convert", "anonymise")
 _EXPORT: Final = "kubectl get pods,replicasets,deployments,statefulsets,daemonsets,jobs -A -o json"
 
 
@@ -39,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
+        if given.command in _WRITING:
+            check_output(given.output, "--output")  # before a cluster is read for nothing
         _run(given)
     except (ClusterError, SnapshotError) as error:
         print(f"error: {visible(error)}", file=sys.stderr)
@@ -82,10 +86,10 @@ def _stack_file(given: argparse.Namespace) -> None:
             f"what is said here:\n{why}"
         )
     try:
-        with given.output.open("x") as file:
-            file.write(made.text)
-    except FileExistsError as error:
-        raise SnapshotError(f"{given.output}: is there already and would be lost; give another file") from error
+        files.check_output(given.output, "--output")
+        files.write(given.output, made.text)
+    except files.OutputError as error:
+        raise SnapshotError(str(error)) from error
     except OSError as error:
         raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another") from error
     print(f"{visible(given.output)}: node classes have the images, and all has the version, of {given.like}")

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import urllib3
 from kubernetes import client, config
 
+from scale_test.connecting import connect
 from scale_test.text.shown import cut, visible
 
 from .left_out import Ledger
@@ -70,7 +71,7 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
         ClusterError: There is no cluster, or it refuses.
     """
     try:
-        api = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None, context=context)
+        api = connect(kubeconfig, context)
     except (config.ConfigException, OSError) as error:
         raise ClusterError(
             f"no cluster to read: {visible(error)}; name a kubeconfig with KUBECONFIG or -e kubeconfig=FILE"

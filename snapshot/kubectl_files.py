@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from scale_test.text.json_file import FileError
 from scale_test.text.shown import value
-
-from .json_file import FileError
 
 _SUFFIXES: Final = (".json", ".json.gz")
 

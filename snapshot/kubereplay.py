@@ -11,9 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from scale_test.text.json_file import FileError
 from scale_test.text.shown import value
 
-from .json_file import FileError
 from .left_out import Ledger
 
 _VERSIONS: Final = {"Deployment": "apps/v1", "Job": "batch/v1"}

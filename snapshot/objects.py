@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
+from karpenter.quantities import exact
+from karpenter.selectors import selects
+
 from . import claims, manifests, stack_own
+from .effective import written
 from .elsewhere import Place, why_never
 from .manifests import Names, as_kubernetes
 from .model import PodDisruptionBudget, Snapshot, Workload
+from .stack_own import Existing
 
 _NOWHERE: Final = Place()
+_NOTHING: Final = Existing()
+_NONE: Final = Decimal(0)
+#: Behind the name of what is made beside the cluster's own workload of the same name.
+_BESIDE: Final = "-snapshot"
 #: Where a workload is made as a Deployment although it was none, and what that changes.
 _BARE: Final = "Pod"
 _OF_JOBS: Final = "batch/v1"
@@ -37,7 +47,9 @@ class Loaded:
     notes: tuple[str, ...]
 
 
-def objects(snapshot: Snapshot, labels: Mapping[str, str], place: Place = _NOWHERE) -> Loaded:
+def objects(
+    snapshot: Snapshot, labels: Mapping[str, str], place: Place = _NOWHERE, existing: Existing = _NOTHING
+) -> Loaded:
     """The objects of a snapshot.
 
     Namespaces, PriorityClasses, volumes and their claims, workloads, PodDisruptionBudgets. Every pod waits and does
@@ -48,10 +60,11 @@ def objects(snapshot: Snapshot, labels: Mapping[str, str], place: Place = _NOWHE
         snapshot: The snapshot.
         labels: Labels of every object and of every pod.
         place: The cloud and the region of the cluster; what is not known is taken to be the snapshot's.
+        existing: What the cluster runs by itself. It is not made again; what the snapshot's pods request beyond it is.
     """
     names = Names(labels)
     notes: list[str] = []
-    wanted = list(_loadable(snapshot, place, notes))
+    wanted = list(_without_surplus(snapshot, existing, list(_loadable(snapshot, place, existing, notes)), notes))
     if not place.same_region(snapshot.cluster):
         wanted = [_without_zones(workload, notes) for workload in wanted]
     classes, class_of = _priority_classes(snapshot, wanted, labels)
@@ -60,8 +73,9 @@ def objects(snapshot: Snapshot, labels: Mapping[str, str], place: Place = _NOWHE
     for workload in wanted:
         made.append(_made(workload, names, labels, class_of, volumes, notes))
     used = {workload.namespace for workload in wanted}
-    budgets = [one for one in snapshot.pod_disruption_budgets if not stack_own.named(one.namespace, one.name)]
-    of_namespaces = [_namespace(name, snapshot, names, labels) for name in sorted(used - stack_own.NAMESPACES)]
+    budgets = [one for one in snapshot.pod_disruption_budgets if not _of_existing(one, snapshot, existing)]
+    there = stack_own.NAMESPACES | existing.namespaces
+    of_namespaces = [_namespace(name, snapshot, names, labels) for name in sorted(used - there)]
     return Loaded(
         objects=(
             *of_namespaces,
@@ -75,16 +89,96 @@ def objects(snapshot: Snapshot, labels: Mapping[str, str], place: Place = _NOWHE
     )
 
 
-def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Workload]:
+def _of_existing(budget: PodDisruptionBudget, snapshot: Snapshot, existing: Existing) -> bool:
+    """Whether a budget is the cluster's own, or about pods of the cluster's own that a second budget would hold."""
+    selector = as_kubernetes(budget.selector) if budget.selector is not None else None
+    return (budget.namespace, budget.name) in existing.budgets or any(
+        workload.namespace == budget.namespace and selects(selector, workload.pod.labels)
+        for workload in snapshot.workloads
+        if existing.of(workload) is not None
+    )
+
+
+def _beside(workload: Workload, own: Mapping[str, str], of_pools: Collection[str]) -> Workload | None:
+    """What is made beside the cluster's own workload of the same name; None where that one is all there was.
+
+    Pods of a DaemonSet request what the cluster's own request less than those of the snapshot. Of others, those that
+    were on nodes of NodePools are made, for the cluster's own are on its system nodes. None has labels by which a
+    Service or a budget of the cluster's own would select it.
+    """
+    change: dict[str, Any] = {"labels": {}, "host_ports": []}
+    if workload.controller.kind != "DaemonSet":
+        nodes = {node: pods for node, pods in workload.nodes.items() if node in of_pools}
+        update = {"replicas": sum(nodes.values()), "nodes": nodes}
+    else:
+        change["requests"] = {
+            resource: written(resource, more)
+            for resource, amount in workload.pod.requests.items()
+            if (more := exact(amount) - exact(own.get(resource, "0"))) > 0
+        }
+        update = {}
+    if not update.get("replicas", change.get("requests")):
+        return None
+    pod = workload.pod.model_copy(update=change)
+    return workload.model_copy(update={"name": f"{workload.name}{_BESIDE}", "pod": pod, **update})
+
+
+def _without_surplus(
+    snapshot: Snapshot, existing: Existing, wanted: Sequence[Workload], notes: list[str]
+) -> Iterator[Workload]:
+    """The workloads, whose DaemonSets request so much less as the cluster's own request that the snapshot has not.
+
+    So pods have the room on a node that they had, whichever network a cluster has.
+    """
+    known = {(one.namespace, one.name) for one in snapshot.workloads if one.controller.kind == "DaemonSet"}
+    foreign = sorted(existing.on_pools - known)
+    surplus: dict[str, Decimal] = {}
+    for namespace, name in foreign:
+        for resource, quantity in existing.requests.get(("DaemonSet", namespace, name), {}).items():
+            surplus[resource] = surplus.get(resource, _NONE) + exact(quantity)
+    of_pools = {node.name for node in snapshot.nodes if node.node_pool}
+    changed: list[Workload] = []
+    for workload in wanted:
+        asked = {resource: exact(quantity) for resource, quantity in workload.pod.requests.items()}
+        everywhere = workload.controller.kind == "DaemonSet" and workload.nodes.keys() >= of_pools
+        less = {resource: min(amount, surplus.get(resource, _NONE)) for resource, amount in asked.items()}
+        if not everywhere or not any(less.values()):
+            yield workload
+            continue
+        for resource, amount in less.items():
+            surplus[resource] = surplus.get(resource, _NONE) - amount
+        left = {resource: written(resource, amount - less[resource]) for resource, amount in asked.items()}
+        requests = {resource: quantity for resource, quantity in left.items() if exact(quantity)}
+        changed.append(workload)
+        yield workload.model_copy(update={"pod": workload.pod.model_copy(update={"requests": requests})})
+    if changed:
+        own = ", ".join(f"{namespace}/{name}" for namespace, name in foreign)
+        notes.append(
+            f"Made with smaller requests, because DaemonSets that only this cluster has ({own}) request the rest on "
+            f"each node: {_list(changed)}"
+        )
+
+
+def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[str]) -> Iterator[Workload]:
+    of_pools = {node.name for node in snapshot.nodes if node.node_pool}
     own: list[Workload] = []
+    beside: list[Workload] = []
+    static: list[Workload] = []
     bare: list[Workload] = []
     jobs: list[Workload] = []
     pinned: list[Workload] = []
     others: list[Workload] = []
     for workload in snapshot.workloads:
-        if stack_own.brought(workload):
-            own.append(workload)
+        if stack_own.of_a_kubelet(workload):
+            static.append(workload)
             continue
+        if (requests := existing.of(workload)) is not None:
+            own.append(workload)
+            made = _beside(workload, requests, of_pools)
+            if made is None:
+                continue
+            beside.append(workload)
+            workload = made
         if why := why_never(workload.pod, snapshot.cluster, place):
             notes.append(
                 f"{_title(workload)} is not loaded: its pods need {why}; they could never be scheduled. Take that out "
@@ -109,8 +203,15 @@ def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Wo
                 "Kubernetes' own scheduler does it here"
             )
         yield workload
+    if static:
+        notes.append(f"Not loaded, because kubelets run these pods from files of their own: {_list(static)}")
     if own:
-        notes.append(f"Not loaded, for the stack or its cloud brings them by itself: {_list(own)}")
+        notes.append(f"Not made again, because the cluster runs them itself: {_list(own)}")
+    if beside:
+        notes.append(
+            f"The cluster's own pods request less, or run on its system nodes. The rest is made as pods of "
+            f"NAME{_BESIDE}: {_list(beside)}"
+        )
     if bare:
         notes.append(f"Made as Deployments, so that pods which are evicted come again, as they did not: {_list(bare)}")
     if jobs:

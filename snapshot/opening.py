@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from scale_test.text import json_file
+from scale_test.text.json_file import FileError
 from scale_test.text.shown import message, visible
 
-from . import json_file, kubectl_files, kubereplay, simkube
-from .json_file import FileError
+from . import kubectl_files, kubereplay, simkube
 from .left_out import Ledger
 from .model import KIND, Snapshot
 from .reading import SnapshotError, load
@@ -18,6 +19,7 @@ from .taking import Source, snapshot_of
 
 _MOST: Final = 512 * 2**20  # bytes; 5,000 pods as kubectl writes them have a tenth
 _DEPTH: Final = 200
+_VALUES: Final = 12_000_000  # what 512 MiB of kubectl's have at most
 
 
 def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
@@ -63,8 +65,8 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
 def _data(path: Path) -> Any:
     content = json_file.content(path, most=_MOST)
     if simkube.is_packed(content):
-        return simkube.unpacked(content, path, depth=_DEPTH)
-    return json_file.parse(content, path, depth=_DEPTH)
+        return simkube.unpacked(content, path, depth=_DEPTH, values=_VALUES)
+    return json_file.parse(content, path, depth=_DEPTH, values=_VALUES)
 
 
 def _alone(files: Sequence[Path], path: Path) -> None:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from scale_test.text import shown
+from scale_test.text import files, json_file, shown
+from scale_test.text.json_file import FileError
 
-from . import json_file
 from .formats import WORDS
-from .json_file import FileError
 from .model import KIND, VERSION, Snapshot
 
 _MOST: Final = 64 * 2**20  # bytes; 5,000 pods have less than two million
 _DEPTH: Final = 40
+_VALUES: Final = 1_000_000  # the example of 1,000 pods has less than ten thousand
+_MISTAKES: Final = 20_000  # to say all of more takes memory that nobody has
+_GZIP_WINDOW: Final = 31  # as zlib has it: with gzip's header
+_BEGINNING: Final = 200  # bytes
+_BEGINS: Final = re.compile(rb'\s*\{\s*"kind":\s*"%b"' % KIND.encode())
 #: Fields that other files have, and what to do with those.
 _OTHERS: Final = {
     "items": "it is an export of kubectl; read it with `python -m snapshot convert`",
@@ -50,7 +57,7 @@ def load(path: Path, *, known_only: bool = False) -> Read:
         SnapshotError: It is no snapshot of this format, or holds what cannot be; nothing of it is loaded.
     """
     try:
-        data = json_file.read(path, most=_MOST, depth=_DEPTH)
+        data = json_file.read(path, most=_MOST, depth=_DEPTH, values=_VALUES)
     except FileError as error:
         raise SnapshotError(shown.message([str(error)])) from error
     try:
@@ -81,6 +88,11 @@ def checked(data: Any, *, known_only: bool = False) -> Read:
     try:
         return Read(_validated(data), tuple(passed_over))
     except ValidationError as error:
+        if error.error_count() > _MISTAKES:
+            raise SnapshotError(
+                f"(the whole file): has {error.error_count():,} mistakes, so it is no snapshot that karpstack wrote "
+                "and nothing of it is read; take it again with playbooks/snapshot.yml"
+            ) from error
         details = error.errors(include_url=False)
     unknown = [one for one in details if one["type"] == "extra_forbidden"]
     if not known_only or not unknown:
@@ -104,19 +116,33 @@ def as_data(snapshot: Snapshot) -> dict[str, Any]:
     return snapshot.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
+def check_output(path: Path, option: str) -> None:
+    """Refuse a path at which a snapshot may not be written: only an older snapshot is replaced.
+
+    Raises:
+        SnapshotError: Something else is there.
+    """
+    try:
+        files.check_output(path, option, "snapshot", _begins_as_one)
+    except files.OutputError as error:
+        raise SnapshotError(str(error)) from error
+
+
 def write(snapshot: Snapshot, path: Path) -> None:
-    """Write a snapshot as a whole: compressed where the name ends in `.gz`.
+    """Write a snapshot as a whole: compressed where the name ends in `.gz`. See `check_output` first.
 
     Raises:
         OSError: The file cannot be written; what was there is as before.
     """
     text = (json.dumps(as_data(snapshot), indent=2) + "\n").encode()
-    partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)
-    with partial.open("xb") as file:
-        # Without a time in it: the same snapshot is the same file.
-        file.write(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
-    partial.replace(path)
+    # Without a time in it: the same snapshot is the same file.
+    files.write(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+
+
+def _begins_as_one(beginning: bytes) -> bool:
+    with suppress(zlib.error):
+        beginning = zlib.decompressobj(_GZIP_WINDOW).decompress(beginning, _BEGINNING)
+    return _BEGINS.match(beginning) is not None
 
 
 def _validated(data: Any) -> Snapshot:

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import msgpack
 
+from scale_test.text.json_file import FileError, parse
 from scale_test.text.shown import value
 
-from .json_file import FileError, parse
 from .left_out import Ledger
 from .taking import KINDS
 
@@ -31,27 +31,28 @@ def is_packed(content: bytes) -> bool:
     return content[:1] != b"" and content[0] in _MAPPINGS
 
 
-def unpacked(content: bytes, path: Path, *, depth: int) -> Any:
+def unpacked(content: bytes, path: Path, *, depth: int, values: int) -> Any:
     """What of a trace in msgpack is read, as JSON has it.
 
     Args:
         content: The file's bytes.
         path: The file, which is named in errors.
         depth: Levels of lists and mappings at most.
+        values: Values at most.
 
     Raises:
         FileError: It is no such trace.
     """
     try:
         # Owners of pods are keys that are tuples, which only tuples can be.
-        data = msgpack.unpackb(content, strict_map_key=False, use_list=False)
+        data = msgpack.unpackb(content, strict_map_key=False, use_list=False, max_array_len=values, max_map_len=values)
         text = json.dumps({key: data[key] for key in _READ})
     except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise FileError(
             f"{path}: no trace of SimKube's ({type(error).__name__}: {value(str(error))}), so nothing of it is read; "
             "export it anew"
         ) from error
-    return parse(text.encode(), path, depth=depth)
+    return parse(text.encode(), path, depth=depth, values=values)
 
 
 def is_one(data: Any) -> bool:

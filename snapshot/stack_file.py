@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ _HEADER: Final = """\
 # Images are of the cluster's Kubernetes version, or of its account: a rehearsal has neither.
 _OF_AWS: Final = "EC2NodeClass"
 _THE_PROGRAMS: Final = 110  # pods of a node on which a stack file is silent
+#: Settings of the controller that decide what it does.
+_OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
 _OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageFamily", "imageVersion")
 
 
@@ -94,7 +97,8 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
-    return StackFile(_HEADER.format(like=like.name, model=model) + text, list(_notes(snapshot, classes)))
+    notes = [*_taken(config, snapshot, base, like.name), *_notes(snapshot, classes)]
+    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
 
 
 def refusal(text: str) -> str:
@@ -115,12 +119,23 @@ def refusal(text: str) -> str:
 
 def _node_class(of: NodeClass, base: Mapping[str, Any], pods: set[int]) -> dict[str, Any]:
     made = {**base, **{key: value for key, value in of.spec.items() if value and key not in _OF_THE_CLUSTER}}
+    if of.spec.get("blockDeviceMappings"):
+        made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]
     if len(pods) != 1 or _max_pods(of.spec):
         return made
     (number,) = pods
     if of.kind == _OF_AWS:
         return {**made, "kubelet": {**(made.get("kubelet") or {}), "maxPods": number}}
     return {**made, "maxPods": number}
+
+
+def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """A block device mapping; where the snapshot does not say whether the volume is encrypted, as the other file's."""
+    disk = mapping.get("ebs") or {}
+    others = {one.get("deviceName"): one.get("ebs") or {} for one in base.get("blockDeviceMappings") or ()}
+    like = others.get(mapping.get("deviceName")) or next(iter(others.values()), {})
+    known = {key: value for source in (like, disk) for key, value in source.items() if key == "encrypted"}
+    return {**mapping, "ebs": {**disk, **known}}
 
 
 def _max_pods(spec: Mapping[str, Any]) -> Any:
@@ -140,6 +155,21 @@ def _pods(snapshot: Snapshot, of: NodeClass) -> set[int]:
 
 def _class_name(spec: Mapping[str, Any]) -> Any:
     return (((spec.get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}).get("name")
+
+
+def _taken(config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any], like: str) -> Iterator[str]:
+    """What is taken from the other file and decides what Karpenter does, because a snapshot does not have it."""
+    karpenter, cluster = (config.get(f"karpstack:{key}") or {} for key in ("karpenter", "cluster"))
+    found = {f"karpenter.{key}": karpenter.get(key) for key in _OF_KARPENTER}
+    found["cluster.version"] = cluster.get("version")
+    told = [f"{key}: {json.dumps(value)}" for key, value in found.items() if value]
+    own = {key for one in snapshot.node_classes for key in one.spec if key not in _OF_THE_CLUSTER}
+    if keys := sorted(base.keys() - own):
+        told.append(f"of each node class {', '.join(keys)}")
+    if told:
+        yield f"taken from {like}, because a snapshot does not have it; change what your cluster has otherwise: " + (
+            "; ".join(told)
+        )
 
 
 def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

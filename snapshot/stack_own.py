@@ -1,8 +1,13 @@
-"""Which workloads a stack, or the cloud under it, brings by itself: those of a snapshot are not made a second time."""
+"""Workloads that a cluster runs by itself, such as Cilium or CoreDNS, and how they are called.
+
+Only what a cluster really runs counts as brought by it: a name alone leaves nothing out.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from .model import Workload
@@ -28,9 +33,35 @@ _NAMES: Final = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Existing:
+    """What a cluster runs in the namespaces of charts and clouds before a workload is loaded.
+
+    Attributes:
+        requests: Kind, namespace and name of a controller -> what each of its pods requests.
+        budgets: Namespace and name of each PodDisruptionBudget.
+        namespaces: Those of the namespaces that exist.
+        on_pools: Namespace and name of each DaemonSet with pods on nodes of NodePools; without such nodes, on any.
+    """
+
+    requests: Mapping[tuple[str, str, str], Mapping[str, str]] = field(default_factory=dict)
+    budgets: frozenset[tuple[str, str]] = frozenset()
+    namespaces: frozenset[str] = NAMESPACES
+    on_pools: frozenset[tuple[str, str]] = frozenset()
+
+    def of(self, workload: Workload) -> Mapping[str, str] | None:
+        """Return what a pod of the cluster's own copy of a workload requests; None where the cluster has no copy."""
+        return self.requests.get((workload.controller.kind, workload.namespace, workload.name))
+
+
+def of_a_kubelet(workload: Workload) -> bool:
+    """Return whether a kubelet runs the pods from a file of its own; no API server makes those."""
+    return workload.controller.kind == "Node"
+
+
 def brought(workload: Workload) -> bool:
-    """Whether the stack or the cloud brings it; so do kubelets with the pods of their own files."""
-    return workload.controller.kind == "Node" or named(workload.namespace, workload.name)
+    """Return whether a workload has a name that stacks and clouds give; such names are no secret."""
+    return of_a_kubelet(workload) or named(workload.namespace, workload.name)
 
 
 def theirs(namespace: str) -> bool:

@@ -192,7 +192,7 @@ def pool_keys(pools: Iterable[NodePool]) -> set[str]:
 
 def _disk(mapping: Mapping[str, Any]) -> dict[str, Any]:
     disk = _mapping(mapping.get("ebs"))
-    kept = {key: disk[key] for key in ("volumeSize", "volumeType") if key in disk}
+    kept = {key: disk[key] for key in ("volumeSize", "volumeType", "encrypted") if key in disk}
     return {key: mapping[key] for key in ("deviceName", "rootVolume") if key in mapping} | {"ebs": kept}
 
 

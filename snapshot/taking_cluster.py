@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
+
+from karpenter import clock
 
 from . import cluster
 from .left_out import Ledger
@@ -24,5 +25,5 @@ def take(kubeconfig: Path | None = None, context: str | None = None) -> Snapshot
     """
     ledger = Ledger()
     return snapshot_of(
-        cluster.read(ledger, kubeconfig, context), datetime.now(UTC).replace(microsecond=0), "cluster", ledger
+        cluster.read(ledger, kubeconfig, context), clock.utcnow().replace(microsecond=0), "cluster", ledger
     )

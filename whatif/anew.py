@@ -1,9 +1,10 @@
 """Workloads that run on and could not be scheduled anew: of no NodePool could there be a node for their pods any more.
 
 A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
-pods have no place. Judged is what pods require of nodes, which taints they tolerate, and whether an instance type has
-such labels and is large enough; limits, the zones of volumes, spread and other pods are not. What is not certain is
-passed over, and so is a workload for which there was no NodePool before either.
+pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
+pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough;
+limits, the zones of volumes, spread and other pods are not. What is not certain is passed over, and so is a workload
+for which there was no NodePool before either.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirement, requirements
+from karpenter.taints import untolerated
 from scale_test.judging.replay import NODE_POOL_LABEL, Pod
+from scale_test.market.quantities import amount
 from scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, expressions, left_out
 from scale_test.recording.timeline import Line
 
@@ -38,7 +41,11 @@ def not_anew(told: Told, market: Priced) -> list[NotAnew]:
     """The workloads whose pods run when the record ends, and could not be scheduled anew, though they could before."""
     before, after = (_pools(told, time) for time in told.ends)
     running: dict[tuple[str, str], dict[_Asked, list[Pod]]] = {}
+    others, ours = told.replay.nodes_of_no_pool(), {claim.node for claim in told.claims}
     for pod in told.pods:
+        # Where the base began as the real cluster, such pods are there because they were on a managed node.
+        if pod.node not in ours and (told.as_is or any(_takes(node, pod) for node in others)):
+            continue
         if pod.present_at(told.end) and pod.scheduled and pod.scheduled <= told.end and not pod.succeeded:
             alike = running.setdefault(workload_of(pod), {})
             alike.setdefault(_Asked(constraints(pod), pod.cpu, pod.memory), []).append(pod)
@@ -61,6 +68,16 @@ def not_anew(told: Told, market: Priced) -> list[NotAnew]:
                 )
             )
     return found
+
+
+def _takes(node: Line, pod: Pod) -> bool:
+    """Whether a node of no NodePool could be given a pod if it were empty."""
+    labels, room = node["metadata"].get("labels") or {}, node.get("allocatable") or {}
+    if any(amount(room.get(key, 0)) < asked for key, asked in (("cpu", pod.cpu), ("memory", pod.memory))):
+        return False
+    if untolerated(node.get("taints") or (), pod.tolerations or ()):
+        return False
+    return any(all(one.admits(labels.get(one.key)) for one in way) for way in _ways(constraints(pod)))
 
 
 def _pools(told: Told, time: datetime) -> dict[str, Line]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 Verdict = Literal["within limits", "limits broken", "refused"]
 Why = Literal[
@@ -20,9 +20,12 @@ Why = Literal[
     "pod disruption budget",
     "do-not-disrupt",
     "policy",  # the NodePool does not want it
-    "disruption budget",
+    "disruption budget",  # of the NodePool: it allows none, or draining nodes use it up
+    "replacement",  # no node could replace it
+    "limits",  # of NodePools
     "spot to spot",
     "waiting",  # for consolidateAfter, or for something that passes
+    "pace",  # nothing holds it, and Karpenter has not come to it
     "other",
     "not said",
 ]
@@ -83,17 +86,31 @@ class Shortened(Part):
     used: str
 
 
+class Clock(Part):
+    """How cluster time ran.
+
+    Attributes:
+        speed: How many times as fast as the machine's time, on average.
+        late: By how many seconds of it a timer of an engine was late at most.
+    """
+
+    speed: float
+    late: float
+
+
 class Settings(Part):
     """What was made other than it is, so that the rehearsal need not last for days.
 
     Attributes:
         wait_factor: By how much waits were divided; 1 if they were not.
         at: The moment that is asked about; null for that of the rehearsal.
+        clock: How cluster time ran; null where it was real time.
         shortened: The settings.
     """
 
     wait_factor: float = 1
     at: str | None = None
+    clock: Clock | None = None
     shortened: list[Shortened] = []
 
 
@@ -130,14 +147,16 @@ class DaemonSets(Part):
 
 
 class Inventory(Part):
-    """The nodes of all NodePools at a moment.
+    """The nodes of all NodePools at a moment: those that stay. Figures are of these, unless they say otherwise.
 
     Attributes:
         at: ISO 8601, by our clock.
-        nodes: Those that were launched and not gone.
-        leaving: Of those, how many were on their way out.
-        usd_per_hour: Of all; null where the price of one is not known.
-        known_usd_per_hour: Of those whose price is known.
+        nodes: Nodes that were launched and stay.
+        leaving: Further nodes that were on their way out.
+        coming: NodeClaims that were not launched yet.
+        usd_per_hour: What the nodes cost that stay; null where the price of one is not known.
+        leaving_usd_per_hour: What the nodes cost besides that were on their way out; null likewise.
+        known_usd_per_hour: Of those that stay and whose price is known.
         unpriced: Instance types without a price.
         spot_usd_per_hour: Of those on spot; null where the price of one is not known.
         spot_simulated: Whether any of their prices is the rehearsal's rule and no market's.
@@ -146,17 +165,19 @@ class Inventory(Part):
         by_type: By instance type.
         by_zone: By zone.
         by_capacity_type: By capacity type.
-        lower_bound_usd_per_hour: The least that the pods on them could cost an hour; null where it is not known.
+        lower_bound_usd_per_hour: The least that `pods` could cost an hour; null where it is not known.
         no_lower_bound: Why not.
         daemon_sets: What DaemonSets take; null without any.
-        pods: Pods of the workload on them, without those of DaemonSets.
+        pods: Pods of the workload on these nodes and on those on their way out, without those of DaemonSets.
         waiting: Pods of the workload without a node.
     """
 
     at: str
     nodes: int
     leaving: int
+    coming: int
     usd_per_hour: float | None
+    leaving_usd_per_hour: float | None
     known_usd_per_hour: float
     unpriced: list[str]
     spot_usd_per_hour: float | None
@@ -178,7 +199,8 @@ class Node(Part):
 
     Attributes:
         node_claim: Name of its NodeClaim.
-        name: Its own name; null where it had none yet.
+        name: Name of the node; of a rehearsed one that of the snapshot's node for which it stands. Null where there is
+            none.
         pool: Its NodePool.
         instance_type: Its instance type; null before the launch.
         zone: Its zone.
@@ -298,6 +320,37 @@ class NotAnew(Part):
     why: str
 
 
+class HeldPods(Part):
+    """Pods of a workload that something keeps on a node that is to go, and what becomes of them.
+
+    Attributes:
+        node_claim: Name of the node's NodeClaim.
+        namespace: Theirs.
+        workload: Theirs.
+        pods: How many.
+        why: The kind of what keeps them.
+        words: What exactly.
+        deleted_at: When Karpenter deletes them all the same, ISO 8601: by the node's terminationGracePeriod. Null where
+            it waits for as long as something keeps them.
+        deleted: The same in seconds after the change began.
+        earliest: Whether that is the earliest moment, because the node is not being drained yet.
+        done: Whether they were deleted before the record ended.
+        before: Whether the node was to go, or had drifted, before the change, so that the change is not why.
+    """
+
+    node_claim: str
+    namespace: str
+    workload: str
+    pods: int
+    why: Why
+    words: str
+    deleted_at: str | None
+    deleted: float | None
+    earliest: bool = False
+    done: bool = False
+    before: bool = False
+
+
 class BlastRadius(Part):
     """What the change set in motion.
 
@@ -318,6 +371,8 @@ class BlastRadius(Part):
         unschedulable: Pods without a node when the record ended that are more than before the change.
         not_anew: Workloads whose pods run still and for which no NodePool could make a node any more, as one could
             before.
+        held: Pods that a PodDisruptionBudget or do-not-disrupt keeps on nodes that are to go.
+        pods_killed: How many of them Karpenter deletes, or deleted, all the same, on nodes that go for the change.
     """
 
     applied: list[Planned] | None
@@ -335,24 +390,48 @@ class BlastRadius(Part):
     longest_without_home: float
     unschedulable: int
     not_anew: list[NotAnew] = []
+    held: list[HeldPods] = []
+    pods_killed: int = 0
+
+
+class Cause(Part):
+    """What holds a node when the record ends.
+
+    Attributes:
+        why: The kind of cause.
+        words: What exactly, in the controller's words where it said them.
+        until: When it ends by itself at the latest, ISO 8601; null where it does not, or that is not known.
+        never: Whether it ends only when somebody changes something.
+    """
+
+    why: Why
+    words: str
+    until: str | None = None
+    never: bool = False
 
 
 class Surviving(Node):
     """A node that stayed.
 
     Attributes:
-        why: The kind of cause.
-        words: The controller's own; null where it said nothing.
-        said: When it last said so; negative before the change, null if it said nothing.
-        looked_at: Whether the controller said anything lasting of it.
+        why: The kind of the first cause.
+        words: The first cause; without a cause, what the controller said before the change, which decides nothing.
+        causes: All causes that hold it when the record ends, the one that Karpenter checks first at the beginning.
+        said: When the controller last said a cause; negative before the change, null where the objects show it.
+        looked_at: Whether a cause is known.
         drifted: Whether it is to be replaced and was not.
+        drifted_before: Whether it had drifted before, and its NodePool is the same, so that the change is not why.
+        never: Whether a drifted node is never replaced as long as nobody changes something.
     """
 
     why: Why
     words: str | None
+    causes: list[Cause]
     said: float | None
     looked_at: bool
     drifted: bool
+    drifted_before: bool
+    never: bool
 
 
 class Step(Part):
@@ -411,6 +490,7 @@ class Week(Part):
         possible_now: Whether the budgets allow at that moment what the change set in motion; null if it set nothing
             in motion that budgets are asked about.
         blocked: NodePool and reason, of what they do not allow.
+        used_up: What they allow and nodes that drain have used up when the record ends: a sentence each.
     """
 
     at: str
@@ -418,6 +498,7 @@ class Week(Part):
     pools: list[PoolWeek]
     possible_now: bool | None
     blocked: list[str]
+    used_up: list[str] = []
 
 
 class Compared(Part):
@@ -499,13 +580,98 @@ class Point(Part):
 
     Attributes:
         t: The moment.
-        nodes: How many there were.
+        nodes: How many there were, those on their way out included.
         usd_per_hour: What they cost an hour, those without a price for nothing.
     """
 
     t: float
     nodes: int
     usd_per_hour: float
+
+
+class LifeHour(Part):
+    """An hour of the changed cluster's life.
+
+    Attributes:
+        since: Its beginning, ISO 8601; the first and the last hour may be shorter.
+        nodes: How many nodes there were, on average.
+        usd: What they cost in it, those without a price for nothing.
+        pods: How many pods of the workload there were, at most.
+        disruptions: Reason -> how many nodes were to go from some moment of it on.
+        without_home: How many pods began to be without a home.
+        closed: Reasons for which no NodePool's budgets allowed any node to go, at any moment of it.
+    """
+
+    since: str
+    nodes: float
+    usd: float
+    pods: int
+    disruptions: dict[str, int]
+    without_home: int
+    closed: list[str]
+
+
+class LifeDay(Part):
+    """24 hours of the changed cluster's life.
+
+    Attributes:
+        since: Their beginning, ISO 8601; the last ones may be fewer.
+        usd: What the nodes cost, those without a price for nothing.
+        disruptions: Reason -> how many nodes were to go.
+        without_home: How many pods began to be without a home.
+        longest_without_home: Seconds, of one of these at most.
+    """
+
+    since: str
+    usd: float
+    disruptions: dict[str, int]
+    without_home: int
+    longest_without_home: float
+
+
+class Life(Part):
+    """The days that the changed cluster lived after it had settled, by its own clock.
+
+    Attributes:
+        begins: Their beginning, ISO 8601.
+        ends: Their end.
+        real_seconds: How long the rehearsal took for them.
+        skipped_seconds: How much of them was skipped, for nothing moved.
+        curve: The daily curve of replicas: pattern of workloads -> hour of the day -> factor; null without one.
+        images: When the cloud published newer images of nodes.
+        usd: What the nodes cost in all; null where a price is not known.
+        usd_per_day: The same for 24 hours.
+        disruptions: Reason -> how many nodes were to go.
+        disruptions_by_hour: Reason -> for each hour of the day, in UTC, how many nodes were to go.
+        pods_moved: How often a pod had to leave its node, without those of DaemonSets.
+        homeless: Pods without a node for a while, by workload.
+        without_home: How many pods that were.
+        without_home_at_once: How many at the same time, at most.
+        longest_without_home: Seconds, of one pod at most.
+        never: Nodes that had drifted and were still there at the end, each with its cause; moments are seconds after
+            these days began.
+        hours: Hour by hour.
+        days: Day by day.
+    """
+
+    begins: str
+    ends: str
+    real_seconds: float
+    skipped_seconds: float
+    curve: dict[str, dict[str, float]] | None
+    images: list[str]
+    usd: float | None
+    usd_per_day: float | None
+    disruptions: dict[str, int]
+    disruptions_by_hour: dict[str, list[int]]
+    pods_moved: int
+    homeless: list[Homeless]
+    without_home: int
+    without_home_at_once: int
+    longest_without_home: float
+    never: list[Surviving]
+    hours: list[LifeHour]
+    days: list[LifeDay]
 
 
 class Answer(Part):
@@ -524,6 +690,7 @@ class Answer(Part):
         moments: How it went.
         settings: What was shortened.
         prices: Where prices are from, a sentence each.
+        prices_of: The region whose prices dollars are at, where that is not the stack's; null where it is.
         prices_elsewhere: That dollars are at the prices of another region than the stack's; null where they are not.
         given_prices: The file of prices and discounts that was given, as data; null without one.
         snapshot: The snapshot that was given: the first twelve digits of its file's SHA-256; null without one.
@@ -532,13 +699,14 @@ class Answer(Part):
         blast_radius: What it set in motion; null if it was refused.
         surviving: Nodes that stayed, each with its cause.
         week: The disruption budgets.
+        life: The days that the changed cluster lived; null where it lived none.
         truth: How far the base is from the real cluster.
         limits: The limits that were set.
         series: Nodes and dollars from the settled base on.
         unknown: What is not known, a sentence each.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     stack: str
     base: str | None = None
     candidate: str | None
@@ -550,6 +718,7 @@ class Answer(Part):
     moments: list[Moment]
     settings: Settings
     prices: list[str]
+    prices_of: str | None = None
     prices_elsewhere: str | None = None
     given_prices: dict[str, Any] | None = None
     snapshot: str | None = None
@@ -558,6 +727,7 @@ class Answer(Part):
     blast_radius: BlastRadius | None
     surviving: list[Surviving]
     week: Week
+    life: Life | None = None
     truth: Truth
     limits: list[Limit] = Field(default_factory=list)
     series: list[Point] = Field(default_factory=list)

@@ -6,12 +6,13 @@ there.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Final
 
+from karpenter import clock
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.text.shown import cut, visible
 from snapshot.elsewhere import Place
@@ -27,6 +28,7 @@ _OF_A_LAUNCH: Final = frozenset({"InsufficientCapacityError", "NodeClassNotReady
 #: and then it takes the machine for nobody's and ends it (karpenter-provider-aws, pkg/controllers/nodeclaim/
 #: garbagecollection): on two cores with much other work, of 275 that were made at once 126 were lost so.
 LAUNCHED_AT_ONCE: Final = 40
+_PLAYED: Final = "kwok.x-k8s.io/node"  # an annotation of nodes that a fake kubelet plays
 _PAUSE: Final = 1.0  # seconds between two looks
 _WORDS: Final = 300  # characters of why a node did not come
 
@@ -46,13 +48,14 @@ class Made:
     left_out: list[str]
 
 
+@clock.waiting()
 def make(
     cluster: Cluster,
     snapshot: Snapshot,
     place: Place,
     patience: float,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = clock.monotonic,
+    sleep: Callable[[float], None] = clock.sleep,
 ) -> Made:
     """Make the nodes of a snapshot, and wait until they are initialized.
 
@@ -137,6 +140,26 @@ def standing(cluster: Cluster) -> dict[str, str]:
     }
 
 
+def managed(cluster: Cluster, snapshot: Snapshot) -> dict[str, str]:
+    """Node of a snapshot that is of no NodePool -> a rehearsed node of no NodePool that stands for it.
+
+    A what-if makes no managed nodes. Pods that were on some are put on those of the stack, whatever these are tainted
+    with, or they would take room on Karpenter's nodes. On a real cluster that is left to the scheduler.
+
+    Raises:
+        ClusterError: The API server does not answer, or refuses.
+    """
+    of_pools = {one.node for one in snapshot.node_claims if one.node}
+    theirs = [node.name for node in snapshot.nodes if not node.node_pool and node.name not in of_pools]
+    ours = [
+        node["metadata"]["name"]
+        for node in cluster.labelled("v1", "Node", "")
+        if _PLAYED in (node["metadata"].get("annotations") or {})
+        and NODE_POOL not in (node["metadata"].get("labels") or {})
+    ]
+    return dict(zip(theirs, cycle(sorted(ours)), strict=False)) if ours else {}
+
+
 def let_go(cluster: Cluster) -> None:
     """Let Karpenter disrupt the nodes that were made.
 
@@ -153,11 +176,12 @@ def let_go(cluster: Cluster) -> None:
             cluster.change({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}, patch)
 
 
+@clock.waiting()
 def remove(
     cluster: Cluster,
     patience: float,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = clock.monotonic,
+    sleep: Callable[[float], None] = clock.sleep,
 ) -> int:
     """Remove the nodes that were made and are still there, and wait until they are gone; how many it were.
 

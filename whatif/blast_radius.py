@@ -10,9 +10,11 @@ from scale_test.numbers.disruptions import reason as disruption_reason
 from scale_test.numbers.figures import accumulate
 
 from .anew import not_anew
-from .answer import BlastRadius, HeldUp, Made, Planned, Replaced
+from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
 from .events import Said, of_claim
+from .held_pods import held_pods
+from .holds import held, told_once
 from .homes import homes, workload_of
 from .nodes import described
 from .phases import Told
@@ -27,14 +29,18 @@ _LAUNCHING = "Launching NodeClaim: "
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
 
-def blast_radius(told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = ()) -> BlastRadius:
-    """What happened between the beginning of the change and its end.
+def blast_radius(
+    told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = (), stayed: Sequence[Surviving] = ()
+) -> BlastRadius:
+    """What happened between the beginning of the change and its end, and what follows from it.
 
     Args:
         told: The timeline.
         market: Prices.
         pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
+        stayed: The nodes that stayed.
     """
+    kept = held_pods(told, stayed)
     went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
     departed = departures(told)
     replaced = [_replaced(told, market, claim, order, departed, pod_budgets) for order, claim in enumerate(went, 1)]
@@ -55,6 +61,8 @@ def blast_radius(told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = 
         longest_without_home=lived.longest,
         unschedulable=lived.unschedulable,
         not_anew=not_anew(told, market),
+        held=kept,
+        pods_killed=sum(one.pods for one in kept if one.deleted is not None and not one.before),
     )
 
 
@@ -140,8 +148,9 @@ def _evictions(
     draining = [one for one in said if one.of_draining and one.time >= begun]
     words = next((one for one in reversed(draining) if one.holds_up), draining[-1] if draining else None)
     for workload, kept in waiting.items():
+        now = list(told_once(held(told.replay, kept, told.end)))
         yield HeldUp(
-            words=words.words if words else None,
+            words="; ".join(one.words for one in now) or (words.words if words else None),
             pod_disruption_budgets=words.pod_disruption_budgets if words else [],
             selecting=selecting(pod_budgets, kept),
             workload=workload,

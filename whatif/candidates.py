@@ -7,6 +7,7 @@ than the spread of what was asked several times is called none.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from pydantic import ValidationError
 
 from scale_test.reports import units
 from scale_test.text import shown
+from scale_test.text.files import ResultError, read_result
+from scale_test.text.json_file import is_beyond
 from scale_test.text.markdown import escape, table
 
 from . import wording
@@ -23,6 +26,11 @@ from .answer import SCHEMA_VERSION, Answer
 
 FILE = "whatif.json"
 BYTES = 64 * 1024 * 1024
+_VALUES = 2_000_000
+
+
+# Of the days that changed clusters lived.
+_LIFE = ("dollars a day", "nodes to go in these days", "pods without a home in these days", "drifted at their end")
 
 
 class AnswersError(ValueError):
@@ -66,15 +74,15 @@ def load(folders: Sequence[Path]) -> list[Answer]:
 
 def _load(path: Path) -> Answer:
     try:
-        with path.open("rb") as file:
-            content = file.read(BYTES + 1)
-    except OSError as error:
+        content = read_result(path.parent, path.name, most=BYTES)
+    except ResultError as error:
+        raise AnswersError(str(error)) from error
+    if content is None:
         raise AnswersError(
-            f"{path}: cannot be read ({error.strerror}), so it is missing in the table; make it with "
-            f"`python -m whatif report {path.parent}`"
-        ) from error
-    if len(content) > BYTES:
-        raise AnswersError(f"{path}: has more than {BYTES // 2**20} MiB, so it is not read; make it anew")
+            f"{path}: is not there, so it is missing in the table; make it with `python -m whatif report {path.parent}`"
+        )
+    if is_beyond(content, _VALUES):
+        raise AnswersError(f"{path}: has more than {_VALUES:,} values, so it is not read; make it anew")
     try:
         return Answer.model_validate_json(content)
     except ValidationError as error:
@@ -99,7 +107,8 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
     groups = _by_candidate(answers)
     repeated = [_changes(found) for found in groups.values() if len(found) > 1]
     noise = max((one.width for one in repeated), default=0.0)
-    rows = [_row(name, found, noise) for name, found in groups.items()]
+    of_life = _LIFE if any(one.life for one in answers) else ()
+    rows = [_row(name, found, noise, of_life) for name, found in groups.items()]
     head = (
         "candidate",
         "verdict",
@@ -111,6 +120,7 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
         "pods moved:",
         "without a home:",
         "still without:",
+        *(f"{name}:" for name in of_life),
     )
     rows += [(escape(name), "no answer", *[""] * (len(head) - 2)) for name in missing]
     lines = list(table(head, rows, FILE))
@@ -154,7 +164,7 @@ def spread(answers: Sequence[Answer]) -> str:
     ]
     lines = list(table(("", "least:", "median:", "most:", "spread:"), rows, FILE))
     change = _changes(answers)
-    told = [f"Asked {len(answers)} times. {_difference(change)}\n"]
+    told = [f"Asked {len(answers)} times. {_difference(change)}\n", *(f"{text}\n" for text in _alike(answers))]
     return "\n".join([*lines, *told]).rstrip() + "\n"
 
 
@@ -168,6 +178,8 @@ def _comparable(answers: Sequence[Answer]) -> None:
         ("moments that are asked about", {one.settings.at for one in answers}),
         ("whose nodes the base has", {"the cluster's" if one.truth.as_is else "Karpenter's" for one in answers}),
         ("snapshots of the workload", {one.snapshot for one in answers}),
+        ("days that they lived", {wording.span(one.life) if one.life else "none" for one in answers if one.after}),
+        ("curves of replicas", {json.dumps(one.life.curve) for one in answers if one.life}),
     ):
         if len(values) > 1:
             raise AnswersError(
@@ -183,7 +195,7 @@ def _by_candidate(answers: Iterable[Answer]) -> dict[str | None, list[Answer]]:
     return found
 
 
-def _row(name: str | None, answers: Sequence[Answer], noise: float) -> tuple[str, ...]:
+def _row(name: str | None, answers: Sequence[Answer], noise: float, of_life: Sequence[str]) -> tuple[str, ...]:
     asked = f" (asked {len(answers)} times)" if len(answers) > 1 else ""
     verdicts = ", ".join(dict.fromkeys(map(wording.verdict, answers)))
     figures = {name: (unit, found) for name, unit, found in _figures(answers)}
@@ -202,6 +214,7 @@ def _row(name: str | None, answers: Sequence[Answer], noise: float) -> tuple[str
                 "pods still without a node",
             )
         ),
+        *(_ranged(figures, key) if key in figures else "" for key in of_life),
     )
 
 
@@ -220,10 +233,29 @@ def _change(answers: Sequence[Answer], noise: float) -> str:
 def _difference(change: Spread) -> str:
     if change.middle is None:
         return "What the change costs is not known, for prices are missing."
-    by = _own(wording.signed_dollars(change.middle)) if change.middle else "nothing"
     if abs(change.middle) <= change.width:
-        return f"The change makes no difference in dollars: {by} is within the spread."
+        spread = _written(change.width, "USD")
+        return f"The change makes no difference in dollars that is larger than the spread, {spread}."
+    by = _own(wording.signed_dollars(change.middle))
     return f"The change makes a difference of {by} an hour, which is more than the spread."
+
+
+def _alike(answers: Sequence[Answer]) -> Iterator[str]:
+    """Whether answers to one question agree in what is no figure."""
+    verdicts = list(dict.fromkeys(map(wording.verdict, answers)))
+    yield (
+        f"The verdict is the same: {verdicts[0]}." if len(verdicts) == 1 else f"Verdicts differ: {'; '.join(verdicts)}."
+    )
+    causes = {
+        frozenset(Counter((one.pool, one.drifted, *(cause.why for cause in one.causes)) for one in found).items())
+        for found in (answer.surviving for answer in answers)
+    }
+    yield f"Nodes stay for {'the same' if len(causes) == 1 else 'other'} causes."
+    went = {
+        frozenset(one.node_claim for one in answer.blast_radius.replaced) for answer in answers if answer.blast_radius
+    }
+    if len(went) > 1:
+        yield "Which nodes go differs: among nodes that are alike, Karpenter's order is not decided."
 
 
 def _increase(answer: Answer) -> float | None:
@@ -243,6 +275,12 @@ def _figures(answers: Sequence[Answer]) -> Iterator[tuple[str, str, Spread]]:
     yield "pods moved", "", Spread(tuple(float(one.pods_moved) if one else None for one in radius))
     yield "pods without a home", "", Spread(tuple(float(one.without_home) if one else None for one in radius))
     yield "pods still without a node", "", Spread(tuple(float(one.unschedulable) if one else None for one in radius))
+    if any(lived := [one.life for one in answers]):
+        gone, homeless, drifted = _LIFE[1:]
+        yield _LIFE[0], "USD", Spread(tuple(one.usd_per_day if one else None for one in lived))
+        yield gone, "", Spread(tuple(float(sum(one.disruptions.values())) if one else None for one in lived))
+        yield homeless, "", Spread(tuple(float(one.without_home) if one else None for one in lived))
+        yield drifted, "", Spread(tuple(float(len(one.never)) if one else None for one in lived))
 
 
 def _ranged(figures: dict[str, tuple[str, Spread]], name: str) -> str:

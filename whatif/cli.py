@@ -1,4 +1,4 @@
-"""The command line: `python -m whatif report|table|spread|schema`."""
+"""The command line: `python -m whatif report|table|spread|curve|schema`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from karpenter.instance_types import FactsError
+from karpenter.quantities import quantity
+from scale_test.market.quantities import RESOURCES
 from scale_test.numbers.thresholds import ThresholdsError
 from scale_test.recording.timeline import Reader, TimelineError
 from scale_test.reports.folder import TIMELINE
 from scale_test.scenarios.scenario import names
-from scale_test.text.files import replace
+from scale_test.text.files import write as write_file
 from scale_test.text.shown import visible
 from snapshot.model import Snapshot
 from snapshot.objects import objects
@@ -23,12 +25,14 @@ from snapshot.reading import load as load_snapshot
 
 from .answer import Answer
 from .candidates import FILE, AnswersError
+from .curve import CurveError
+from .curve import load as load_curve
 from .labels import LABELS
 from .limits import Limits
 from .phases import NotJudgedError
 from .pod_budgets import PodBudget
 from .prices import PricesError
-from .truth import RealNode
+from .truth import Load, RealNode
 
 _PLAYBOOKS = Path(__file__).resolve().parents[1] / "playbooks"
 _LIMITS = _PLAYBOOKS / "thresholds.yml"
@@ -51,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(given)
     except (
         AnswersError,
+        CurveError,
         FactsError,
         NotJudgedError,
         OSError,
@@ -85,6 +90,11 @@ def _parser() -> argparse.ArgumentParser:
         together = add(name, command, text)
         together.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help=f"a folder with {FILE} in it")
 
+    checking = add("curve", _curve, "check a daily curve of replicas, as `--curve` takes it")
+    checking.add_argument(
+        "file", type=Path, help="a curve in YAML or CSV, for example examples/curves/office-hours.yml"
+    )
+
     add("schema", _schema, f"print the JSON schema of {FILE}")
     return parser
 
@@ -93,12 +103,14 @@ def _report(given: argparse.Namespace) -> int:
     from . import markdown, page, wording
 
     made = _made(given)
-    replace(given.folder / FILE, json.dumps(made.model_dump(mode="json", by_alias=True), indent=2) + "\n")
-    replace(given.folder / "whatif.md", markdown.render(made))
-    replace(given.folder / "whatif.html", page.render(made))
+    write_file(given.folder / FILE, json.dumps(made.model_dump(mode="json", by_alias=True), indent=2) + "\n")
+    write_file(given.folder / "whatif.md", markdown.render(made))
+    write_file(given.folder / "whatif.html", page.render(made))
     print(visible(f"{wording.title(made)}: {wording.verdict(made)}. {made.sentence}"))
     if made.after and made.prices_elsewhere:
         print(visible(made.prices_elsewhere))
+    if made.life:
+        print(visible(wording.life(made.life)))
     print(visible(made.truth.sentence))
     for limit in made.limits:
         if not limit.kept:
@@ -109,7 +121,7 @@ def _report(given: argparse.Namespace) -> int:
 
 def _made(given: argparse.Namespace) -> Answer:
     from .judge import answer, facts_of
-    from .phases import read
+    from .phases import read, read_life
     from .prices import load
 
     timeline = given.folder / TIMELINE
@@ -119,11 +131,12 @@ def _made(given: argparse.Namespace) -> Answer:
     try:
         told = read(Reader(timeline).new_lines())
         facts = facts_of(told)
+        lived = read_life(told, Reader(timeline).new_lines())
     except NotJudgedError as error:
         raise NotJudgedError(f"{timeline}: {error}") from error
     prices = load(given.prices, facts) if given.prices else None
     if given.snapshot is None:
-        return answer(told, facts=facts, limits=limits, given=prices)
+        return answer(told, facts=facts, limits=limits, given=prices, lived=lived)
     snapshot = load_snapshot(given.snapshot).snapshot
     return answer(
         told,
@@ -134,11 +147,19 @@ def _made(given: argparse.Namespace) -> Answer:
         pod_budgets=_pod_budgets(snapshot),
         made_up=snapshot.source == "made",
         snapshot=hashlib.sha256(given.snapshot.read_bytes()).hexdigest()[:_DIGITS],
+        lived=lived,
     )
 
 
 def _nodes(snapshot: Snapshot) -> list[RealNode]:
     claims = {claim.node: claim for claim in snapshot.node_claims if claim.node}
+    loads: dict[str, Load] = {}
+    for workload in snapshot.workloads:
+        cpu, memory = (quantity(workload.pod.requests.get(resource, 0)) for resource in RESOURCES)
+        daemon = workload.controller.kind == "DaemonSet"
+        for node, pods in workload.nodes.items():
+            load = loads.get(node, Load())
+            loads[node] = load.with_pods(pods, cpu * pods, memory * pods, of_daemon_set=daemon)
     return [
         RealNode(
             instance_type=node.instance_type or "not known",
@@ -146,6 +167,7 @@ def _nodes(snapshot: Snapshot) -> list[RealNode]:
             capacity_type=node.capacity_type,
             pool=node.node_pool or (claims[node.name].node_pool if node.name in claims else None),
             usd_per_hour=node.price_per_hour,
+            load=loads.get(node.name, Load()),
         )
         for node in snapshot.nodes
     ]
@@ -175,6 +197,11 @@ def _spread(given: argparse.Namespace) -> int:
     from .candidates import load, spread
 
     print(spread(load(given.folders)), end="")
+    return 0
+
+
+def _curve(given: argparse.Namespace) -> int:
+    print(f"{visible(given.file)}: a curve for {', '.join(map(visible, load_curve(given.file).factors))}")
     return 0
 
 

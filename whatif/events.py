@@ -7,7 +7,6 @@ pkg/controllers/state/statenode.go and pkg/controllers/node/termination/terminat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -16,27 +15,38 @@ from scale_test.judging.replay import NodeClaim, Replay
 from .answer import Why
 
 _BUDGETS = re.compile(r"PodDisruptionBudget(?:\(s\))?=\[([^\]]*)\]")
+_PODS = re.compile(r"\bPod=([^\s,)]+)")
 #: Of what stays: reasons of events that say why.
 _OF_STAYING = ("Unconsolidatable", "DisruptionBlocked", "ConsolidationRejected")
 _OF_DRAINING = ("FailedDraining", "AwaitingVolumeDetachment")
+# A message lists names, of pods, NodePools and labels, which may be like its words. No name has a space: so only where
+# a message begins, and phrases of several words, say what it is about.
 # What passes by itself within seconds, and is no cause to stay.
 _MOMENTARY = re.compile(
     r"does not have an associated node|isn't initialized|is nominated for|is deleting or marked|isn't managed by"
     r"|already being disrupted|would schedule against uninitialized",
     re.IGNORECASE,
 )
+_BY_BUDGET = r"(?:evicting pod violates a PDB|eviction does not support multiple PDBs|pdb prevents pod evictions)"
+_BY_ANNOTATION = (
+    r'(?:pod has "karpenter\.sh/do-not-disrupt" annotation'
+    r'|disruption is blocked through the "karpenter\.sh/do-not-disrupt" annotation)'
+)
 _HELD = re.compile(
-    r"violates a PDB|pdb prevents|multiple PDBs|do-not-disrupt|volumeattachments|blocked through", re.IGNORECASE
+    rf"(?:Failed to drain node, )?(?:{_BY_BUDGET}|{_BY_ANNOTATION})|Awaiting deletion of bound volumeattachments",
+    re.IGNORECASE,
 )
 _KINDS: Final[dict[Why, re.Pattern[str]]] = {
-    "pod disruption budget": re.compile(r"pdb|PodDisruptionBudget", re.IGNORECASE),
-    "do-not-disrupt": re.compile(r"do-not-disrupt"),
-    "spot to spot": re.compile(r"SpotToSpotConsolidation"),
-    "disruption budget": re.compile(r"blocking budget"),
-    "policy": re.compile(r"consolidation policy|consolidation disabled"),
-    "price": re.compile(r"cheaper node|by price"),
-    "pods": re.compile(r"would schedule|without creating|not schedule|incompatible|no instance type|buffer pods"),
+    "pod disruption budget": re.compile(rf"^(?:Failed to drain node, )?{_BY_BUDGET}", re.IGNORECASE),
+    "do-not-disrupt": re.compile(rf"^{_BY_ANNOTATION}", re.IGNORECASE),
+    "spot to spot": re.compile(r"^SpotToSpotConsolidation (?:is disabled|requires)"),
+    "disruption budget": re.compile(r"^No allowed disruptions.* due to blocking budget"),
+    "policy": re.compile(r'^NodePool "[^"]*" has consolidation (?:policy|disabled)'),
+    "price": re.compile(r"^Can't replace with a cheaper node|^Filtering by price:"),
+    "pods": re.compile(r'^Not all pods would schedule|^Can\'t remove without creating|^Node "[^"]*" has buffer pods'),
 }
+# It lists why each NodePool cannot hold a pod; the limits of another one say nothing of the node's own.
+_LIMITS = r"(?:node limits have been exhausted|all available instance types exceed limits) for nodepool \(NodePool={}\)"
 
 
 class Said(NamedTuple):
@@ -46,11 +56,13 @@ class Said(NamedTuple):
         time: When it was received.
         reason: Its reason.
         words: Its message.
+        pool: The NodePool of the node.
     """
 
     time: datetime
     reason: str
     words: str
+    pool: str
 
     @property
     def lasting(self) -> bool:
@@ -65,12 +77,19 @@ class Said(NamedTuple):
     @property
     def holds_up(self) -> bool:
         """Whether it says that a pod, or who wrote the annotation, keeps a node from going that is to go."""
-        return self.reason in (*_OF_DRAINING, "DisruptionBlocked") and bool(_HELD.search(self.words))
+        return self.reason in (*_OF_DRAINING, "DisruptionBlocked") and bool(_HELD.match(self.words))
 
     @property
     def why(self) -> Why:
         """The kind of cause."""
+        if re.search(_LIMITS.format(re.escape(self.pool)), self.words):
+            return "limits"
         return next((why for why, pattern in _KINDS.items() if pattern.search(self.words)), "other")
+
+    @property
+    def pods(self) -> list[str]:
+        """The pods that it names, each with its namespace."""
+        return _PODS.findall(self.words)
 
     @property
     def pod_disruption_budgets(self) -> list[str]:
@@ -83,14 +102,10 @@ def of_claim(replay: Replay, claim: NodeClaim) -> list[Said]:
     told = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
     # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
     mine = sorted((pair for pair in told if pair[0] >= claim.first_seen), key=lambda pair: pair[0])
-    return [Said(time, str(event.get("reason", "")), str(event.get("message", ""))) for time, event in mine]
-
-
-def of_pool(replay: Replay, pool: str) -> Iterator[Said]:
-    """What was said of a NodePool's disruption budgets."""
-    for time, event in replay.told.get(("NodePool", pool), ()):
-        if event.get("reason") == "DisruptionBlocked":
-            yield Said(time, "DisruptionBlocked", str(event.get("message", "")))
+    return [
+        Said(time, str(event.get("reason", "")), str(event.get("message", "")), claim.node_pool or "")
+        for time, event in mine
+    ]
 
 
 def of_staying(said: list[Said]) -> list[Said]:

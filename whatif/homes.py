@@ -43,7 +43,7 @@ def homes(told: Told) -> Homes:
     for pod in told.pods:
         if pod.unschedulable and pod.unschedulable <= told.end:
             pods.setdefault(workload_of(pod), []).append(pod)
-    spans = {key: [span for pod in found if (span := _without_home(told, pod))] for key, found in pods.items()}
+    spans = {key: [span for pod in found if (span := without_home(told, pod))] for key, found in pods.items()}
     every = [span for found in spans.values() for span in found]
     words = _words(told)
     workloads = [
@@ -60,8 +60,8 @@ def homes(told: Told) -> Homes:
     )
 
 
-def _without_home(told: Told, pod: Pod) -> tuple[datetime, datetime] | None:
-    """From when to when; None for a pod that had no node before the change already."""
+def without_home(told: Told, pod: Pod) -> tuple[datetime, datetime] | None:
+    """Return from when to when a pod had no node; None for one that had none before the change already."""
     end = min(time for time in (pod.scheduled, pod.leaving, told.end) if time)
     return (pod.seen, end) if told.before < pod.seen < end else None
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from karpenter.instance_types import Facts
+from scale_test.judging.replay import DISRUPTION_REASON
 from scale_test.scenarios.environments import known
 
-from .answer import Answer, BlastRadius, Inventory, Limit, Moment, Settings, Shortened, Verdict
+from .answer import Answer, BlastRadius, Clock, Inventory, Limit, Moment, Settings, Shortened, Verdict
 from .blast_radius import blast_radius
+from .life import life
 from .limits import Limits
 from .nodes import inventory, series
-from .phases import ORDER, NotJudgedError, Told, there
+from .phases import ORDER, Lived, NotJudgedError, Told, there
 from .pod_budgets import PodBudget
-from .prices import Given, Priced, elsewhere, sentences
+from .prices import Given, Priced, elsewhere, prices_of, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
 from .week import week
-from .wording import sentence
+from .wording import plural, sentence
 
 
 def facts_of(told: Told) -> Facts:
@@ -46,6 +49,7 @@ def answer(
     pod_budgets: Sequence[PodBudget] = (),
     made_up: bool = False,
     snapshot: str | None = None,
+    lived: Lived | None = None,
 ) -> Answer:
     """Judge a what-if.
 
@@ -58,9 +62,10 @@ def answer(
         pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
         made_up: Whether the snapshot is made up, so that there is no such cluster.
         snapshot: By what the snapshot is told from others; None without one.
+        lived: The days that the changed cluster lived; None without any.
     """
     region = str(told.stack.outputs.get("region", ""))
-    market = Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
+    market = _market(told, facts, given)
     before = inventory(told, market, told.before)
     truth = compare(told, market, real, made_up=made_up)
     moments = _moments(told)
@@ -70,9 +75,9 @@ def answer(
     stayed = []
     if not told.refused:
         after = inventory(told, market, told.end)
-        radius = blast_radius(told, market, pod_budgets)
         stayed = surviving(told, market)
-        judged = limits.judge(before, after, radius, truth, moments)
+        radius = blast_radius(told, market, pod_budgets, stayed)
+        judged = limits.judge(before, after, radius, stayed, truth, moments)
     verdict: Verdict = (
         "refused" if told.refused else "within limits" if all(one.kept for one in judged) else "limits broken"
     )
@@ -84,13 +89,14 @@ def answer(
         base=told.settings.get("base"),
         candidate=told.candidate,
         verdict=verdict,
-        sentence=sentence(before, after, radius, told.refused, stayed),
+        sentence=sentence(before, after, radius, told.refused, stayed, prices_of(market, bought)),
         refused=told.refused,
         simulated=told.simulated,
         region=region,
         moments=moments,
         settings=_settings(told),
         prices=sentences(market, bought),
+        prices_of=prices_of(market, bought),
         prices_elsewhere=elsewhere(market, bought),
         given_prices=given.model_dump(mode="json", by_alias=True, exclude_defaults=True) if given else None,
         snapshot=snapshot,
@@ -99,11 +105,17 @@ def answer(
         blast_radius=radius,
         surviving=stayed,
         week=week(told, radius.replaced if radius else [], stayed),
+        life=life(lived, _market(lived, facts, given)) if lived else None,
         truth=truth,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
-        unknown=list(_unknown(told, before, after)),
+        unknown=[*_unreplaced(told, radius), *_unknown(lived or told, before, after)],
     )
+
+
+def _market(told: Told, facts: Facts, given: Given | None) -> Priced:
+    region = str(told.stack.outputs.get("region", ""))
+    return Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
 
 
 def _moments(told: Told) -> list[Moment]:
@@ -126,6 +138,7 @@ def _settings(told: Told) -> Settings:
     return Settings(
         wait_factor=told.settings.get("waitFactor") or 1,
         at=told.settings.get("at"),
+        clock=Clock(**told.replay.clock) if told.replay.clock else None,
         shortened=[
             Shortened(pool=pool, setting=setting, asked=_text(values[0]), used=_text(values[1]))
             for pool, settings in sorted(pools.items())
@@ -139,6 +152,21 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def _unreplaced(told: Told, radius: BlastRadius | None) -> Iterable[str]:
+    """That dollars lack nodes which Karpenter makes only when held pods go: of nodes that it did not disrupt itself.
+
+    It makes no room for held pods of a node that expired or was deleted (`CurrentlyReschedulablePods` in
+    sigs.k8s.io/karpenter, pkg/controllers/state/statenode.go); for those of a disrupted one it does.
+    """
+    deleted = {claim.name for claim in told.claims if claim.deleting and DISRUPTION_REASON not in claim.conditions}
+    pods = sum(one.pods for one in radius.held if one.node_claim in deleted and not one.done) if radius else 0
+    if pods:
+        yield (
+            f"{plural(pods, 'pod')} on nodes that were deleted without a replacement may need further nodes when they "
+            "go; these are not in the dollars"
+        )
+
+
 def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable[str]:
     for name, one in (("before", before), ("after", after)):
         if one and one.unpriced:
@@ -149,9 +177,10 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
         # It begins with a name, which is of small letters, or is a sentence.
         yield f"of the workload: {text[:1].lower()}{text[1:]}"
     yield from (told.phases.get("loaded", {}).get("nodes") or {}).get("leftOut") or ()
-    for gap in told.gaps:
+    for (kind, reason), times in Counter((gap["kind"], gap["reason"]) for gap in told.gaps).items():
+        gaps = "a gap" if times == 1 else f"{times} gaps"
         yield (
-            f"the record has a gap ({gap['kind']}: {gap['reason']}): what was there after it is known, and with it "
+            f"the record has {gaps} ({kind}: {reason}): what was there after it is known, and with it "
             "nodes and dollars; what came and went within it may be missing, such as a pod's way from node to node"
         )
     if told.error:

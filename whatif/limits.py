@@ -1,4 +1,9 @@
-"""Limits of a what-if: the section `whatif` of the thresholds' file. What is left out is not judged."""
+"""Limits of a what-if: the section `whatif` of the thresholds' file.
+
+What is left out has its default: pods without a node, workloads that no NodePool could hold, drifted nodes that nothing
+replaces and pods that are killed are allowed none, as far as the change is why. `null` switches a limit off. Other
+limits are off.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,8 @@ from scale_test.numbers.thresholds import DEFAULT, WHATIF, ThresholdsError, expl
 from scale_test.text import shown
 from scale_test.text.yaml_file import YamlError, read
 
-from .answer import BlastRadius, Inventory, Limit, Moment, Truth
+from .answer import BlastRadius, Inventory, Limit, Moment, Surviving, Truth
+from .truth import REQUESTS
 
 _SHARE = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s?%")
 
@@ -46,7 +52,10 @@ class Limits(BaseModel):
         max_seconds_without_home: For how long one may be.
         max_pods_unschedulable: Pods that may be without a node at the end, more than before.
         max_workloads_without_node_pool: Workloads that may run on though no NodePool fits any more.
-        max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes and in dollars.
+        max_nodes_never_replaced: Drifted nodes that nothing replaces as long as nobody changes something.
+        max_pods_killed: Pods that may be deleted although a PodDisruptionBudget or do-not-disrupt forbids it.
+        max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes, in dollars and in
+            what pods request.
         must_settle: Whether base and change must come to rest.
     """
 
@@ -63,8 +72,10 @@ class Limits(BaseModel):
     max_pods_moved: Count | None = None
     max_pods_without_home: Count | None = None
     max_seconds_without_home: Seconds | None = None
-    max_pods_unschedulable: Count | None = None
-    max_workloads_without_node_pool: Count | None = None
+    max_pods_unschedulable: Count | None = 0
+    max_workloads_without_node_pool: Count | None = 0
+    max_nodes_never_replaced: Count | None = 0
+    max_pods_killed: Count | None = 0
     max_distance_from_truth: Amount | None = None
     must_settle: bool = True
 
@@ -121,14 +132,21 @@ class Limits(BaseModel):
         before: Inventory,
         after: Inventory,
         radius: BlastRadius,
+        stayed: Sequence[Surviving],
         truth: Truth,
         moments: list[Moment],
     ) -> list[Limit]:
         """Hold an answer against them, in the order of their keys."""
-        return list(self._judge(before, after, radius, truth, moments))
+        return list(self._judge(before, after, radius, stayed, truth, moments))
 
     def _judge(
-        self, before: Inventory, after: Inventory, radius: BlastRadius, truth: Truth, moments: list[Moment]
+        self,
+        before: Inventory,
+        after: Inventory,
+        radius: BlastRadius,
+        stayed: Sequence[Surviving],
+        truth: Truth,
+        moments: list[Moment],
     ) -> Iterator[Limit]:
         if self.must_settle:
             yield _rest(moments)
@@ -146,8 +164,12 @@ class Limits(BaseModel):
         yield from self._most("max_seconds_without_home", radius.longest_without_home, None, " s")
         yield from self._most("max_pods_unschedulable", radius.unschedulable, None, " pods")
         yield from self._most("max_workloads_without_node_pool", len(radius.not_anew), None, " workloads")
+        never = sum(one.never and not one.drifted_before for one in stayed)
+        yield from self._most("max_nodes_never_replaced", never, None, " drifted nodes")
+        yield from self._most("max_pods_killed", radius.pods_killed, None, " pods")
         distances = {figure.what: figure.distance for figure in truth.figures}
         far = [distances.get("nodes"), distances.get("dollars an hour")]
+        far += [distance for name in REQUESTS if (distance := distances.get(name)) is not None]
         known = [one for one in far if one is not None]
         worst = max(known) if known and len(known) == len(far) else None
         yield from self._most("max_distance_from_truth", worst, 1.0, "", lambda share: f"{share:.1%}")

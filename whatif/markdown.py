@@ -9,7 +9,7 @@ from scale_test.text.markdown import code, escape, fitting, folded, table
 from scale_test.text.shown import listed
 
 from . import wording
-from .answer import Answer, BlastRadius, Inventory, PoolWeek, Week
+from .answer import Answer, BlastRadius, Inventory, Life, PoolWeek, Week
 from .week import runs
 
 _NAMED = 4  # nodes in a cell
@@ -30,7 +30,7 @@ def _document(answer: Answer) -> Iterator[str]:
     # Who refuses the change, says so in words of theirs.
     yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
     if answer.after and answer.blast_radius:
-        yield from _summary(answer.before, answer.after, answer.blast_radius, wording.drifted(answer.surviving))
+        yield from _summary(answer, answer.before, answer.after, answer.blast_radius)
         if answer.prices_elsewhere:
             yield f"{escape(answer.prices_elsewhere)}\n"
     if answer.refused:
@@ -40,10 +40,13 @@ def _document(answer: Answer) -> Iterator[str]:
     yield f"{escape(answer.truth.sentence)}\n"
     yield from _limits(answer)
     if answer.after and answer.blast_radius:
-        yield from _inventory(answer.before, answer.after)
+        yield from _inventory(answer.before, answer.after, wording.dollars_label(answer))
         yield from _radius(answer.blast_radius, answer.before)
+        yield from _held(answer.blast_radius)
         yield from _not_anew(answer.blast_radius)
         yield from _surviving(answer)
+    if answer.life:
+        yield from _life(answer.life)
     yield from _week(answer.week)
     yield from _truth(answer)
     yield from _made(answer)
@@ -54,13 +57,15 @@ def _own(text: str) -> str:
     return text.replace("$", "\\$")
 
 
-def _summary(before: Inventory, after: Inventory, radius: BlastRadius, drifted: int) -> Iterator[str]:
+def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:
+    label, drifted = wording.dollars_label(answer), wording.drifted(answer.surviving)
     marked = "simulated" if before.spot_simulated or after.spot_simulated else ""
     rows = [
-        ("dollars an hour", *_dollars(before.usd_per_hour, after.usd_per_hour)),
+        (label, *_dollars(before.usd_per_hour, after.usd_per_hour, wording.direction(before, after))),
+        *_while_draining(before, after),
         (
             f"of which spot{f', prices {marked}' if marked else ''}",
-            *_dollars(before.spot_usd_per_hour, after.spot_usd_per_hour),
+            *_dollars(before.spot_usd_per_hour, after.spot_usd_per_hour, wording.direction(before, after)),
         ),
         ("lower bound, times", _own(wording.bound(before)), _own(wording.bound(after)), ""),
         ("nodes", str(before.nodes), str(after.nodes), wording.counted(before.nodes, after.nodes)),
@@ -70,15 +75,25 @@ def _summary(before: Inventory, after: Inventory, radius: BlastRadius, drifted: 
         ("pods without a home for a while", "", str(radius.without_home), ""),
         ("pods without a node", str(before.waiting), str(after.waiting), ""),
         ("workloads without a NodePool", "", str(len(radius.not_anew)), ""),
+        ("pods deleted although something forbids it", "", str(radius.pods_killed), ""),
     ]
     if before.spot_usd_per_hour == 0 and after.spot_usd_per_hour == 0:
         del rows[1]
     yield from table(("", "before:", "after:", "change:"), rows, _WHOLE)
 
 
-def _dollars(before: float | None, after: float | None) -> tuple[str, str, str]:
+def _while_draining(before: Inventory, after: Inventory) -> Iterator[tuple[str, ...]]:
+    """The figure with nodes that are on their way out, where there are any."""
+    if before.leaving or after.leaving:
+        written = _dollars(wording.during_usd(before), wording.during_usd(after))[:2]
+        yield f"with nodes on their way out ({before.leaving}, {after.leaving})", *written, ""
+
+
+def _dollars(before: float | None, after: float | None, direction: str = "-") -> tuple[str, str, str]:
+    """Both amounts and the difference; without a direction, the difference is not stated."""
     written = [_own(units.dollars(usd)) if usd is not None else "not known" for usd in (before, after)]
-    return written[0], written[1], _own(wording.change(before, after))
+    change = wording.change(before, after)
+    return written[0], written[1], _own(change if direction or change in ("", "none") else "not decided yet")
 
 
 def _broken(answer: Answer) -> Iterator[str]:
@@ -98,7 +113,7 @@ def _limits(answer: Answer) -> Iterator[str]:
         )
 
 
-def _inventory(before: Inventory, after: Inventory) -> Iterator[str]:
+def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]:
     def lines() -> Iterator[str]:
         for title, old, new in (
             ("NodePool", before.by_pool, after.by_pool),
@@ -106,7 +121,7 @@ def _inventory(before: Inventory, after: Inventory) -> Iterator[str]:
             ("zone", before.by_zone, after.by_zone),
             ("capacity type", before.by_capacity_type, after.by_capacity_type),
         ):
-            head = (title, "nodes before:", "after:", "dollars an hour before:", "after:")
+            head = (title, "nodes before:", "after:", f"{label} before:", "after:")
             rows = [
                 (escape(row.name), *map(str, row.nodes), *_dollars(*row.usd)[:2])
                 for row in wording.side_by_side(old, new)
@@ -188,6 +203,16 @@ def _not_anew(radius: BlastRadius) -> Iterator[str]:
         yield from folded(title, table(("workload", "pods that run:", "on nodes:", "why not anew"), rows, _WHOLE))
 
 
+def _held(radius: BlastRadius) -> Iterator[str]:
+    rows = [
+        (escape(f"{one.namespace}/{one.workload}"), str(one.pods), escape(one.node_claim), escape(wording.fate(one)))
+        for one in radius.held
+    ]
+    if rows:
+        title = f"Pods that something keeps on nodes that are to go: {sum(one.pods for one in radius.held)}"
+        yield from folded(title, table(("workload", "pods:", "node", "what becomes of them"), rows, _WHOLE))
+
+
 def _surviving(answer: Answer) -> Iterator[str]:
     if causes := wording.causes(answer.surviving):
         rows = [
@@ -196,27 +221,54 @@ def _surviving(answer: Answer) -> Iterator[str]:
                 escape(cause.why),
                 escape(cause.words),
                 cause.said,
-                escape(listed([one.name or one.node_claim for one in cause.nodes], _NAMED)),
+                escape(listed([one.node_claim for one in cause.nodes], _NAMED)),
             )
             for cause in causes
         ]
         title = f"Why {wording.plural(len(answer.surviving), 'node')} stayed"
-        yield from folded(title, table(("nodes:", "cause", "the controller's words", "said", "which"), rows, _WHOLE))
+        yield from folded(title, table(("nodes:", "cause", "what exactly", "said", "which"), rows, _WHOLE))
+
+
+def _life(life: Life) -> Iterator[str]:
+    def lines() -> Iterator[str]:
+        reasons = list(life.disruptions)
+        rows = [
+            (
+                units.moment(day.since),
+                _own(units.dollars(day.usd)),
+                *(str(day.disruptions.get(reason, 0)) for reason in reasons),
+                str(day.without_home),
+                units.duration(day.longest_without_home) if day.without_home else "",
+            )
+            for day in life.days
+        ]
+        head = ("24 hours from", "dollars:", *(f"{reason}:" for reason in reasons), "pods without a home:", "longest:")
+        yield from table(head, rows, _WHOLE)
+        if reasons:
+            head = ("hour of the day, UTC", *(f"{reason}:" for reason in reasons))
+            hours = [hour for hour in range(24) if any(life.disruptions_by_hour[reason][hour] for reason in reasons)]
+            rows = [(str(hour), *(str(life.disruptions_by_hour[reason][hour]) for reason in reasons)) for hour in hours]
+            yield from table(head, rows, _WHOLE)
+        if life.never:
+            yield "Drifted, and still there at the end:\n"
+            rows = [
+                (escape(wording.node(one)), escape(one.pool), wording.WHY[one.why], escape(one.words or ""))
+                for one in life.never
+            ]
+            yield from table(("node", "NodePool", "cause", "the controller's words"), rows, _WHOLE)
+        yield f"{wording.pace(life)}\n"
+
+    yield f"{_own(wording.life(life))}\n"
+    yield from folded(f"Day by day: {wording.span(life)}", lines())
 
 
 def _week(week: Week) -> Iterator[str]:
     if not week.pools:
         return
-    if week.possible_now is None:
-        now = "the change asked them for nothing"
-    elif week.possible_now:
-        now = "they allow the change now"
-    else:
-        now = f"they forbid it now: {', '.join(week.blocked)}"
     moment = units.moment(week.at)
     rows = [row for pool in week.pools for row in _pool(pool, week)]
     head = ("NodePool", "nodes:", "for", "at once, at that moment:", "within the week, UTC")
-    yield from folded(f"Disruption budgets, {moment}: {now}", table(head, rows, _WHOLE))
+    yield from folded(f"Disruption budgets, {moment}: {wording.budgets_now(week)}", table(head, rows, _WHOLE))
 
 
 def _pool(pool: PoolWeek, week: Week) -> Iterator[tuple[str, ...]]:

@@ -24,9 +24,10 @@ _SPOT = "spot"
 def described(claim: NodeClaim, market: Priced) -> dict[str, Any]:
     """What `answer.Node` has of a NodeClaim."""
     bought = claim.offering
+    # A rehearsal invents names, and gives them again; the user's own node has the name that the snapshot has.
     return {
         "node_claim": claim.name,
-        "name": claim.node,
+        "name": claim.stands_for or (None if market.replay.simulated(claim) else claim.node),
         "pool": claim.node_pool,
         "instance_type": bought.instance_type if bought else None,
         "zone": bought.zone if bought else None,
@@ -36,15 +37,19 @@ def described(claim: NodeClaim, market: Priced) -> dict[str, Any]:
 
 
 def inventory(told: Told, market: Priced, time: datetime) -> Inventory:
-    """The nodes at a moment."""
-    claims = [claim for claim in told.claims if there(claim, time)]
+    """The nodes at a moment: those that stay; nodes on their way out are counted apart."""
+    launched = [claim for claim in told.claims if there(claim, time)]
+    claims = [claim for claim in launched if not leaving(claim, time)]
+    going = [claim for claim in launched if leaving(claim, time)]
     offerings = [claim.offering for claim in claims if claim.offering]
-    bound, no_bound = _lower_bound(told, market, claims, time)
+    bound, no_bound = _lower_bound(told, market, launched, time)
     return Inventory(
         at=time.isoformat(),
         nodes=len(claims),
-        leaving=sum(leaving(claim, time) for claim in claims),
+        leaving=len(going),
+        coming=sum(claim.present_at(time) and not leaving(claim, time) for claim in told.claims) - len(claims),
         usd_per_hour=_dollars(claims, market),
+        leaving_usd_per_hour=_dollars(going, market),
         known_usd_per_hour=round(sum(market.usd(claim) or 0.0 for claim in claims), _DIGITS),
         unpriced=sorted({one.instance_type for one in offerings if market.of(one) is None}),
         spot_usd_per_hour=_dollars([claim for claim in claims if _capacity_type(claim) == _SPOT], market),
@@ -57,7 +62,7 @@ def inventory(told: Told, market: Priced, time: datetime) -> Inventory:
         lower_bound_usd_per_hour=bound,
         no_lower_bound=no_bound,
         daemon_sets=_daemon_sets(told, market, claims, time),
-        pods=sum(not pod.of_daemon_set for claim in claims for pod in told.on(claim, time)),
+        pods=sum(not pod.of_daemon_set for claim in launched for pod in told.on(claim, time)),
         waiting=sum(waits(pod, time) for pod in told.pods),
     )
 

@@ -8,7 +8,7 @@ from scale_test.reports.drawing import COLOURS, Chart, Drawing, Key, thin, time_
 from scale_test.reports.page import template
 from scale_test.reports.units import count, dollars
 
-from . import wording
+from . import life_chart, wording
 from .answer import Answer, PoolWeek
 from .markdown import DAYS
 
@@ -42,6 +42,7 @@ def render(answer: Answer) -> str:
         groups=groups,
         causes=wording.causes(answer.surviving),
         charts=_charts(answer),
+        life_chart=life_chart.chart(answer.life) if answer.life else None,
         days=[DAYS[(wording.weekday(answer.week.begins) + day) % 7] for day in range(7)],
         weeks=[(pool, _alike(pool)) for pool in answer.week.pools],
     )
@@ -77,7 +78,7 @@ def _charts(answer: Answer) -> list[Chart]:
     usd = f"from {dollars(rows[0][2])} to {dollars(rows[-1][2])}, at most {dollars(max(row[2] for row in rows))}"
     return [
         _chart("Nodes", "nodes", [[row[0], row[1]] for row in rows], said),
-        _chart("Dollars an hour", "USD/h", [[row[0], row[2]] for row in rows], usd),
+        _chart(wording.dollars_label(answer), "USD/h", [[row[0], row[2]] for row in rows], usd),
     ]
 
 

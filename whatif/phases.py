@@ -116,6 +116,20 @@ class Told:
         return [claim for claim in self.replay.claims.values() if claim.node_pool]
 
 
+class Lived(Told):
+    """What a timeline tells of the days that the changed cluster lived: what came before is the base of it."""
+
+    @property
+    def before(self) -> datetime:
+        """The moment at which they began."""
+        return parse_time(self.phases["life-begins"]["received"])
+
+    @property
+    def end(self) -> datetime:
+        """The moment at which they were over."""
+        return parse_time(self.phases["life-ends"]["received"])
+
+
 def there(claim: NodeClaim, time: datetime) -> bool:
     """Whether a NodeClaim's machine was there at a moment: launched and not gone."""
     launched = claim.reached.get("Launched")
@@ -156,6 +170,36 @@ def read(lines: Iterable[object]) -> Told:
             "its START line names no stack, so it is not known what the nodes cost; record it again with this version"
         )
     return Told(replay, Stack(str(stack["name"]), stack.get("outputs") or {}), phases, settings, tuple(gaps), error)
+
+
+def read_life(told: Told, lines: Iterable[object]) -> Lived | None:
+    """Read the days that the changed cluster lived.
+
+    Args:
+        told: The same timeline until the change had settled.
+        lines: Its lines.
+
+    Returns:
+        None where it lived none.
+
+    Raises:
+        NotJudgedError: The record ends before they do.
+        TimelineError: A line cannot be read.
+    """
+    if "life-begins" not in told.phases:
+        return None
+    if "life-ends" not in told.phases:
+        raise NotJudgedError(
+            "the record ends while the changed cluster lives, so its days are not known; run the what-if again"
+        )
+    replay, gaps, ended = Replay(), list[Line](), False
+    for line in checked(lines):
+        if not ended or line["type"] in _LATE:
+            replay.apply([line])
+        if line["type"] == "GAP" and not ended:
+            gaps.append(line)
+        ended = ended or line.get("phase") == "life-ends"
+    return Lived(replay, told.stack, told.phases, told.settings, tuple(gaps), told.error)
 
 
 def _check(phases: dict[str, Line], error: str) -> None:

@@ -8,12 +8,12 @@ Nothing of it stays: what a controller makes later, of the same template, is sch
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from karpenter import clock
 from karpenter.quantities import exact
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.judging.replay import OF_DAEMON_SETS
@@ -94,7 +94,7 @@ class Placed:
 
 @contextmanager
 def held(
-    cluster: Cluster, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+    cluster: Cluster, clock: Callable[[], float] = clock.monotonic, sleep: Callable[[float], None] = clock.sleep
 ) -> Iterator[None]:
     """Within it, pods of the workload that are made wait for nobody; afterwards, for the scheduler as ever.
 
@@ -124,12 +124,13 @@ def forget(cluster: Cluster) -> None:
             cluster.delete(one, live["metadata"]["uid"])
 
 
+@clock.waiting()
 def place(
     cluster: Cluster,
     workloads: Mapping[str, Workload],
     standing: Mapping[str, str],
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = clock.monotonic,
+    sleep: Callable[[float], None] = clock.sleep,
 ) -> Placed:
     """Bind the pods of workloads, as they come, to the nodes that they had.
 
@@ -204,16 +205,16 @@ def _wait_for(cluster: Cluster, clock: Callable[[], float], sleep: Callable[[flo
 def _rooms(cluster: Cluster, standing: Mapping[str, str]) -> dict[str, Room]:
     """Node of the snapshot -> the room on the one that stands for it, beside what is there already."""
     live = {node["metadata"]["name"]: node for node in cluster.labelled("v1", "Node", "")}
-    rooms = {
-        of: Room(
+    by_name = {
+        name: Room(
             name,
             live[name]["metadata"]["labels"].get("topology.kubernetes.io/zone", ""),
             {resource: exact(amount) for resource, amount in live[name]["status"]["allocatable"].items()},
         )
-        for of, name in standing.items()
-        if name in live
+        for name in set(standing.values()) & live.keys()
     }
-    by_name = {room.node: room for room in rooms.values()}
+    # Several managed nodes may be stood for by one.
+    rooms = {of: by_name[name] for of, name in standing.items() if name in by_name}
     for pod in cluster.labelled("v1", "Pod", ""):
         room = by_name.get(pod["spec"].get("nodeName", ""))
         ours = LABELS.items() <= (pod["metadata"].get("labels") or {}).items()

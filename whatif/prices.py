@@ -160,7 +160,7 @@ class Priced(Market):
 
     def is_elsewhere(self, offering: Offering) -> bool:
         """Whether the price of what was bought is another region's: a rehearsed controller has no other prices."""
-        if not self.simulated or self.given.region or self.region in self.facts.regions:
+        if self.given.region or not self.prices_of:
             return False
         if offering.capacity_type == _SPOT:
             own = self.given.spot_price(offering.instance_type, offering.zone)
@@ -196,11 +196,15 @@ class Priced(Market):
         return None if price is None else round(price * (1 - discount), 6)
 
 
+def prices_of(market: Priced, bought: set[Offering]) -> str | None:
+    """The region whose prices dollars are at, where that is not the stack's; None where it is."""
+    return market.prices_of if any(map(market.is_elsewhere, bought)) else None
+
+
 def elsewhere(market: Priced, bought: set[Offering]) -> str | None:
     """That dollars are another region's than the stack's, and what to do; None where they are not."""
-    if not any(map(market.is_elsewhere, bought)):
+    if not (where := prices_of(market, bought)):
         return None
-    where = " and ".join(market.facts.regions)
     return (
         f"Dollars are at the prices of {where}, not of {market.region}: compare them with each other, or give yours "
         "with --prices."

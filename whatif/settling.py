@@ -24,14 +24,16 @@ from scale_test.judging.replay import NodeClaim, Pod, Replay
 from scale_test.recording.process import RecorderError
 from scale_test.recording.timeline import now, parse_time
 
+from .holds import is_held
 from .labels import SCENARIO
 
 # Where its looks are not counted: two of them, the fifteen seconds of thinking over, and the rest for what it reckons.
 _MARGIN = timedelta(seconds=75)
 # The first may have begun before it was asked.
 _LOOKS = 2
-# Metrics are read every five seconds, or, where they are large, less often.
-_FRESH = timedelta(seconds=60)
+# Metrics are read every five seconds, or, where they are large, up to half a minute after the last time was over; where
+# the cluster's clock is ahead, that is more than a minute. Looks that are still being counted are waited for.
+_FRESH = timedelta(minutes=3)
 _THINKING = "Consolidation"  # as the reasons of its events begin: ConsolidationCandidate, ConsolidationRejected, ...
 # Until each node that has been left alone for `consolidateAfter` bears the condition that says so, and none is set
 # aside any more for a pod that was to come there: twice `settings.batchMaxDuration`, by default.
@@ -115,8 +117,8 @@ class Settling:
         return self._looks is not None and looks >= self._looks[1] + _LOOKS
 
     def _follow(self, replay: Replay, at: datetime) -> None:
-        if (state := _state(replay)) != self._state:
-            self._state, self._moved, self._asked = state, at, None
+        if (seen := state(replay)) != self._state:
+            self._state, self._moved, self._asked = seen, at, None
         if (thoughts := _thoughts(replay)) != self._thoughts:
             self._thoughts, self._thought, self._looks = thoughts, at, None
 
@@ -173,8 +175,10 @@ def under_way(replay: Replay) -> Iterator[str]:
     """What is not at its end yet, a sentence each.
 
     A pod for which the scheduler has no node is at its end as far as that goes: what Karpenter does about it is a
-    NodeClaim, and it does nothing about pods of DaemonSets.
+    NodeClaim, and it does nothing about pods of DaemonSets. A node is at its end, too, that waits for pods which a
+    PodDisruptionBudget or do-not-disrupt keeps: when they go is computed.
     """
+    on = _by_node(replay)
     refused = {name for _, name in replay.unschedulable.get(SCENARIO, ())}
     pending = [pod for pod in _pods(replay) if pod.node is None and pod.name not in refused]
     starting = [pod for pod in _pods(replay) if pod.node is not None and not pod.ready and not pod.succeeded]
@@ -183,6 +187,8 @@ def under_way(replay: Replay) -> Iterator[str]:
     if starting:
         yield f"{len(starting)} pods start or stop"
     for claim in filter(_moves, _claims(replay)):
+        if is_held(replay, claim, on.get(claim.node or "", ()), replay.time):
+            continue  # what becomes of it then is computed, not waited for
         yield f"NodeClaim {claim.name} is on its way {'out' if claim.deleting or claim.disrupted else 'in'}"
 
 
@@ -195,8 +201,8 @@ def _enough(replay: Replay, left: Sequence[str]) -> timedelta:
     return (quiet(replay) + _MARGIN) * _UNDER_WAY if left else quiet(replay)
 
 
-def _state(replay: Replay) -> Hashable:
-    """What changes as long as something moves."""
+def state(replay: Replay) -> Hashable:
+    """Return what changes as long as something moves."""
     return (
         frozenset((pod.uid, pod.node, pod.ready, pod.succeeded) for pod in _pods(replay)),
         frozenset(
@@ -221,6 +227,13 @@ def _counted(replay: Replay, at: datetime) -> tuple[datetime, float, float] | No
 
 def _pods(replay: Replay) -> Iterator[Pod]:
     return (pod for pod in replay.pods.values() if pod.scenario == SCENARIO)
+
+
+def _by_node(replay: Replay) -> dict[str, list[Pod]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in _pods(replay):
+        found.setdefault(pod.node or "", []).append(pod)
+    return found
 
 
 def _claims(replay: Replay) -> Iterator[NodeClaim]:

@@ -1,4 +1,4 @@
-"""How far the rehearsed base is from the cluster that the snapshot was taken of: nodes, types and dollars."""
+"""How far the rehearsed base is from the cluster that the snapshot was taken of: nodes, types, dollars and requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
+from scale_test.judging.replay import NodeClaim
 from scale_test.market.prices import Offering
 
 from .answer import AsIs, Compared, Truth
@@ -21,6 +23,41 @@ NOT_COMPARED = (
 )
 
 
+_GIB = 2**30
+#: What of a load is compared: the figure's name, and the attribute, in all or per node.
+_REQUESTED = (("CPUs that pods request", "cpu", 1.0), ("GiB that pods request", "memory", _GIB))
+_OF_DAEMON_SETS = (
+    ("CPUs that DaemonSets request per node", "daemon_cpu", 1.0),
+    ("GiB that DaemonSets request per node", "daemon_memory", _GIB),
+)
+#: Names of the figures about what pods request.
+REQUESTS = tuple(name for name, _, _ in (*_REQUESTED, *_OF_DAEMON_SETS))
+
+
+class Load(NamedTuple):
+    """The pods on a node.
+
+    Attributes:
+        pods: How many.
+        cpu: CPUs that they request.
+        memory: Bytes that they request.
+        daemon_cpu: CPUs of these that pods of DaemonSets request.
+        daemon_memory: Bytes of these that pods of DaemonSets request.
+    """
+
+    pods: float = 0
+    cpu: float = 0
+    memory: float = 0
+    daemon_cpu: float = 0
+    daemon_memory: float = 0
+
+    def with_pods(self, pods: float, cpu: float, memory: float, *, of_daemon_set: bool) -> Load:
+        """Return the load with more pods; `cpu` and `memory` are of all of them."""
+        daemon_cpu, daemon_memory = (cpu, memory) if of_daemon_set else (0.0, 0.0)
+        added = (pods, cpu, memory, daemon_cpu, daemon_memory)
+        return Load(*(mine + more for mine, more in zip(self, added, strict=True)))
+
+
 @dataclass(frozen=True)
 class RealNode:
     """A node of the real cluster.
@@ -31,6 +68,7 @@ class RealNode:
         capacity_type: on-demand, spot or reserved; None where the snapshot does not say.
         pool: Its NodePool; None for one that is not Karpenter's.
         usd_per_hour: Its price; None where that is not known.
+        load: The pods on it; None where the snapshot does not say.
     """
 
     instance_type: str
@@ -38,6 +76,7 @@ class RealNode:
     capacity_type: str | None = None
     pool: str | None = None
     usd_per_hour: float | None = None
+    load: Load | None = None
 
 
 def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made_up: bool = False) -> Truth:
@@ -62,7 +101,7 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made
         for name in sorted(real_types | base_types)
         if real_types[name] != base_types[name]
     }
-    sentence = f"{_sentence(figures, len(real or ()) - len(ours))} {_began(as_is)}"
+    sentence = f"{_sentence(figures, len(real or ()) - len(ours), market.prices_of)} {_began(as_is)}"
     if made_up:
         sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
     return Truth(compared=True, sentence=sentence, figures=figures, types=types, as_is=as_is)
@@ -70,11 +109,25 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made
 
 def _at(told: Told, market: Priced, time: datetime) -> list[RealNode]:
     """The nodes of the base at a moment."""
-    found = [described(claim, market) for claim in told.claims if there(claim, time)]
+    found = [(described(claim, market), _load(told, claim, time)) for claim in told.claims if there(claim, time)]
     return [
-        RealNode(str(node["instance_type"]), node["zone"], node["capacity_type"], node["pool"], node["usd_per_hour"])
-        for node in found
+        RealNode(
+            str(node["instance_type"]), node["zone"], node["capacity_type"], node["pool"], node["usd_per_hour"], load
+        )
+        for node, load in found
     ]
+
+
+def _load(told: Told, claim: NodeClaim, time: datetime) -> Load:
+    """The workload's pods on a node, and the share of what the cluster runs there by itself."""
+    load = Load()
+    for pod in told.on(claim, time):
+        load = load.with_pods(1, pod.cpu, pod.memory, of_daemon_set=pod.of_daemon_set)
+    others = told.phases.get("loaded", {}).get("others") or {}
+    if nodes := others.get("nodes"):
+        mean = [others[key] / nodes for key in ("pods", "cpu", "memory")]
+        load = load.with_pods(*mean, of_daemon_set=True)
+    return load
 
 
 def _figures(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Compared]:
@@ -98,6 +151,27 @@ def _figures(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Co
         ),
         _dollars("dollars an hour", ours, rehearsed),
         *_by_capacity(ours, rehearsed),
+        *_requests(ours, rehearsed),
+    ]
+
+
+def _requests(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Compared]:
+    """What pods request of the nodes; nothing where the snapshot does not say which pods were on them."""
+    loads = [[node.load for node in nodes if node.load] for nodes in (ours, rehearsed)]
+    if len(loads[0]) < len(ours) or not any(load.pods for load in loads[0]):
+        return []
+
+    def compared(name: str, key: str, unit: float, *, per_node: bool = False) -> Compared:
+        real, base = (
+            round(sum(getattr(load, key) for load in found) / unit / (max(len(found), 1) if per_node else 1), 3)
+            for found in loads
+        )
+        return _compared(name, real, base)
+
+    return [
+        compared("pods on them", "pods", 1),
+        *(compared(*figure) for figure in _REQUESTED),
+        *(compared(*figure, per_node=True) for figure in _OF_DAEMON_SETS),
     ]
 
 
@@ -127,7 +201,9 @@ def _began(as_is: AsIs | None) -> str:
     told = f"It began with {nodes} as they were, and {pods}"
     known = [figure for figure in as_is.figures if figure.distance is not None]
     dollars = next((figure for figure in known if figure.what.startswith("dollars")), None)
-    away = [f"{figure.distance:.1%} in {figure.what}" for figure in (*known[:1], dollars) if figure]
+    requests = [figure for figure in known if figure.what in REQUESTS]
+    worst = max(requests, key=lambda figure: figure.distance or 0.0, default=None)
+    away = [f"{figure.distance:.1%} in {figure.what}" for figure in (*known[:1], dollars, worst) if figure]
     told += f", then {' and '.join(away)} away" if away else ""
     if not as_is.gone and not as_is.came:
         return f"{told}; while it settled, no node went and none came."
@@ -168,7 +244,7 @@ def _compared(what: str, real: float | None, rehearsed: float | None, note: str 
     return Compared(what=what, real=real, rehearsed=rehearsed, distance=distance, note=note)
 
 
-def _sentence(figures: Sequence[Compared], outside: int) -> str:
+def _sentence(figures: Sequence[Compared], outside: int, prices_of: str | None) -> str:
     nodes, types = figures[:2]
     dollars = [figure for figure in figures if figure.what.startswith("dollars")]
     told = (
@@ -179,7 +255,14 @@ def _sentence(figures: Sequence[Compared], outside: int) -> str:
     if known is None:
         told += "; dollars are not compared, for prices are not known"
     else:
-        told += f"; {known.what}: {known.rehearsed:.4g} where the real cluster costs {known.real:.4g}"
+        at = f" (at prices of {prices_of})" if prices_of else ""
+        told += f"; {known.what}{at}: {known.rehearsed:.4g} where the real cluster costs {known.real:.4g}"
+    if requests := [figure for figure in figures if figure.what in REQUESTS[: len(_REQUESTED)]]:
+        cpus, gib = requests
+        told += (
+            f"; its pods request {cpus.rehearsed:.4g} CPUs and {gib.rehearsed:.4g} GiB where the real ones request "
+            f"{cpus.real:.4g} and {gib.real:.4g}"
+        )
     if outside:
         told += f". {outside} real nodes are of no NodePool and are not compared"
     return told + "."

@@ -40,6 +40,15 @@ def week(told: Told, replaced: Sequence[Replaced], surviving: Sequence[Surviving
         pools=pools,
         possible_now=not blocked if judged else None,
         blocked=blocked,
+        used_up=sorted(
+            {
+                cause.words
+                for node in surviving
+                if node.drifted and known.get((node.pool, "Drifted"))
+                for cause in node.causes
+                if cause.why == "disruption budget"
+            }
+        ),
     )
 
 

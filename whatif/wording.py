@@ -10,7 +10,21 @@ from typing import NamedTuple
 from scale_test.reports import units
 from scale_test.text.shown import cut
 
-from .answer import Answer, BlastRadius, Group, HeldUp, Inventory, Made, Node, Replaced, Settings, Surviving
+from .answer import (
+    Answer,
+    BlastRadius,
+    Group,
+    HeldPods,
+    HeldUp,
+    Inventory,
+    Life,
+    Made,
+    Node,
+    Replaced,
+    Settings,
+    Surviving,
+    Week,
+)
 from .limits import times_bound
 
 #: Kinds of causes for which a node stays, in words.
@@ -21,6 +35,9 @@ WHY = {
     "do-not-disrupt": "do-not-disrupt",
     "policy": "the NodePool's policy",
     "disruption budget": "the NodePool's disruption budget",
+    "replacement": "nothing can replace it",
+    "limits": "the NodePool's limits",
+    "pace": "Karpenter's own pace",
     "spot to spot": "from spot to spot",
     "waiting": "it waits",
     "other": "another cause",
@@ -29,7 +46,7 @@ WHY = {
 _GIST = 300  # characters of why a change was refused, in the sentence
 _TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
 # Names of pods in the controller's words, by which nodes differ that stay for the same cause.
-_POD = re.compile(r"(?<=\bPod=)[^\s,)]+|[\w.-]+/[\w.-]+(?= =>)")
+_POD = re.compile(r"(?<=\bPod=)[^\s,)]+|(?<=-disrupt on pod )[^\s,;)]+|[\w.-]+/[\w.-]+(?= =>)")
 _NAMED = 4  # names of such pods for one cause
 _MINUS = "\N{MINUS SIGN}"
 
@@ -69,18 +86,27 @@ def sentence(
     radius: BlastRadius | None,
     refused: str | None,
     stayed: Sequence[Surviving] = (),
+    prices_of: str | None = None,
 ) -> str:
     """The answer in one sentence."""
     if refused or after is None or radius is None:
         return (
             f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
         )
-    told = [_dollars(before, after), _went(radius, before)]
-    if late := drifted(stayed):
+    late, early = drifted(stayed), sum(one.drifted_before for one in stayed)
+    if radius.applied == []:
+        told = [_nothing(before, radius)]
+    else:
+        told = [_dollars(before, after, late, prices_of), _went(radius, before)]
+    if early:
+        told.append(f"{plural(early, 'node')} had drifted before the change and {'stays' if early == 1 else 'stay'}")
+    if late:
         told.append(
             f"{plural(late, 'node')} {'has' if late == 1 else 'have'} drifted and {'stays' if late == 1 else 'stay'}"
         )
     told.append(_homes(radius))
+    if radius.pods_killed:
+        told.append(_killed(radius))
     if radius.not_anew:
         told.append(
             f"{plural(len(radius.not_anew), 'workload')} could not be scheduled anew, for no NodePool fits any more"
@@ -88,9 +114,69 @@ def sentence(
     return f"{'; '.join(told)}."
 
 
+def _nothing(before: Inventory, radius: BlastRadius) -> str:
+    """What is said of a change that changes no resource; what moves then would move without it, too."""
+    usd = "" if before.usd_per_hour is None else f", {units.dollars(before.usd_per_hour)} an hour"
+    moved = len(radius.replaced) + len(radius.made)
+    own = "; what moved meanwhile moves without the change, too" if moved else ""
+    return f"Nothing: the change updates no resource, and {plural(before.nodes, 'node')} stay as before{usd}{own}"
+
+
+def _killed(radius: BlastRadius) -> str:
+    first = min((one for one in radius.held if one.deleted_at and not one.before), key=lambda one: one.deleted or 0.0)
+    are = "is" if radius.pods_killed == 1 else "are"
+    when = units.moment(first.deleted_at)
+    return (
+        f"{plural(radius.pods_killed, 'pod')} {are} deleted although a PodDisruptionBudget or do-not-disrupt forbids "
+        f"it, {'at' if radius.pods_killed == 1 else 'the first at'} {when}"
+    )
+
+
+def fate(one: HeldPods) -> str:
+    """What becomes of pods that something keeps: `held until 14:20, then deleted although ... forbids it`."""
+    if one.deleted_at is None:
+        return f"held for as long as {one.words} forbids it"
+    when = units.moment(one.deleted_at)
+    if one.done:
+        return f"deleted at {when} although {one.words} forbids it"
+    after = units.duration(one.deleted)
+    if one.earliest:
+        return f"deleted at {when} at the earliest ({after}) although {one.words} forbids it"
+    return f"held until {when} ({after}), then deleted although {one.words} forbids it"
+
+
+def life(lived: Life) -> str:
+    """Return what the days that the changed cluster lived were like, in one sentence."""
+    usd = "costs that are not known" if lived.usd_per_day is None else f"{units.dollars(lived.usd_per_day)} a day"
+    gone = sum(lived.disruptions.values())
+    why = ", ".join(f"{count} {reason}" for reason, count in lived.disruptions.items())
+    told = [f"{span(lived)} of the changed cluster: {usd}", f"{plural(gone, 'node')} to go{f' ({why})' if why else ''}"]
+    longest = f", {units.duration(lived.longest_without_home)} at most" if lived.without_home else ""
+    told.append(f"{plural(lived.without_home, 'pod')} without a home for a while{longest}")
+    if lived.never:
+        told.append(f"{plural(len(lived.never), 'node')} drifted and still there at the end")
+    return f"{'; '.join(told)}."
+
+
+def span(lived: Life) -> str:
+    """Return how long a life was: `7 days`, `36 hours`."""
+    hours = (datetime.fromisoformat(lived.ends) - datetime.fromisoformat(lived.begins)).total_seconds() / 3600
+    if hours < 2:
+        return plural(round(hours * 60), "minute")
+    return plural(round(hours), "hour") if hours % 24 > 0.5 or hours < 24 else plural(round(hours / 24), "day")
+
+
+def pace(lived: Life) -> str:
+    """Return how the days of a life went by."""
+    return (
+        f"The {span(lived)} took {units.duration(lived.real_seconds)}; {units.duration(lived.skipped_seconds)} of them "
+        "were skipped, in which nothing moved. Moments are exact to half an hour."
+    )
+
+
 def drifted(stayed: Sequence[Surviving]) -> int:
-    """How many nodes are to be replaced, and were not."""
-    return sum(one.drifted for one in stayed)
+    """How many nodes are to be replaced for the change, and were not."""
+    return sum(one.drifted and not one.drifted_before for one in stayed)
 
 
 def _gist(refused: str) -> str:
@@ -100,20 +186,62 @@ def _gist(refused: str) -> str:
     return cut((telling or lines[-1:] or [""])[0], _GIST)
 
 
-def _dollars(before: Inventory, after: Inventory) -> str:
+def _dollars(before: Inventory, after: Inventory, waiting: int, prices_of: str | None) -> str:
+    """What the change costs when it is at its end; where it is not, both figures and the nodes in each."""
     if before.usd_per_hour is None or after.usd_per_hour is None:
         return "What it costs is not known, for prices are missing"
-    if _alike(before.usd_per_hour, after.usd_per_hour):
-        return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour"
-    marked = ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
-    dearer = "dearer" if after.usd_per_hour > before.usd_per_hour else "cheaper"
-    by = units.dollars(abs(after.usd_per_hour - before.usd_per_hour))
-    share = abs(after.usd_per_hour / before.usd_per_hour - 1) if before.usd_per_hour else None
-    much = f" ({units.share(share)})" if share is not None else ""
+    marked = f", at prices of {prices_of}" if prices_of else ""
+    marked += ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
+    so_far = f", {plural(waiting, 'drifted node')} not replaced yet" if waiting else ""
+    if not after.leaving:
+        if _alike(before.usd_per_hour, after.usd_per_hour):
+            return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour{so_far}{marked}"
+        both = f"{units.dollars(before.usd_per_hour)} before and {units.dollars(after.usd_per_hour)} after"
+        if after.coming:
+            return f"{both}, {plural(after.coming, 'node')} not launched yet{so_far}{marked}"
+        by = units.dollars(round(abs(after.usd_per_hour - before.usd_per_hour), 6))
+        share = abs(after.usd_per_hour / before.usd_per_hour - 1) if before.usd_per_hour else None
+        much = f" ({units.share(share)})" if share is not None else ""
+        return f"{by}{much} an hour {direction(before, after)}, {both}{so_far}{marked}"
+    either = direction(before, after)
     return (
-        f"{by}{much} an hour {dearer}, {units.dollars(before.usd_per_hour)} before and "
-        f"{units.dollars(after.usd_per_hour)} after{marked}"
+        f"{units.dollars(before.usd_per_hour)} an hour before with {plural(before.nodes, 'node')}, {draining(after)}"
+        f"{f', {either} in both cases' if either else ''}{so_far}{marked}"
     )
+
+
+def draining(after: Inventory) -> str:
+    """Dollars while nodes are on their way out, and when they are gone: `$1.13 while 2 nodes drain (11 nodes), ...`."""
+    during = during_usd(after)
+    drain = f"{plural(after.leaving, 'node')} {'drains' if after.leaving == 1 else 'drain'}"
+    gone = "it is gone" if after.leaving == 1 else "they are gone"
+    return (
+        f"{'an unknown sum' if during is None else units.dollars(during)} while {drain} "
+        f"({plural(after.nodes + after.leaving, 'node')}), {units.dollars(after.usd_per_hour or 0.0)} when {gone} "
+        f"({plural(after.nodes, 'node')})"
+    )
+
+
+def during_usd(after: Inventory) -> float | None:
+    """Dollars an hour with the nodes that are on their way out; None where a price is not known."""
+    if after.usd_per_hour is None or after.leaving_usd_per_hour is None:
+        return None
+    return after.usd_per_hour + after.leaving_usd_per_hour
+
+
+def direction(before: Inventory, after: Inventory) -> str:
+    """`dearer` or `cheaper`; empty where that depends on when one looks, or on nodes that are not launched yet."""
+    signs = {
+        None if usd is None or before.usd_per_hour is None else _direction(before.usd_per_hour, usd)
+        for usd in (after.usd_per_hour, during_usd(after))
+    }
+    return (signs.pop() or "") if len(signs) == 1 and not after.coming else ""
+
+
+def _direction(before: float, after: float) -> str:
+    if _alike(before, after):
+        return ""
+    return "dearer" if after > before else "cheaper"
 
 
 def _alike(before: float, after: float) -> bool:
@@ -168,7 +296,9 @@ def headline(answer: Answer) -> str:
         return "Dollars are not known"
     if _alike(before, after):
         return "As dear as before"
-    return f"{units.dollars(abs(after - before))} an hour {'dearer' if after > before else 'cheaper'}"
+    if not (way := direction(answer.before, answer.after)):
+        return "Dearer or cheaper: not decided yet"
+    return f"{units.dollars(abs(after - before))} an hour {way}"
 
 
 def is_limited(answer: Answer) -> bool:
@@ -210,7 +340,7 @@ def overhead(inventory: Inventory) -> str:
 def node(one: Node) -> str:
     """A node: what it is."""
     what = " ".join(part for part in (one.instance_type or "not launched", one.capacity_type, one.zone) if part)
-    return f"{one.name or one.node_claim}: {what}"
+    return f"{one.node_claim}{f' ({one.name})' if one.name else ''}: {what}"
 
 
 def cause(one: Replaced) -> str:
@@ -275,23 +405,38 @@ class Cause(NamedTuple):
 
 
 def causes(stayed: Sequence[Surviving]) -> list[Cause]:
-    """Nodes that stayed, by cause: those first that are to go and do not."""
+    """Nodes that stayed, by their causes: those first that are to go and do not."""
     found: dict[tuple[bool, str, str, str], list[Surviving]] = {}
     for one in stayed:
         said = "" if one.said is None else "before the change" if one.said < 0 else "after it"
-        alike = _POD.sub("…", one.words or "")
-        found.setdefault((not one.drifted, one.why, alike, said), []).append(one)
+        kinds = " and ".join(dict.fromkeys(WHY[cause.why] for cause in one.causes)) or WHY["not said"]
+        found.setdefault((not one.drifted, kinds, _POD.sub("…", cause_words(one)), said), []).append(one)
     return [
-        Cause(("" if settled else "drifted, and stays: ") + WHY[why], _together(nodes), said, nodes)
-        for (settled, why, _, said), nodes in sorted(
+        Cause(("" if settled else "drifted, and stays: ") + kinds, _together(nodes), said, nodes)
+        for (settled, kinds, _, said), nodes in sorted(
             found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])
         )
     ]
 
 
+def dollars_label(answer: Answer) -> str:
+    """`Dollars an hour`, and at which region's prices where those are not the stack's."""
+    return f"Dollars an hour{f' (prices of {answer.prices_of})' if answer.prices_of else ''}"
+
+
+def cause_words(one: Surviving) -> str:
+    """All causes of a node, each with when it ends."""
+    if not one.causes:
+        return f"said before the change: {one.words}" if one.words else ""
+    return "; ".join(
+        f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
+        for cause in one.causes
+    )
+
+
 def _together(nodes: Sequence[Surviving]) -> str:
     """What was said of several nodes, as of the first, with the pods of the others behind."""
-    first, *others = [one.words or "" for one in nodes]
+    first, *others = map(cause_words, nodes)
     named = dict.fromkeys(_POD.findall(first))
     more = [pod for pod in dict.fromkeys(pod for words in others for pod in _POD.findall(words)) if pod not in named]
     if not more:
@@ -310,6 +455,11 @@ def settings(used: Settings) -> list[str]:
         f"NodePool {one.pool}: {one.setting} was {one.used} in the rehearsal, the stack has {one.asked}."
         for one in used.shortened
     ]
+    if used.clock:
+        said.append(
+            f"Seconds are cluster time, which ran {used.clock.speed:.1f} times as fast as this machine's on average; "
+            f"no timer was late by more than {used.clock.late:.2f} s of it."
+        )
     if used.at:
         said.append(f"Asked for {units.moment(used.at)}, not for the time of the rehearsal.")
     return said
@@ -318,6 +468,26 @@ def settings(used: Settings) -> list[str]:
 def capital(text: str) -> str:
     """A sentence as it begins, and ends, in a list."""
     return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+
+
+def budgets_now(week: Week) -> str:
+    """Whether disruption budgets let happen what the change asks for."""
+    if week.possible_now is None:
+        return "the change asked them for nothing"
+    if not week.possible_now:
+        return f"they forbid it now: {', '.join(week.blocked)}"
+    return (
+        f"they allow the change, and are used up when the record ends: {'; '.join(week.used_up)}"
+        if week.used_up
+        else ("they allow the change now")
+    )
+
+
+def lasted(answer: Answer) -> str:
+    """How long the change was followed, and whether it had settled then."""
+    seconds = units.duration(answer.blast_radius.seconds if answer.blast_radius else None)
+    gave_up = any(moment.gave_up for moment in answer.moments if moment.phase == "change-settled")
+    return f"not settled after {seconds}" if gave_up else f"settled after {seconds}"
 
 
 def weekday(moment: str) -> int:

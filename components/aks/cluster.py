@@ -22,6 +22,7 @@ from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..kubernetes import warns_of_no_way
 from ..naming import AksNames
+from ..replacement import Keeper
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
 from ..settings.aks_addons import CiliumSettings
 from ..settings.proxy import ProxySettings
@@ -56,6 +57,7 @@ class ClusterArgs:
         addon_profiles: AKS's add-ons by its names, as `documents.aks_addons` has them; the others are not touched.
         prometheus: Whether Azure's managed Prometheus collects metrics; what and where to is another resource's.
         cilium: What Azure's Cilium does besides.
+        keeper: Keeps the cluster.
         tags: For every resource, and for system nodes.
     """
 
@@ -76,6 +78,7 @@ class ClusterArgs:
     addon_profiles: Mapping[str, Mapping[str, Any]]
     prometheus: bool
     cilium: CiliumSettings
+    keeper: Keeper
     tags: Mapping[str, str]
 
 
@@ -177,8 +180,10 @@ class Cluster(pulumi.ComponentResource):
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
-                protect=settings.deletion_protection,
-                hooks=pulumi.ResourceHookBinding(
+                protect=settings.deletion_protection and not args.keeper.allowed,
+                hooks=args.keeper.hooks(
+                    f"{name}-control-plane",
+                    lost="the cluster, with all that runs in it,",
                     # Where the network is somebody else's, there may be a way into it.
                     before_create=[warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)]
                     if private and args.network.subnet_id is None

@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pulumi
-import pulumi_kubernetes
 from pulumi_azure_native import resources
 
+from .. import last_state
 from ..documents import manifests
 from ..documents.aks_addons import SECRETS_PROVIDER
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..kubernetes import DefaultDeny, NodePools, NodePoolsArgs, in_cluster
 from ..naming import AksNames
 from ..outputs import Outputs
-from ..settings import refuse_contradictions
+from ..replacement import Keeper
+from ..settings import aks_identity, refuse_contradictions
 from ..settings.aks import AksSettings
-from . import addons, told
+from . import addons, last_environment, told
 from .access import DeployerAccess, DeployerAccessArgs
 from .addon_rights import AddonRights, AddonRightsArgs
 from .cluster import Cluster, ClusterArgs
@@ -32,6 +33,7 @@ from .collection import Collection, CollectionArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
 from .logs import Logs, LogsArgs
 from .network import Network, NetworkArgs
+from .objects import kubernetes_provider
 from .workspaces import Workspaces, WorkspacesArgs
 
 
@@ -47,6 +49,9 @@ class Environment(pulumi.ComponentResource):
         self._args = args
         self._names = AksNames(args.name)
         self._child = pulumi.ResourceOptions(parent=self)
+        self._keeper = Keeper(last_state.read(), allowed=bool(args.allow_replacement))
+        # What would be destroyed is refused before anything is registered.
+        self._keeper.refuse(aks_identity.destroying(args, last_environment.before(self._keeper.last, name)))
 
         # What is wrong with a network that is there is told before anything is made.
         adopted = self._network() if args.network.subnet_id is not None else None
@@ -59,11 +64,9 @@ class Environment(pulumi.ComponentResource):
         self._logs(cluster, workspaces)
         self._collection(group, cluster, workspaces)
         rights = self._addon_rights(cluster)
-        self._kubernetes = pulumi_kubernetes.Provider(
-            f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
-        )
+        self._kubernetes = kubernetes_provider(f"{name}-kubernetes", cluster, self._keeper, self)
         if args.cilium.default_deny:
-            DefaultDeny(f"{name}-default-deny", opts=in_cluster(self, self._kubernetes, [cluster]))
+            DefaultDeny(f"{name}-default-deny", local_dns=True, opts=in_cluster(self, self._kubernetes, [cluster]))
         karpenter = self._karpenter(group, network, cluster)
         node_pools = self._node_pools(cluster, [*([karpenter] if karpenter else []), *([rights] if rights else [])])
 
@@ -77,8 +80,11 @@ class Environment(pulumi.ComponentResource):
             resource_group_name=self._names.resource_group,
             location=self._args.region,
             tags=self._args.tags,
-            opts=self._child,
+            opts=self._kept("group", "everything that the stack has in Azure"),
         )
+
+    def _kept(self, name: str, lost: str) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, hooks=self._keeper.hooks(f"{self._stem}-{name}", lost=lost))
 
     def _network(self, group: resources.ResourceGroup | None = None) -> Network:
         return Network(
@@ -88,6 +94,7 @@ class Environment(pulumi.ComponentResource):
                 resource_group=group.name if group else "",
                 location=self._args.region,
                 settings=self._args,
+                keeper=self._keeper,
                 tags=self._args.tags,
             ),
             opts=self._child,
@@ -112,7 +119,7 @@ class Environment(pulumi.ComponentResource):
         joined = dict(network.subnets)
         if cluster.api_server_subnet_id is not None:
             joined["api-server"] = cluster.api_server_subnet_id
-        if cluster.own_dns_zone is not None:
+        if network.links_zone:
             joined["network"] = network.vnet_id
         return ClusterIdentity(
             f"{self._stem}-identity",
@@ -159,6 +166,7 @@ class Environment(pulumi.ComponentResource):
                 addon_profiles=addons.profiles(self._args.addons, workspaces.logs if workspaces else None),
                 prometheus=self._args.addons.prometheus,
                 cilium=self._args.cilium,
+                keeper=self._keeper,
                 tags=self._args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[identity, *([deployer] if deployer else [])]),
@@ -176,6 +184,7 @@ class Environment(pulumi.ComponentResource):
                 location=self._args.region,
                 log_workspace_id=given,
                 settings=wanted,
+                keeper=self._keeper,
                 tags=self._args.tags,
             ),
             opts=self._child,

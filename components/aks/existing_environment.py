@@ -8,17 +8,19 @@ NodePools, and destroyed the other way round. `environment` makes a cluster too.
 from __future__ import annotations
 
 import pulumi
-import pulumi_kubernetes
 from pulumi_azure_native import resources
 
+from .. import last_state
 from ..documents import manifests
 from ..kubernetes import NodePools, NodePoolsArgs, in_cluster
 from ..naming import STACK_LABEL, AksNames
 from ..outputs import Outputs
-from ..settings import ExistingAksSettings, refuse_contradictions
-from . import told
+from ..replacement import Keeper
+from ..settings import ExistingAksSettings, aks_identity, refuse_contradictions
+from . import last_environment, told
 from .existing_cluster import ExistingCluster, ExistingClusterArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
+from .objects import kubernetes_provider
 
 
 class ExistingEnvironment(pulumi.ComponentResource):
@@ -32,11 +34,11 @@ class ExistingEnvironment(pulumi.ComponentResource):
         self._stem = name
         self._args = args
         self._child = pulumi.ResourceOptions(parent=self)
+        self._keeper = Keeper(last_state.read(), allowed=bool(args.allow_replacement))
+        self._keeper.refuse(aks_identity.destroying(args, last_environment.before(self._keeper.last, name)))
 
         cluster = ExistingCluster(f"{name}-cluster", ExistingClusterArgs(settings=args), opts=self._child)
-        self._kubernetes = pulumi_kubernetes.Provider(
-            f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
-        )
+        self._kubernetes = kubernetes_provider(f"{name}-kubernetes", cluster, self._keeper, self)
         karpenter = self._karpenter(cluster)
         node_pools = self._node_pools(cluster, karpenter)
 
@@ -54,7 +56,9 @@ class ExistingEnvironment(pulumi.ComponentResource):
             resource_group_name=names.resource_group,
             location=args.region,
             tags=args.tags,
-            opts=self._child,
+            opts=pulumi.ResourceOptions(
+                parent=self, hooks=self._keeper.hooks(f"{self._stem}-group", lost="the identity of Karpenter")
+            ),
         )
         return SelfHostedKarpenter(
             f"{self._stem}-karpenter",

@@ -14,6 +14,7 @@ import pulumi
 from pulumi_azure_native import network
 
 from ..naming import AksNames
+from ..replacement import Keeper
 from ..settings import existing_vnet as judged
 from ..settings.aks import AksSettings, network_of
 from . import existing_network
@@ -29,6 +30,7 @@ class NetworkArgs:
         location: Location of the same.
         settings: The stack's: with a subnet's range, which is made, or with the ID of one that exists and is not
             changed.
+        keeper: Keeps the network of the stack's own.
         tags: For every resource.
     """
 
@@ -36,6 +38,7 @@ class NetworkArgs:
     resource_group: pulumi.Input[str]
     location: str
     settings: AksSettings
+    keeper: Keeper
     tags: Mapping[str, str]
 
 
@@ -49,6 +52,7 @@ class Network(pulumi.ComponentResource):
         vnet_guid: Azure's own name of it.
         egress: Public addresses by which nodes leave, where AKS does not know them by itself.
         ranges: Those of the virtual network.
+        links_zone: Whether AKS ties a private DNS zone to it in the name of the cluster's identity.
     """
 
     subnet_id: pulumi.Output[str]
@@ -57,10 +61,12 @@ class Network(pulumi.ComponentResource):
     vnet_guid: pulumi.Output[str]
     egress: Sequence[pulumi.Input[str]]
     ranges: Sequence[str]
+    links_zone: bool
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Network", name, {}, opts)
         self.egress = []
+        self.links_zone = judged.links_zone(args.settings, ())
         if args.settings.network.subnet_id is None:
             self._make(name, args)
         else:
@@ -72,8 +78,11 @@ class Network(pulumi.ComponentResource):
         }
         self.register_outputs({"subnetId": self.subnet_id, "vnetGuid": self.vnet_guid})
 
+    def _kept(self, keeper: Keeper, name: str) -> pulumi.ResourceOptions:
+        hooks = keeper.hooks(name, lost="the network of the cluster and of its nodes")
+        return pulumi.ResourceOptions(parent=self, hooks=hooks)
+
     def _make(self, name: str, args: NetworkArgs) -> None:
-        child = pulumi.ResourceOptions(parent=self)
         settings = args.settings.network
         vnet = network.VirtualNetwork(
             f"{name}-vnet",
@@ -82,7 +91,7 @@ class Network(pulumi.ComponentResource):
             location=args.location,
             address_space=network.AddressSpaceArgs(address_prefixes=[str(settings.vnet_cidr)]),
             tags=args.tags,
-            opts=child,
+            opts=self._kept(args.keeper, f"{name}-vnet"),
         )
         gateway = self._gateway(name, args) if settings.outbound_type == "userAssignedNATGateway" else None
         subnet = network.Subnet(
@@ -92,7 +101,7 @@ class Network(pulumi.ComponentResource):
             resource_group_name=args.resource_group,
             address_prefix=str(settings.subnet_cidr),
             nat_gateway=network.SubResourceArgs(id=gateway.id) if gateway else None,
-            opts=child,
+            opts=self._kept(args.keeper, f"{name}-nodes"),
         )
         self.ranges = [str(settings.vnet_cidr)]
         self.subnet_id = subnet.id
@@ -132,6 +141,7 @@ class Network(pulumi.ComponentResource):
         # Azure goes by the gateway of a subnet before any load balancer, whatever AKS is told.
         self.egress = found.egress([subnet_id, *settings.further_subnet_ids])
         self.ranges = [*map(str, found.space)]
+        self.links_zone = judged.links_zone(settings, found.dns_servers)
         self.subnet_id = pulumi.Output.from_input(subnet_id)
         self.vnet_id = pulumi.Output.from_input(network_of(subnet_id))
         self.vnet_guid = pulumi.Output.from_input(found.guid)

@@ -22,14 +22,9 @@ _FIXED: Final[Mapping[str, str]] = {
 }
 
 
-#: The same of the cluster: a change is refused by AKS, or taken and not carried through by Karpenter.
+#: The same of the cluster. What replaces it is not here: these hooks run for updates in place only
+#: (`settings.aks_identity`).
 _FIXED_OF_THE_CLUSTER: Final = {
-    ("networkProfile", "outboundType"): (
-        "network.outboundType",
-        "loadBalancer",
-        "AKS does not change it with node auto provisioning, and self-hosted Karpenter goes by the one that its "
-        "machines began with",
-    ),
     ("apiServerAccessProfile", "subnetId"): (
         "cluster.apiServerSubnetId",
         None,
@@ -95,10 +90,46 @@ def refuse_other_network(args: pulumi.ResourceHookArgs) -> None:
         )
         if before != after and (key, after) != ("privateDNSZone", "none"):
             changes.append(f"karpstack:{setting} {before or '(not set)'} -> {after or '(not set)'} ({why})")
+    changes += _reach(
+        *((inputs or {}).get("apiServerAccessProfile") or {} for inputs in (args.old_inputs, args.new_inputs))
+    )
     if changes:
         raise pulumi.RunError(
             f"the AKS cluster {args.name} stays as it is; its network would change: {', '.join(changes)}. Take it "
             "back, or make another stack and move over"
+        )
+
+
+def _reach(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the change between a private and a public API server, which AKS makes with VNet integration only.
+
+    https://learn.microsoft.com/azure/aks/api-server-vnet-integration
+    """
+    was, is_now = (bool(profile.get("enablePrivateCluster")) for profile in (before, after))
+    if was == is_now or (before.get("enableVnetIntegration") and after.get("enableVnetIntegration")):
+        return []
+    kinds = {True: "[] (a private cluster)", False: "a list (a public endpoint)"}
+    return [
+        f"karpstack:cluster.publicAccessCidrs {kinds[was]} -> {kinds[is_now]} (AKS changes it only in a cluster with "
+        "cluster.apiServerSubnetId)"
+    ]
+
+
+def refuse_version(args: pulumi.ResourceHookArgs) -> None:
+    """Hook for updates of a managed cluster.
+
+    Source: https://learn.microsoft.com/azure/aks/upgrade-aks-cluster.
+
+    Raises:
+        RunError: The update skips a minor version of Kubernetes, or goes back.
+    """
+    before, after = (_minor((inputs or {}).get("kubernetesVersion")) for inputs in (args.old_inputs, args.new_inputs))
+    if before and after and after - before not in (0, 1):
+        what = "goes back" if after < before else "skips a minor version"
+        raise pulumi.RunError(
+            f"karpstack:cluster.version 1.{before} -> 1.{after} {what}: AKS refuses the update of {args.name} "
+            "(OperationNotAllowed), when other changes are made already. "
+            + (f"Set it to 1.{before}" if after < before else f"Set it to 1.{before + 1} first, and then go on")
         )
 
 
@@ -155,13 +186,20 @@ def guards(name: str, *, allow_stranded_nodes: bool) -> list[pulumi.ResourceHook
     fixed = pulumi.ResourceHook(f"{name}-system-pool", refuse_fixed, options)
     network = pulumi.ResourceHook(f"{name}-network", refuse_other_network, options)
     proxy = pulumi.ResourceHook(f"{name}-proxy", refuse_leaving_out, options)
+    version = pulumi.ResourceHook(f"{name}-version", refuse_version, options)
     told = pulumi.ResourceHook(f"{name}-new-nodes", warn_of_new_nodes, options)
     stranding_hook = pulumi.ResourceHook(f"{name}-node-provisioning", refuse_stranding, options)
-    return [*([] if allow_stranded_nodes else [stranding_hook]), fixed, network, proxy, told]
+    return [*([] if allow_stranded_nodes else [stranding_hook]), fixed, network, version, proxy, told]
 
 
 def _certificates(inputs: Mapping[str, Any]) -> Any:
     return (inputs.get("securityProfile") or {}).get("customCATrustCertificates")
+
+
+def _minor(version: Any) -> int | None:
+    _, _, rest = str(version or "").partition(".")
+    minor = rest.partition(".")[0]
+    return int(minor) if minor.isdigit() else None
 
 
 def _pools(inputs: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:

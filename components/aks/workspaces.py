@@ -12,6 +12,7 @@ import pulumi
 from pulumi_azure_native import monitor, operationalinsights
 
 from ..naming import AksNames
+from ..replacement import Keeper
 from ..settings.aks_addons import AddonsSettings
 
 
@@ -25,6 +26,7 @@ class WorkspacesArgs:
         location: Of what is made.
         log_workspace_id: Resource ID of a Log Analytics workspace that is there.
         settings: Which there are to be.
+        keeper: Keeps what is in them.
         tags: For every resource.
     """
 
@@ -33,6 +35,7 @@ class WorkspacesArgs:
     location: str
     log_workspace_id: str | None
     settings: AddonsSettings
+    keeper: Keeper
     tags: Mapping[str, str]
 
 
@@ -44,7 +47,6 @@ class Workspaces(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: WorkspacesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Workspaces", name, {}, opts)
-        child = pulumi.ResourceOptions(parent=self)
         self.logs = args.log_workspace_id
         if args.settings.log_retention_days:
             self.logs = operationalinsights.Workspace(
@@ -56,7 +58,7 @@ class Workspaces(pulumi.ComponentResource):
                 sku=operationalinsights.WorkspaceSkuArgs(name=operationalinsights.WorkspaceSkuNameEnum.PER_GB2018),
                 retention_in_days=args.settings.log_retention_days,
                 tags=args.tags,
-                opts=child,
+                opts=self._kept(args.keeper, f"{name}-logs", "the audit logs of the cluster"),
             ).id
         self.metrics = args.settings.metrics_workspace_id
         if args.settings.prometheus and self.metrics is None:
@@ -66,6 +68,9 @@ class Workspaces(pulumi.ComponentResource):
                 resource_group_name=args.resource_group,
                 location=args.location,
                 tags=args.tags,
-                opts=child,
+                opts=self._kept(args.keeper, f"{name}-metrics", "the metrics of the cluster"),
             ).id
         self.register_outputs({"logs": self.logs, "metrics": self.metrics})
+
+    def _kept(self, keeper: Keeper, name: str, lost: str) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, hooks=keeper.hooks(name, lost=lost))

@@ -150,6 +150,8 @@ def cilium(
         },
         # A changed value changes a ConfigMap only; without these the agents keep the old one.
         "rollOutCiliumPods": True,
+        # As many batches in a cluster of any size; the chart's two agents at a time outlast what `up` waits.
+        "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}},
         "operator": {
             "replicas": operator_replicas,
             "rollOutPods": True,

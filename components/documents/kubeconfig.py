@@ -53,7 +53,8 @@ def aks(*, cluster_name: str, credentials: str, login: KubeloginMode, tenant_id:
         credentials: The kubeconfig that AKS hands to users (listClusterUserCredential). Only its address and
             certificate are taken: its plugin would ask a person for a code.
         login: How kubelogin finds who asks.
-        tenant_id: The deployer's tenant, which a service principal alone must name.
+        tenant_id: Tenant whose token the cluster takes. Without it kubelogin asks the deployer's home tenant, and the
+            cluster answers a guest, or somebody with several tenants, with 401.
 
     Raises:
         ValueError: `credentials` lacks the address or the certificate.
@@ -69,7 +70,8 @@ def aks(*, cluster_name: str, credentials: str, login: KubeloginMode, tenant_id:
             login,
             "--server-id",
             AKS_SERVER_APPLICATION,
-            *(["--tenant-id", tenant_id] if login == "spn" else []),
+            "--tenant-id",
+            tenant_id,
         ],
     )
 

@@ -32,6 +32,9 @@ AKS_NODE_CLASS: Final = NodeClassKind("karpenter.azure.com", "v1beta1", "AKSNode
 #: The node class that a NodePool gets when it names none.
 DEFAULT_NODE_CLASS: Final = "default"
 
+#: Addresses of the DNS proxy that AKS puts on nodes.
+LOCAL_DNS: Final = "169.254.10.0/24"
+
 #: Keeps pods off a node until Cilium runs there. Undeclared, Cilium's operator adds the taint by itself, and
 #: Karpenter, which did not expect it, launches redundant nodes.
 CILIUM_STARTUP_TAINT: Final = {
@@ -101,15 +104,22 @@ def aks_node_class(name: str, spec: Spec, *, tags: Mapping[str, str]) -> Manifes
     return _node_class(AKS_NODE_CLASS, name, completed)
 
 
-def default_deny() -> Manifest:
+def default_deny(*, local_dns: bool = False) -> Manifest:
     """A CiliumClusterwideNetworkPolicy (cilium.io/v2), by the arguments of a custom resource.
 
     An empty rule selects nobody; that there is one makes all else refused. Whoever is selected by a policy in a
     direction may do there only what some policy allows. What the kubelet asks pods of its own node always passes, and
     pods on the host's network are not pods to Cilium.
+
+    Args:
+        local_dns: Whether AKS may put a DNS proxy on each node, as it does from Kubernetes 1.37 on. Both rules are
+            needed: learn.microsoft.com/azure/aks/localdns-custom.
     """
     dns = {"matchLabels": {"io.kubernetes.pod.namespace": "kube-system", "k8s-app": "kube-dns"}}
     ports = [{"port": "53", "protocol": protocol} for protocol in ("UDP", "TCP")]
+    servers: list[dict[str, Any]] = [{"toEndpoints": [dns]}]
+    if local_dns:
+        servers += [{"toCIDR": [LOCAL_DNS]}, {"toEntities": ["host"]}]
     return {
         "api_version": "cilium.io/v2",
         "kind": "CiliumClusterwideNetworkPolicy",
@@ -122,7 +132,7 @@ def default_deny() -> Manifest:
                 ]
             },
             "ingress": [{}],
-            "egress": [{"toEndpoints": [dns], "toPorts": [{"ports": ports}]}],
+            "egress": [{**server, "toPorts": [{"ports": ports}]} for server in servers],
         },
     }
 

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network
-from typing import Final
 
 import pulumi
 from pulumi_aws import cloudwatch, ec2, eks, iam, kms
 
 from ..documents.iam import service_trust
 from ..documents.kubeconfig import eks as eks_kubeconfig
-from ..kubernetes import wait_until_served, warns_of_another_way, warns_of_no_way
+from ..kubernetes import live, warns_of_another_way
 from ..naming import DISCOVERY_TAG, EksNames
+from ..replacement import Keeper
 from ..settings.eks import ClusterSettings
 
 
@@ -40,6 +40,8 @@ class ClusterArgs:
         security_group_ids: Further groups of the control plane's interfaces.
         after: What must be there before the cluster is talked to: the rules of these groups.
         service_cidr: Range of service addresses; never changes afterwards.
+        keeper: Keeps the cluster and its key.
+        is_new: Whether the stack has no cluster yet that an `up` has ended well with.
         tags: For every resource.
     """
 
@@ -56,13 +58,9 @@ class ClusterArgs:
     security_group_ids: Sequence[pulumi.Input[str]] = ()
     after: Sequence[pulumi.Resource] = ()
     service_cidr: IPv4Network
+    keeper: Keeper
+    is_new: bool
     tags: Mapping[str, str]
-
-
-_NO_WAY: Final = (
-    "set it to the range that you come from, for one address <address>/32; once there is a way into the VPC, it can be "
-    "taken back"
-)
 
 
 class Cluster(pulumi.ComponentResource):
@@ -80,17 +78,15 @@ class Cluster(pulumi.ComponentResource):
 
         kubeconfig = partial(eks_kubeconfig, region=args.region, profile=args.profile, role_arn=args.role_arn)
 
-        async def served(created: pulumi.ResourceHookArgs) -> None:
-            """An ACTIVE cluster's address is not known everywhere at once, nor is its maker known to it."""
-            outputs = created.new_outputs or {}
-            authority = outputs["certificateAuthority"]["data"]
-            await wait_until_served(
-                kubeconfig(
-                    cluster_name=outputs["name"],
-                    endpoint=outputs["endpoint"],
-                    certificate_authority=authority,
-                )
-            )
+        async def served(known: Mapping[str, str]) -> str:
+            """Return the kubeconfig, once it works: an ACTIVE cluster needs a moment to know its address and its maker.
+
+            What needs the cluster needs this, so it does not begin where the API server never answers.
+            """
+            made = kubeconfig(**known)
+            if args.is_new and not pulumi.runtime.is_dry_run():
+                await live.wait_until_served(made)
+            return made
 
         child = pulumi.ResourceOptions(parent=self)
         role = iam.Role(
@@ -114,7 +110,9 @@ class Cluster(pulumi.ComponentResource):
             # The shortest grace that KMS allows: without its cluster the key protects nothing.
             deletion_window_in_days=7,
             tags=args.tags,
-            opts=child,
+            opts=pulumi.ResourceOptions(
+                parent=self, hooks=args.keeper.hooks(f"{name}-secrets", lost="every secret of the cluster")
+            ),
         )
         kms.Alias(f"{name}-secrets", name=args.names.secrets_key_alias, target_key_id=key.id, opts=child)
         logs = cloudwatch.LogGroup(
@@ -151,6 +149,7 @@ class Cluster(pulumi.ComponentResource):
             enabled_cluster_log_types=list(args.settings.log_types),
             # Said in either case: left out, what is on would stay on.
             zonal_shift_config=eks.ClusterZonalShiftConfigArgs(enabled=args.zonal_shift),
+            upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=args.settings.support_type.upper()),
             deletion_protection=args.settings.deletion_protection,
             tags=args.tags,
             opts=pulumi.ResourceOptions(
@@ -158,10 +157,13 @@ class Cluster(pulumi.ComponentResource):
                 # On the way down EKS still uses its role to remove network interfaces.
                 depends_on=[attachment, logs, *args.after],
                 # EKS refuses when all the rest of the stack is gone, Pulumi before it begins.
-                protect=args.settings.deletion_protection,
-                hooks=pulumi.ResourceHookBinding(
-                    before_create=[] if args.settings.public_access_cidrs else [_warning(name, args)],
-                    after_create=[pulumi.ResourceHook(f"{name}-served", served)],
+                protect=args.settings.deletion_protection and not args.keeper.allowed,
+                # EKS takes only subnets in the zones that the cluster was made with; further ones are for nodes.
+                ignore_changes=None if args.vpc_id or args.keeper.allowed else ["vpcConfig.subnetIds"],
+                hooks=args.keeper.hooks(
+                    f"{name}-control-plane",
+                    lost="the cluster, with all that runs in it,",
+                    before_create=_warnings(name, args),
                 ),
             ),
         )
@@ -186,7 +188,7 @@ class Cluster(pulumi.ComponentResource):
                 cluster_name=cluster.name,
                 endpoint=cluster.endpoint,
                 certificate_authority=cluster.certificate_authority.apply(lambda authority: authority.data or ""),
-            ).apply(lambda known: kubeconfig(**known))
+            ).apply(served)
         )
         self.register_outputs(
             {
@@ -204,16 +206,11 @@ class Cluster(pulumi.ComponentResource):
 
         EKS writes its last lines when a cluster is gone already, and would make the group again, with no limit on the
         age of its lines, in the way of the next cluster of that name.
-
-        Raises:
-            RunError: The cluster is there, and would be replaced.
         """
         ask = pulumi.InvokeOptions(parent=self)
         group = args.names.control_plane_log_group
         is_there = group in cloudwatch.get_log_groups(log_group_name_prefix=group, opts=ask).log_group_names
         is_up = is_there and args.names.cluster in eks.get_clusters(opts=ask).names
-        if is_up:
-            _refuse_replacement(eks.get_cluster(name=args.names.cluster, opts=ask), args)
         is_left_over = is_there and not is_up
         return pulumi.ResourceOptions(
             parent=self,
@@ -225,35 +222,12 @@ class Cluster(pulumi.ComponentResource):
         )
 
 
-def _warning(name: str, args: ClusterArgs) -> pulumi.ResourceHook:
-    """What is said before a cluster is made that has no public endpoint."""
-    if not args.vpc_id:
-        return warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)
-    return warns_of_another_way(
-        f"{name}-another-way", networks=args.settings.private_access_cidrs, destination=args.vpc_cidr[1]
-    )
-
-
-def _refuse_replacement(found: eks.GetClusterResult, args: ClusterArgs) -> None:
-    """Refuse what EKS fixes when it makes a cluster.
-
-    The engine tells a hook what a resource was for updates alone; for a replacement it does not.
-    """
-    changes = {
-        "serviceCidr": (
-            next((network.service_ipv4_cidr for network in found.kubernetes_network_configs), ""),
-            str(args.service_cidr),
-            "range of Services",
-        ),
-        "vpcId": (found.vpc_config.vpc_id if args.vpc_id else "", args.vpc_id, "VPC"),
-    }
-    for key, (fixed, wanted, noun) in changes.items():
-        if fixed and fixed != wanted:
-            raise pulumi.RunError(
-                f"the EKS cluster {found.name} stays as it is; EKS fixes its {noun} when it makes it, so that this "
-                "change would replace the cluster, and all that runs in it would be gone: "
-                f"karpstack:network.{key} {fixed} -> {wanted}. Take it back, or make another stack and move over"
-            )
+def _warnings(name: str, args: ClusterArgs) -> list[pulumi.ResourceHook]:
+    """Warn before a cluster without a public endpoint is made in an existing VPC."""
+    if args.settings.public_access_cidrs or not args.vpc_id:
+        return []
+    networks, destination = args.settings.private_access_cidrs, args.vpc_cidr[1]
+    return [warns_of_another_way(f"{name}-another-way", networks=networks, destination=destination)]
 
 
 def _issuer(identities: Sequence[eks.outputs.ClusterIdentity]) -> str:

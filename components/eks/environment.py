@@ -19,7 +19,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes
 
-from .. import versions
+from .. import last_state, versions
 from ..documents import charts, images, manifests, proxy
 from ..documents.addons import EBS_CSI_STARTUP_TAINT
 from ..documents.endpoints import api_servers, host_names
@@ -40,7 +40,11 @@ from ..kubernetes import (
 )
 from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, STACK_LABEL, EksNames
 from ..outputs import Outputs
-from ..settings import EksSettings, ExistingEksSettings, refuse_contradictions
+from ..problems import SettingsError
+from ..replacement import Keeper
+from ..settings import EksSettings, ExistingEksSettings, eks_identity, refuse_contradictions
+from ..settings.reach_checks import out_of_reach
+from . import last_environment
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
@@ -101,6 +105,9 @@ class Environment(pulumi.ComponentResource):
         self._stem = name
         self._args = args
         self._child = pulumi.ResourceOptions(parent=self)
+        self._keeper = Keeper(last_state.read(), allowed=bool(args.allow_replacement))
+        self._before = last_environment.before(self._keeper.last, name)
+        self._refuse_destroying()
         invoke = pulumi.InvokeOutputOptions(parent=self)
         self._partition = aws.get_partition_output(opts=invoke).partition
         self._account_id = aws.get_caller_identity_output(opts=invoke).account_id
@@ -137,6 +144,15 @@ class Environment(pulumi.ComponentResource):
         )
         self.register_outputs(self.outputs.named())
 
+    def _refuse_destroying(self) -> None:
+        """Stop before anything is registered, where a setting's change would destroy what the stack has."""
+        ask = pulumi.InvokeOptions(parent=self)
+        # In another region no question has the right answer.
+        elsewhere = self._before.region not in ("", self._args.region)
+        asked = bool(self._before.account) and not elsewhere
+        account = aws.get_caller_identity(opts=ask).account_id if asked else ""
+        self._keeper.refuse(eks_identity.destroying(self._args, self._before, account=account))
+
     def _found(self, args: ExistingEksSettings) -> _Ground:
         """A cluster that is there, of which nothing is changed; Cilium in it where the settings ask for it."""
         cluster = ExistingCluster(
@@ -164,6 +180,11 @@ class Environment(pulumi.ComponentResource):
 
     def _made(self, args: EksSettings) -> _Ground:
         """Network, cluster, Cilium, system nodes and add-ons of the stack's own."""
+        refused = [*eks_identity.version_steps(args, self._before)]
+        if not self._before.cluster:
+            refused += out_of_reach(args.network, args.cluster)
+        if refused:
+            raise SettingsError(refused)
         network = self._network(args)
         self._flow_logs(args, network)
         cluster = self._cluster(args, network)
@@ -228,7 +249,16 @@ class Environment(pulumi.ComponentResource):
         return next((role.role_arn for role in self._args.assume_roles), "")
 
     def _in(self, cluster: Cluster | ExistingCluster) -> pulumi_kubernetes.Provider:
-        return pulumi_kubernetes.Provider(f"{self._stem}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child)
+        return pulumi_kubernetes.Provider(
+            f"{self._stem}-kubernetes",
+            kubeconfig=cluster.kubeconfig,
+            # Another address or authority of the API server is the same cluster: no object is replaced for it.
+            cluster_identifier=cluster.arn,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                hooks=self._keeper.hooks(f"{self._stem}-kubernetes", lost="every object of the stack in the cluster"),
+            ),
+        )
 
     def _roll_out(self, cilium: Cilium, nodes: Sequence[pulumi.Resource]) -> CiliumRollOut:
         rolled_out = CiliumRollOut(
@@ -243,7 +273,7 @@ class Environment(pulumi.ComponentResource):
     def _network(self, args: EksSettings) -> Network:
         return Network(
             f"{self._stem}-network",
-            NetworkArgs(settings=args),
+            NetworkArgs(settings=args, keeper=self._keeper, before=self._before),
             opts=self._child,
         )
 
@@ -281,6 +311,8 @@ class Environment(pulumi.ComponentResource):
                 security_group_ids=[access.security_group_id] if access else [],
                 after=[access] if access else [],
                 service_cidr=args.network.service_cidr,
+                keeper=self._keeper,
+                is_new=not self._before.cluster,
                 tags=args.tags,
             ),
             opts=self._child,
@@ -357,6 +389,7 @@ class Environment(pulumi.ComponentResource):
                 version=args.cluster.version,
                 subnet_ids=network.private_subnet_ids,
                 security_group_ids=self._security_groups(args, cluster),
+                placement=network.placement,
                 settings=args.system_nodes,
                 egress=egress,
                 # Routes and endpoints are no input of the group, yet its nodes pull images through them.
@@ -478,6 +511,7 @@ class Environment(pulumi.ComponentResource):
                 kind=self._args.karpenter.identity,
                 cluster_name=cluster.name,
                 issuer=cluster.issuer,
+                at_once=isinstance(cluster, ExistingCluster) or bool(self._before.cluster),
                 makes_provider=isinstance(cluster, Cluster),
                 partition=self._partition,
                 region=self._args.region,

@@ -41,13 +41,14 @@ class ExistingCluster(pulumi.ComponentResource):
     """The cluster.
 
     Attributes:
-        name, endpoint, issuer, kubeconfig: As `Cluster` has them.
+        name, arn, endpoint, issuer, kubeconfig: As `Cluster` has them.
         subnet_terms, security_group_terms: As `Network` has them.
         nodes_need_cni_rights: Whether the VPC CNI acts with the role of the node that it runs on.
         direct: What is inside: the API server, ranges, and names of the VPC's endpoints.
     """
 
     name: pulumi.Output[str]
+    arn: pulumi.Output[str]
     endpoint: pulumi.Output[str]
     issuer: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
@@ -91,6 +92,7 @@ class ExistingCluster(pulumi.ComponentResource):
             *host_names(sorted(found.network.endpoints), settings.region),
         ]
         self.name = pulumi.Output.from_input(seen.name)
+        self.arn = pulumi.Output.from_input(seen.arn)
         self.endpoint = pulumi.Output.from_input(seen.endpoint)
         self.issuer = pulumi.Output.from_input(_issuer(seen))
         self.kubeconfig = pulumi.Output.secret(kubeconfig)

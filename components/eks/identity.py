@@ -17,6 +17,7 @@ from pulumi_aws import eks, iam
 from ..documents.iam import CONTROLLER_POLICIES, ControllerScope, Document, irsa_trust, pod_identity_trust
 from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from ..settings.eks import Identity
+from .pod_role import settled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,7 @@ class ControllerIdentityArgs:
         kind: How the service account gets the role.
         cluster_name: The cluster.
         issuer: The cluster's OIDC issuer URL; used with IRSA only.
+        at_once: Whether the controller follows at once; in a new cluster it comes minutes later, when nodes are up.
         makes_provider: Whether IAM's OIDC provider of that issuer is made, or there already.
         partition, region, account_id, node_role_arn: What the policies are limited to.
         interruption_queue_arn: The queue to read; an output, so emptiness cannot be seen in it.
@@ -39,6 +41,7 @@ class ControllerIdentityArgs:
     kind: Identity
     cluster_name: pulumi.Input[str]
     issuer: pulumi.Input[str]
+    at_once: bool = False
     makes_provider: bool = True
     partition: pulumi.Input[str]
     region: str
@@ -92,7 +95,10 @@ class ControllerIdentity(pulumi.ComponentResource):
                 service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
                 role_arn=role.arn,
                 tags=args.tags,
-                opts=child,
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    hooks=pulumi.ResourceHookBinding(after_create=[settled(f"{name}-settled")] if args.at_once else []),
+                ),
             )
         self.role_arn = role.arn
         self.annotated_role_arn = role.arn if args.kind == "irsa" else pulumi.Output.from_input("")

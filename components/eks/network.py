@@ -19,11 +19,15 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 from pulumi_aws import ec2
+from pydantic.alias_generators import to_camel
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
+from ..problems import Problem, SettingsError, key_of, shown
+from ..replacement import Keeper
 from ..settings import existing_network as judged
 from ..settings.eks import EksSettings
+from ..settings.eks_identity import EksBefore, other_control_plane_zones
 from . import existing_network
 from .asking import looking
 
@@ -33,10 +37,15 @@ class NetworkArgs:
     """Arguments of `Network`.
 
     Attributes:
-        settings: The stack's. Of a number of zones, those are taken that offer EKS and are first by name.
+        settings: The stack's. Of a number of zones, those are taken that the stack has already, then those that offer
+            EKS and are first by name.
+        keeper: Keeps the stack's own VPC, its subnets, and the zones of a control plane in an existing one.
+        before: What the stack has.
     """
 
     settings: EksSettings
+    keeper: Keeper
+    before: EksBefore
 
 
 class Network(pulumi.ComponentResource):
@@ -47,6 +56,7 @@ class Network(pulumi.ComponentResource):
         private_subnet_ids: Subnets of the nodes.
         public_subnet_ids: Subnets of NAT gateways and public load balancers; empty for an existing VPC.
         control_plane_subnet_ids: Subnets of the control plane's interfaces, in two zones at least.
+        placement: What decides on the subnets of nodes: their number in a VPC of the stack's own, or their IDs.
         route_table_ids: Route tables of the nodes' subnets; empty for an existing VPC.
         isolated: Whether a subnet of nodes has no way out, so that its nodes reach what has a VPC endpoint alone.
         endpoints: Services that an existing VPC without a way out has endpoints of.
@@ -59,6 +69,7 @@ class Network(pulumi.ComponentResource):
     public_subnet_ids: pulumi.Output[list[str]]
     control_plane_subnet_ids: pulumi.Output[list[str]]
     route_table_ids: pulumi.Output[list[str]]
+    placement: int | Sequence[str]
     isolated: bool
     endpoints: Collection[str]
     subnet_terms: Sequence[Mapping[str, Any]]
@@ -74,9 +85,9 @@ class Network(pulumi.ComponentResource):
         self.isolated = network.isolated
         self.endpoints = ()
         if network.vpc_id is None:
-            self._make(name, args.settings)
+            self._make(name, args)
         else:
-            self._adopt(name, args.settings, network.vpc_id)
+            self._adopt(name, args, network.vpc_id)
         self.register_outputs(
             {
                 "vpcId": self.vpc_id,
@@ -85,16 +96,18 @@ class Network(pulumi.ComponentResource):
             }
         )
 
-    def _adopt(self, name: str, settings: EksSettings, vpc_id: str) -> None:
+    def _adopt(self, name: str, args: NetworkArgs, vpc_id: str) -> None:
         """Take an existing VPC as it is, or stop with what is wrong with it."""
-        network = settings.network
+        settings, network = args.settings, args.settings.network
         with looking("network", "vpcId", vpc_id, "whether the cluster can work in it"):
             found = existing_network.find(vpc_id, network, settings.name, pulumi.InvokeOptions(parent=self))
         for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)
+        self._keep_zones(args, {subnet.zone for subnet in found.control_plane_subnets(network)})
         self.isolated = any(not subnet.leads_out for subnet in found.node_subnets(network))
         self.endpoints = found.endpoints
         subnet_ids = [subnet.id for subnet in found.node_subnets(network)]
+        self.placement = subnet_ids
         if network.tag_subnets:
             for subnet_id in subnet_ids:
                 ec2.Tag(
@@ -116,7 +129,20 @@ class Network(pulumi.ComponentResource):
             [subnet.id for subnet in found.control_plane_subnets(network)]
         )
 
-    def _make(self, name: str, settings: EksSettings) -> None:
+    def _keep_zones(self, args: NetworkArgs, wanted: set[str]) -> None:
+        """Stop where the control plane of a cluster that the stack has would move to other zones."""
+        was = args.before.control_plane_subnet_ids
+        if not was:
+            return
+        network, ask = args.settings.network, pulumi.InvokeOptions(parent=self)
+        zones = {ec2.get_subnet(id=subnet, opts=ask).availability_zone for subnet in was}
+        named = next(
+            (one for one in ("control_plane_subnet_ids", "subnet_ids") if getattr(network, one)), "subnet_tags"
+        )
+        args.keeper.refuse(other_control_plane_zones(key_of("network", to_camel(named)), was, zones, wanted))
+
+    def _make(self, name: str, args: NetworkArgs) -> None:
+        settings, kept = args.settings, partial(self._kept, args.keeper)
         child = pulumi.ResourceOptions(parent=self)
         label, tags, network = settings.name, settings.tags, settings.network
         vpc_cidr = str(network.vpc_cidr)
@@ -127,13 +153,13 @@ class Network(pulumi.ComponentResource):
             enable_dns_support=True,
             enable_dns_hostnames=True,
             tags=named(label, tags),
-            opts=child,
+            opts=kept(f"{name}-vpc"),
         )
         # EC2 makes it with the VPC, open between its members, and gives it to whatever names no group of its own.
         ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", tags), opts=child)
         public_default = None if network.isolated else self._internet(name, settings, vpc)
 
-        zones = self._zones(network.zones)
+        zones = self._zones(network.zones, args.before.zones)
         public: list[ec2.Subnet] = []
         private: list[ec2.Subnet] = []
         private_routes: list[ec2.RouteTable] = []
@@ -145,7 +171,7 @@ class Network(pulumi.ComponentResource):
                     availability_zone=zone,
                     cidr_block=cidr.public,
                     tags={**named(f"{label}-public-{index}", tags), "kubernetes.io/role/elb": "1"},
-                    opts=child,
+                    opts=kept(f"{name}-public-{index}"),
                 )
                 ec2.RouteTableAssociation(
                     f"{name}-public-{index}",
@@ -169,22 +195,30 @@ class Network(pulumi.ComponentResource):
                     "kubernetes.io/role/internal-elb": "1",
                     DISCOVERY_TAG: label,
                 },
-                opts=child,
+                opts=kept(f"{name}-private-{index}"),
             )
             ec2.RouteTableAssociation(
                 f"{name}-private-{index}", subnet_id=inside.id, route_table_id=private_routes[-1].id, opts=child
             )
             private.append(inside)
 
+        self.placement = len(zones)
         self.vpc_id = vpc.id
         self.private_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in private])
         self.public_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in public])
         self.route_table_ids = pulumi.Output.all(*[table.id for table in private_routes])
         self.control_plane_subnet_ids = self.private_subnet_ids
 
-    def _zones(self, zones: int | Sequence[str]) -> list[pulumi.Input[str]]:
+    def _kept(self, keeper: Keeper, name: str) -> pulumi.ResourceOptions:
+        hooks = keeper.hooks(name, lost="the network of the cluster and of its nodes")
+        return pulumi.ResourceOptions(parent=self, hooks=hooks)
+
+    def _zones(self, zones: int | Sequence[str], before: Sequence[str]) -> list[pulumi.Input[str]]:
         if not isinstance(zones, int):
+            self._refuse_zones_without_eks([zone for zone in zones if zone not in before])
             return list(zones)
+        if len(before) >= zones:
+            return list(before[:zones])
         found = aws.get_availability_zones_output(
             state="available",
             # Local zones take neither control planes nor NAT gateways.
@@ -192,7 +226,28 @@ class Network(pulumi.ComponentResource):
             exclude_zone_ids=list(subnets.ZONES_WITHOUT_EKS),
             opts=pulumi.InvokeOutputOptions(parent=self),
         ).names
-        return [found.apply(partial(_nth_zone, index)) for index in range(zones)]
+        # Which zones AWS offers changes, and a subnet does not move.
+        return [*before, *(found.apply(partial(_nth_zone, index, before)) for index in range(len(before), zones))]
+
+    def _refuse_zones_without_eks(self, zones: Sequence[str]) -> None:
+        """Stop where EKS has no control plane, which only the account knows: its names of zones are its own."""
+        if not zones:
+            return
+        ask = pulumi.InvokeOptions(parent=self)
+        offered = aws.get_availability_zones(exclude_zone_ids=list(subnets.ZONES_WITHOUT_EKS), opts=ask).names
+        if wrong := [zone for zone in zones if zone not in offered]:
+            raise SettingsError(
+                [
+                    Problem(
+                        key_of("network", "zones"),
+                        shown(list(zones)),
+                        f"names {', '.join(wrong)}, in which this account can have no control plane of EKS (it is "
+                        f"{', '.join(subnets.ZONES_WITHOUT_EKS)} or not there): the cluster would be refused after the "
+                        "network was made",
+                        f"choose from {', '.join(sorted(offered))}",
+                    )
+                ]
+            )
 
     def _internet(self, name: str, settings: EksSettings, vpc: ec2.Vpc) -> ec2.Route:
         """An internet gateway, and the route to it in a table for public subnets."""
@@ -241,8 +296,9 @@ class Network(pulumi.ComponentResource):
         )
 
 
-def _nth_zone(index: int, names: Sequence[str]) -> str:
-    ordered = sorted(names)
+def _nth_zone(index: int, before: Sequence[str], names: Sequence[str]) -> str:
+    """The zone of a subnet, by its index, where the first ones are in the zones `before`."""
+    ordered = [*before, *sorted({*names} - {*before})]
     if index >= len(ordered):
         raise pulumi.RunError(
             f"karpstack:network.zones asks for at least {index + 1} zones, but this region offers EKS in "

@@ -8,11 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import pulumi
 from pulumi_aws import eks, iam
 
+from karpenter import clock
+
 from ..documents.iam import Document, pod_identity_trust
+
+#: Seconds.
+_KNOWN_AFTER: Final = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +49,23 @@ class PodRoleArgs:
     managed_policies: Sequence[str] = ()
     policies: Mapping[str, pulumi.Input[Document]] = field(default_factory=dict)
     tags: Mapping[str, str]
+
+
+def settled(name: str) -> pulumi.ResourceHook:
+    """Return a hook after the creation of an association, which waits until EKS's admission knows it.
+
+    A pod that is admitted before gets no credentials, and no restart of its containers repairs that: EKS says that
+    associations are eventually consistent, by several seconds (aws/eks-pod-identity-agent#52,
+    hashicorp/terraform-provider-aws#40852).
+
+    Args:
+        name: Of the hook; unique in the program.
+    """
+
+    async def wait(created: pulumi.ResourceHookArgs) -> None:
+        await clock.sleeping(_KNOWN_AFTER)
+
+    return pulumi.ResourceHook(name, wait)
 
 
 class PodRole(pulumi.ComponentResource):
@@ -90,6 +113,10 @@ class PodRole(pulumi.ComponentResource):
             role_arn=role.arn,
             tags=args.tags,
             # Whoever gets the role may do with it what it is for.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=attachments),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=attachments,
+                hooks=pulumi.ResourceHookBinding(after_create=[settled(f"{name}-settled")]),
+            ),
         )
         self.register_outputs({})

@@ -7,6 +7,8 @@ group as created once its nodes are Ready, which takes a CNI: Cilium must be ins
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +38,7 @@ class SystemNodesArgs:
         version: Kubernetes version of the nodes, the cluster's.
         subnet_ids: Private subnets.
         security_group_ids: The nodes' groups, the cluster's own among them; of an empty list EKS makes that one.
+        placement: What decides on the subnets: the number of the stack's own, or IDs of existing ones.
         settings: Image and instance type must be of one architecture.
         egress: How programs on them get out.
         after: What must be there before the first node boots; the role and the template need not wait for it.
@@ -49,6 +52,7 @@ class SystemNodesArgs:
     version: str
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     security_group_ids: Sequence[pulumi.Input[str]] = ()
+    placement: int | Sequence[str]
     settings: SystemNodesSettings
     egress: Egress = NO_EGRESS
     after: Sequence[pulumi.Resource] = ()
@@ -110,7 +114,7 @@ class SystemNodes(pulumi.ComponentResource):
         group = eks.NodeGroup(
             f"{name}-group",
             cluster_name=args.cluster_name,
-            node_group_name="system",
+            node_group_name=_group_name(args.settings, args.placement),
             node_role_arn=role.arn,
             subnet_ids=args.subnet_ids,
             version=args.version,
@@ -128,7 +132,11 @@ class SystemNodes(pulumi.ComponentResource):
             taints=[eks.NodeGroupTaintArgs(key=SYSTEM_TAINT_KEY, value="true", effect="NO_SCHEDULE")],
             tags=args.tags,
             opts=pulumi.ResourceOptions(
-                parent=self, depends_on=[role, *args.after], custom_timeouts=pulumi.CustomTimeouts(delete="30m")
+                parent=self,
+                depends_on=[role, *args.after],
+                # CoreDNS and Karpenter's controllers run nowhere else: the old group drains when the new one is Ready.
+                delete_before_replace=False,
+                custom_timeouts=pulumi.CustomTimeouts(delete="30m"),
             ),
         )
         self.node_group_arn = group.arn
@@ -141,6 +149,12 @@ class SystemNodes(pulumi.ComponentResource):
             name=f"{folder}/recommended/release_version", opts=pulumi.InvokeOutputOptions(parent=self)
         ).insecure_value
         return release
+
+
+def _group_name(settings: SystemNodesSettings, placement: int | Sequence[str]) -> str:
+    """Return a name that changes with what EKS fixes when it makes a group, so that two can stand side by side."""
+    fixed = [settings.instance_type, settings.ami_type, placement if isinstance(placement, int) else sorted(placement)]
+    return f"system-{hashlib.sha256(json.dumps(fixed).encode()).hexdigest()[:8]}"
 
 
 def _encoded(text: str) -> str:

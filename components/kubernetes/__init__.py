@@ -4,9 +4,10 @@ Nothing here knows a cloud: chart names, values and manifests come from the call
 provider, through `opts.providers`.
 """
 
+from . import live
+from .accepted import wait_until_accepted
 from .cilium import Cilium, CiliumArgs, CiliumRollOut, DefaultDeny
 from .karpenter import Karpenter, KarpenterArgs
-from .live import wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
 from .reach import warns_of_another_way, warns_of_no_way
@@ -23,7 +24,8 @@ __all__ = [
     "NodePoolsArgs",
     "TrustedCertificates",
     "in_cluster",
-    "wait_until_served",
+    "live",
+    "wait_until_accepted",
     "warns_of_another_way",
     "warns_of_no_way",
 ]

@@ -129,9 +129,10 @@ class DefaultDeny(pulumi.ComponentResource):
     Cilium's operator makes the resource definition, so this comes when it runs.
     """
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, *, local_dns: bool = False, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:kubernetes:DefaultDeny", name, {}, opts)
-        CustomResource(f"{name}-policy", **manifests.default_deny(), opts=pulumi.ResourceOptions(parent=self))
+        policy = manifests.default_deny(local_dns=local_dns)
+        CustomResource(f"{name}-policy", **policy, opts=pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
 
 

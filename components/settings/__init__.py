@@ -12,6 +12,7 @@ tests/unit/test_settings_arrive.py, which fails for a setting that arrives nowhe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any, Final, NamedTuple
@@ -21,7 +22,7 @@ from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
 from ..problems import NAMESPACE, Problem, SettingsError, from_pydantic, key_of, shown
-from . import aks_checks, aks_existing_checks, eks_checks, eks_existing_checks
+from . import aks_checks, aks_existing_checks, eks_checks, eks_existing_checks, facts_checks
 from .aks import AksSettings
 from .aks_existing import ExistingAksSettings
 from .eks import EksSettings
@@ -35,6 +36,7 @@ __all__ = [
     "ExistingAksSettings",
     "ExistingEksSettings",
     "Settings",
+    "is_rehearsed",
     "load",
     "read",
     "refuse_contradictions",
@@ -80,7 +82,12 @@ def read() -> Settings:
     # The engine's Python host hands the configuration over in the environment, the inline host through CONFIG.
     raw = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
     secret = {*runtime_config.get_config_secret_keys_env(), *filter(runtime_config.is_config_secret, raw)}
-    return load(raw, secret_keys=secret, warn=lambda problem: log.warn(str(problem)))
+    return load(raw, secret_keys=secret, simulated=is_rehearsed(), warn=lambda problem: log.warn(str(problem)))
+
+
+def is_rehearsed() -> bool:
+    """Whether this process belongs to a rehearsal, by its control endpoint; its account has what the facts have."""
+    return bool(os.environ.get("KARPSTACK_REHEARSAL_URL"))
 
 
 def load(
@@ -88,6 +95,7 @@ def load(
     *,
     secret_keys: Iterable[str] = (),
     today: date | None = None,
+    simulated: bool = False,
     warn: Callable[[Problem], object] = lambda problem: None,
 ) -> Settings:
     """Check raw configuration.
@@ -97,6 +105,7 @@ def load(
             objects and lists as JSON. Namespaces of which nothing is needed are ignored.
         secret_keys: Full keys whose values no message may show.
         today: The day that decides which versions the cloud offers; the present one if it is not given.
+        simulated: Whether the account is simulated.
         warn: Gets what may be wrong and is not refused; called only where nothing is.
 
     Raises:
@@ -125,7 +134,10 @@ def load(
     )
     settings = None
     if not problems:
-        settings, problems = _checked(_for_cluster(cloud, values), values, today or date.today())
+        day = today or date.today()
+        settings, problems = _checked(_for_cluster(cloud, values), values, day)
+        accepted = str(values.get(key_of("acceptOldFacts"))).lower() == "true"
+        problems += facts_checks.old_facts(cloud.name, day, accepted=accepted, simulated=simulated)
     secrets = {key: values.get(key, "") for key in secret_keys}
     refused, doubtful = _parted(problem.without(secrets) for problem in problems)
     if settings is None or refused:

@@ -60,22 +60,21 @@ def workspaces(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Pro
 
 
 def dns_on_the_node(name: str, spec: Mapping[str, Any], cilium: CiliumSettings) -> Iterator[Problem]:
-    """A node class whose pods ask a DNS server of their node, which their policies do not reach.
+    """A node class whose pods ask a DNS server of their node, which policies that name DNS names may not see.
 
-    Policies must then allow DNS to 169.254.10.0/24 and to the node
-    (https://learn.microsoft.com/azure/aks/localdns-custom), and the first policy allows the cluster's DNS pods alone.
-    Whether policies that name DNS names see what is asked there, Microsoft does not say.
+    Policies must then allow DNS to 169.254.10.0/24 and to the node, as `manifests.default_deny` does
+    (https://learn.microsoft.com/azure/aks/localdns-custom). Whether policies that name DNS names see what is asked
+    there, Microsoft does not say.
     """
     mode = (spec.get("localDNS") or {}).get("mode")
-    if mode != "Required" or not (cilium.default_deny or cilium.advanced_policies != "none"):
+    if mode != "Required" or cilium.advanced_policies == "none":
         return
-    key = "defaultDeny" if cilium.default_deny else "advancedPolicies"
     yield Problem(
         key_of("nodeClasses", name, "localDNS", "mode"),
         shown(mode),
-        f"has pods ask a DNS server on their node, which karpstack:cilium.{key} does not reckon with: names may not be "
-        "found, or found past the policies",
+        "has pods ask a DNS server on their node, which karpstack:cilium.advancedPolicies does not reckon with: names "
+        "may not be found, or found past the policies",
         "set it to Disabled, or allow DNS to the node by a policy of your own, as "
-        f"learn.microsoft.com/azure/aks/localdns-custom says, or take karpstack:cilium.{key} out",
+        "learn.microsoft.com/azure/aks/localdns-custom says, or take karpstack:cilium.advancedPolicies out",
         warning=True,
     )

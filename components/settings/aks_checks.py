@@ -20,7 +20,7 @@ from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_
 from .aks_addon_checks import dns_on_the_node, rights_of_nobody, workspaces
 from .aks_proxy_checks import ways_through_a_proxy
 from .chart_checks import chart_values, resource_values
-from .node_pool_checks import endless_drain, node_class_reference
+from .node_pool_checks import endless_drain, negative_limits, node_class_reference
 from .region_checks import azure_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .sections import public_network
@@ -116,6 +116,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from dataplane_label(name, spec, "cilium")
         yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
         yield from endless_drain(name, spec)
+        yield from negative_limits(name, spec)
         if location is not None:
             chart_settings = karpenter.settings if karpenter is not None else {}
             yield from requirement_checks("azure", location, name, spec, chart_settings)

@@ -17,7 +17,7 @@ from ..problems import Problem, key_of, shown
 from .aks import WRITE_SUBNET_ID, is_subnet_id
 from .aks_checks import linux_alone, node_class, who_runs_karpenter, whose_images
 from .chart_checks import chart_values, resource_values
-from .node_pool_checks import endless_drain, node_class_reference
+from .node_pool_checks import endless_drain, negative_limits, node_class_reference
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 
@@ -73,6 +73,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from linux_alone(name, spec)
         yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
         yield from endless_drain(name, spec)
+        yield from negative_limits(name, spec)
         if location is not None:
             chart_settings = karpenter.settings if karpenter is not None else {}
             yield from requirement_checks("azure", location, name, spec, chart_settings)

@@ -22,6 +22,8 @@ Value = str | bool | int | float
 _DURATION: Final = re.compile(r"(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+", re.ASCII)
 _PART: Final = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+#: The chart's defaults.
+_BATCH: Final = {"batchIdleDuration": "1s", "batchMaxDuration": "10s"}
 _IGNORED: Final = "the controller cannot read it, takes its default and says nothing"
 _STOPPED: Final = "the controller stops at the start, again and again"
 
@@ -72,6 +74,24 @@ def chart_values(settings: Mapping[str, Value]) -> Iterator[Problem]:
                 found = None if isinstance(value, str) else ("is no text: " + _IGNORED, "write a text")
         if found:
             yield Problem(key_of("karpenter", "settings", key), shown(value), *found)
+    yield from _batch(settings)
+
+
+def _batch(settings: Mapping[str, Value]) -> Iterator[Problem]:
+    """A batch of pods that must end before it may."""
+    idle, most = (str(settings.get(key, default)) for key, default in _BATCH.items())
+    if not (_DURATION.fullmatch(idle) and _DURATION.fullmatch(most)) or _seconds(idle) <= _seconds(most):
+        return
+    yield Problem(
+        key_of("karpenter", "settings", "batchIdleDuration"),
+        shown(idle),
+        f"is longer than batchMaxDuration {most}: no batch ever ends by it, and every pod waits {most} for its node",
+        f"choose at most {most}, or raise batchMaxDuration",
+    )
+
+
+def _seconds(duration: str) -> float:
+    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
 
 
 def _choice(value: Value, words: tuple[str, ...]) -> tuple[str, str] | None:
@@ -88,7 +108,7 @@ def _duration(value: Value, least: float) -> tuple[str, str] | None:
     if isinstance(value, bool) or not _DURATION.fullmatch(text):
         return f"is no time: {_IGNORED}", "write a number with its unit, for example 10s, 500ms or 1m30s"
     try:
-        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+        seconds = _seconds(text)
     except ValueError:
         return f"is no time: {_IGNORED}", "write a number with its unit, for example 10s, 500ms or 1m30s"
     if seconds < least:

@@ -41,6 +41,11 @@ from .sections import (
 _PRIVATE_RANGES: Final = tuple(IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
+#: What IAM takes in tags beside letters and digits ([\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]*).
+_TAG_SIGNS: Final = " _.:/=+-@"
+_MOST_TAGS: Final = 40
+
+
 def _tag_key(key: str) -> str:
     if key.startswith(RESERVED_TAG_PREFIXES):
         refuse(
@@ -49,6 +54,30 @@ def _tag_key(key: str) -> str:
             "choose a key that does not begin with " + ", ".join(RESERVED_TAG_PREFIXES),
         )
     return key
+
+
+def _tag_text(text: str) -> str:
+    if wrong := sorted({each for each in text if not (each.isalpha() or each.isnumeric() or each in _TAG_SIGNS)}):
+        refuse(
+            f"holds {' '.join(wrong)}, which IAM takes in no tag: the roles are refused, after the network was made",
+            f"use letters, digits, spaces and {_TAG_SIGNS.strip()}",
+        )
+    return text
+
+
+def _tags(tags: dict[str, str]) -> dict[str, str]:
+    if len(tags) > _MOST_TAGS:
+        refuse(
+            f"are {len(tags)}, and AWS takes 50 of a resource, of which Karpenter, EKS and this stack add some",
+            f"keep at most {_MOST_TAGS}",
+        )
+    lowered = Counter(key.lower() for key in tags)
+    if twice := sorted(key for key in tags if lowered[key.lower()] > 1):
+        refuse(
+            f"hold {', '.join(twice)}, which IAM does not tell apart: the roles are refused when the network is there",
+            "keep one of them",
+        )
+    return tags
 
 
 def _principal(arn: str) -> str:
@@ -131,7 +160,15 @@ Identity = Literal["pod-identity", "irsa"]
 VpcId = Annotated[str, AfterValidator(_id_of("vpc", "a VPC"))]
 SubnetId = Annotated[str, AfterValidator(_id_of("subnet", "a subnet"))]
 SecurityGroupId = Annotated[str, AfterValidator(_id_of("sg", "a security group"))]
-Tags = dict[Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)], TagValue]
+Tags = Annotated[
+    dict[
+        Annotated[
+            str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key), AfterValidator(_tag_text)
+        ],
+        Annotated[TagValue, AfterValidator(_tag_text)],
+    ],
+    AfterValidator(_tags),
+]
 
 
 class AssumedRole(Section):
@@ -275,6 +312,11 @@ class ClusterSettings(Section):
     log_retention_days: LogRetentionDays = Field(30, description="days that control plane logs are kept")
     addon_versions: dict[AddonName, str] = Field(
         {}, description="versions of EKS's add-ons by name; of others, EKS's default for the cluster's version is taken"
+    )
+    support_type: Literal["standard", "extended"] = Field(
+        "extended",
+        description="standard: EKS upgrades the cluster when standard support of its version ends; extended: it stays, "
+        "at six times the price",
     )
     deletion_protection: bool = Field(False, description="whether neither Pulumi nor EKS deletes the cluster")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.alias_generators import to_camel
 
 from karpenter import crds, images
-from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts
+from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts, InstanceType
 from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
 
@@ -22,18 +22,20 @@ from ..documents import manifests
 from ..documents.partitions import endpoint_services
 from ..problems import Problem, did_you_mean, key_of, shown
 from .addon_checks import tags_of_others, taint_of_none, version_of_none
+from .block_device_checks import block_devices
 from .chart_checks import chart_values, resource_values
 from .egress_checks import egress_checks, opened_before_it_is_trusted, system_nodes_too_old
 from .eks import needed_endpoints, unreached_registries
-from .node_pool_checks import endless_drain, node_class_reference
+from .node_pool_checks import endless_drain, negative_limits, node_class_reference
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .sections import public_network
-from .version_checks import eks_version
+from .version_checks import cilium_version, eks_version, support_ended
 
 if TYPE_CHECKING:
     from .eks import (
         AddonsSettings,
+        CiliumSettings,
         ClusterSettings,
         ImagesSettings,
         KarpenterSettings,
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from .proxy import ProxySettings
 
 
+#: For a replica of Karpenter (1 CPU, 1 GiB by default), CoreDNS, Cilium and the system.
+_LEAST_MEMORY: Final = 7 * 2**29
+_GPUS: Final = "karpenter.k8s.aws/instance-gpu-count"
 #: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
 _OF_AN_EXISTING_NETWORK: Final = (
     "subnet_ids",
@@ -67,11 +72,14 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
     addons: AddonsSettings | None = valid.get("addons")
+    cilium: CiliumSettings | None = valid.get("cilium")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
     if cluster is not None:
         chosen = karpenter.chart_version if karpenter else versions.KARPENTER_AWS
         yield from eks_version(cluster.version, today, karpenter=chosen)
+        yield from cilium_version(cilium.chart_version if cilium else versions.CILIUM, cluster.version)
+        yield from support_ended(cluster.version, cluster.support_type, today)
     if region is not None:
         yield from region_checks("aws", "aws:region", region)
         if Offers.load("aws").region(region) == "wrong":
@@ -101,6 +109,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     yield from egress_checks(valid, today)
     if system_nodes is not None:
         yield from system_nodes_too_old(system_nodes, valid.get("proxy"))
+        if cluster is not None:
+            yield from _release(system_nodes.release_version, cluster.version, today)
     # What leads out of a VPC that is there, the settings do not say: existing_network does.
     if network is not None and region is not None and not network.vpc_id:
         endpoints = ("ec2",) if network.endpoints is True else network.endpoints or ()
@@ -111,11 +121,13 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     for name, spec in (node_classes or {}).items():
         yield from node_class(name, spec, network.pod_cidr_mask_size if network else None)
         if cluster is not None:
-            yield from image_checks(name, spec, cluster.version)
+            yield from image_checks(name, spec, cluster.version, today)
+        yield from block_devices(name, spec)
     for name, spec in (node_pools or {}).items():
         yield from windows_alone(name, spec)
         yield from node_pool(name, spec, node_classes, karpenter)
         yield from endless_drain(name, spec)
+        yield from negative_limits(name, spec)
         if addons is not None:
             yield from taint_of_none(name, spec, addons)
         yield from bottlerocket_on_arm(name, spec, node_classes)
@@ -236,6 +248,8 @@ def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:
     offers = Offers.load("aws")
     yield from instance_type(offers, key_of("systemNodes", "instanceType"), nodes.instance_type, region)
     known = Facts.load("aws").types.get(nodes.instance_type)
+    if known is not None:
+        yield from _unfit_system_nodes(known)
     architecture = "arm64" if "ARM_64" in nodes.ami_type else "amd64"
     if known is not None and known.labels.get(ARCHITECTURE) != architecture:
         yield Problem(
@@ -247,7 +261,44 @@ def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:
         )
 
 
-def image_checks(name: str, spec: Mapping[str, Any], version: str, *, cilium: bool = True) -> Iterator[Problem]:
+def _release(release: str, version: str, today: date) -> Iterator[Problem]:
+    """Releases of the system nodes' image that do not exist, or that the facts do not know."""
+    found = images.verdict(f"al2023@v{release.rpartition('-')[2]}", version, today) if release else None
+    if found:
+        yield Problem(
+            key_of("systemNodes", "releaseVersion"),
+            shown(release),
+            f"{found.said}: EKS refuses the node group, after the network and the control plane were created",
+            f"write it like {version}.2-20260714, or leave it out",
+            warning=not found.certain,
+        )
+
+
+def _unfit_system_nodes(known: InstanceType) -> Iterator[Problem]:
+    """Warnings about types that EKS takes."""
+    key = key_of("systemNodes", "instanceType")
+    if known.vcpus < 2 or known.memory < _LEAST_MEMORY:
+        yield Problem(
+            key,
+            shown(known.name),
+            f"has {known.vcpus} vCPU and {known.memory / 2**30:g} GiB: Karpenter, CoreDNS and Cilium do not "
+            "fit, pods stay Pending, and `up` ends when it has waited for them",
+            "choose one with 2 vCPUs and 4 GiB at least, for example m5.large",
+            warning=True,
+        )
+    if _GPUS in known.labels:
+        yield Problem(
+            key,
+            shown(known.name),
+            "has GPUs, which nothing on system nodes uses and which are paid all day",
+            "choose one without, for example m5.large; NodePools launch GPUs when pods ask for them",
+            warning=True,
+        )
+
+
+def image_checks(
+    name: str, spec: Mapping[str, Any], version: str, today: date, *, cilium: bool = True
+) -> Iterator[Problem]:
     """Problems of a node class's images, for a version of Kubernetes; `cilium`: whether it is the only network."""
     for index, term in enumerate(_entries(spec.get("amiSelectorTerms"))):
         alias = term.get("alias")
@@ -262,7 +313,7 @@ def image_checks(name: str, spec: Mapping[str, Any], version: str, *, cilium: bo
                 "ever get ready",
                 "choose an image of Linux, for example al2023@latest",
             )
-        elif found := images.verdict(alias, version):
+        elif found := images.verdict(alias, version, today):
             consequence = f"{found.said}, so the node class never gets ready and no node is made"
             yield Problem(key, shown(alias), consequence, found.wanted, warning=not found.certain)
 

@@ -14,10 +14,11 @@ from pydantic.alias_generators import to_camel
 from karpenter.offers import Offers
 
 from ..problems import Problem, key_of, shown
+from .block_device_checks import block_devices
 from .chart_checks import chart_values, resource_values
 from .egress_checks import egress_checks
 from .eks_checks import bottlerocket_on_arm, node_class, node_pool, windows_alone
-from .node_pool_checks import endless_drain
+from .node_pool_checks import endless_drain, negative_limits
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 
@@ -53,12 +54,14 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     yield from egress_checks(valid, today)
     for name, spec in (node_classes or {}).items():
         yield from node_class(name, spec, network.pod_cidr_mask_size if overlay and network else None)
+        yield from block_devices(name, spec)
     for name, spec in (valid.get("node_pools") or {}).items():
         if overlay:
             yield from windows_alone(name, spec)
             yield from bottlerocket_on_arm(name, spec, node_classes)
         yield from node_pool(name, spec, node_classes, karpenter)
         yield from endless_drain(name, spec)
+        yield from negative_limits(name, spec)
         if region is not None:
             chart_settings = karpenter.settings if karpenter is not None else {}
             yield from requirement_checks("aws", region, name, spec, chart_settings)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from ipaddress import IPv4Network
 from typing import Final
 
@@ -174,7 +175,7 @@ def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Pro
         return
     yield from existing_eks_version(found.version, karpenter=settings.karpenter.chart_version)
     for node_class, spec in settings.node_classes.items():
-        yield from image_checks(node_class, spec, found.version, cilium=settings.cilium.install)
+        yield from image_checks(node_class, spec, found.version, date.today(), cilium=settings.cilium.install)
     yield from _access(settings, found)
     yield from _identity(settings, found)
     yield from _subnets(settings, found)

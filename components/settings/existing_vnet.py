@@ -334,17 +334,29 @@ def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Pr
         )
 
 
+def links_zone(settings: AksSettings, dns_servers: Sequence[str]) -> bool:
+    """Return whether AKS ties a private DNS zone to the network in the name of the cluster's identity.
+
+    So it does with a zone that it does not make, and with its own in a network that has other DNS servers than Azure's.
+    """
+    return settings.cluster.own_dns_zone is not None or _own_zone_beside(settings, dns_servers)
+
+
+def _own_zone_beside(settings: AksSettings, dns_servers: Sequence[str]) -> bool:
+    cluster = settings.cluster
+    return not cluster.public_access_cidrs and cluster.private_dns_zone == "system" and bool(dns_servers)
+
+
 def _names(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
     """A zone of AKS's own in a network whose machines ask other DNS servers than Azure's."""
     cluster = settings.cluster
-    if cluster.public_access_cidrs or cluster.private_dns_zone != "system" or not found.dns_servers:
+    if not _own_zone_beside(settings, found.dns_servers):
         return
     yield Problem(
         key_of("cluster", "privateDnsZone"),
         shown(cluster.private_dns_zone),
         f"is a zone of AKS's own, and the network asks {', '.join(found.dns_servers)} for names: unless these ask "
-        "Azure (168.63.129.16), nobody there finds the API server by its name; and AKS may refuse the cluster, whose "
-        "identity has no role on the network to tie the zone to it",
+        "Azure (168.63.129.16), nodes and users there do not find the API server by its name, and no node joins",
         "name a zone of yours that these servers look into; or write none",
         warning=True,
     )

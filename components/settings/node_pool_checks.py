@@ -52,3 +52,16 @@ def endless_drain(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
             "set it, for example to 1h",
             warning=True,
         )
+
+
+def negative_limits(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """Limits below zero, which the API server takes."""
+    limits = spec.get("limits")
+    for resource, amount in (limits if isinstance(limits, Mapping) else {}).items():
+        if str(amount).startswith("-"):
+            yield Problem(
+                key_of("nodePools", name, "limits", resource),
+                shown(amount),
+                "is less than nothing: the NodePool launches no node, and says so in no status",
+                "write what all of its nodes may have together, for example 1000; 0 is for none",
+            )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, ip_network
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -213,6 +213,12 @@ class StackSettings(Section):
     """A stack's whole configuration: what it has on either cloud."""
 
     name: str = Field(description="name of the cluster and stem of every physical name")
+    allow_replacement: list[Literal["cluster"]] = Field(
+        [], description="[cluster]: consent, for one `up`, to the loss of the cluster and of all that runs in it"
+    )
+    accept_old_facts: bool = Field(
+        False, description="whether settings may be judged by facts that are older than 180 days"
+    )
     node_pools: NodePoolSpecs = Field(description="NodePool specs by name")
 
     @field_validator("*", mode="wrap")

@@ -50,6 +50,32 @@ def eks_version(version: str, today: date, *, karpenter: str) -> Iterator[Proble
             yield _not_known("EKS", version)
 
 
+def support_ended(version: str, support: str, today: date) -> Iterator[Problem]:
+    """Find standard support of a version that has extended support alone."""
+    if support == "standard" and status("aws", version, today) == "extended":
+        yield Problem(
+            key_of("cluster", "supportType"),
+            shown(support),
+            f"is over for {version} since {releases('aws')[version].standard}: EKS refuses the cluster, or upgrades it "
+            "at once",
+            "choose a newer cluster.version, or extended",
+        )
+
+
+def cilium_version(cilium: str, version: str) -> Iterator[Problem]:
+    """Warn of a Kubernetes that upstream does not test a release of Cilium with."""
+    tested = next(most for since, most in versions.CILIUM_KUBERNETES_MAX.items() if release(cilium) >= release(since))
+    if number(version) > number(tested):
+        yield Problem(
+            key_of("cilium", "chartVersion"),
+            shown(cilium),
+            f"is a Cilium that upstream tests up to Kubernetes {tested}, and the cluster has {version}: it may "
+            "work, and pods have no other network",
+            f"take a newer one, or choose Kubernetes {tested}",
+            warning=True,
+        )
+
+
 def existing_eks_version(version: str, *, karpenter: str) -> Iterator[Problem]:
     """Problems of the version of a cluster that is there, which the stack's Karpenter has to take."""
     low, high = _taken_by(karpenter)

@@ -13,8 +13,11 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
 
-from ..answers import PAGES, is_loopback
+from scale_test.text.proxies import is_loopback
+
+from ..answers import PAGES, chunks, read
 from ..finding import NotAskedError, UnknowableError
 
 _REFUSALS: Final = frozenset(
@@ -175,18 +178,33 @@ class Aws:
 def _answer(asked: str, answer: Any) -> dict[str, Any]:
     """An answer that is AWS's, which has a request's id. A network's login page would pass for one without content."""
     metadata = answer.get("ResponseMetadata") or {}
-    if "html" in str((metadata.get("HTTPHeaders") or {}).get("content-type", "")) and not metadata.get("RequestId"):
-        raise NotAskedError(asked, "a web page answered, and not AWS", refused=False)
+    if metadata and not metadata.get("RequestId"):
+        page = "html" in str((metadata.get("HTTPHeaders") or {}).get("content-type", ""))
+        what = "a web page" if page else "something without a request's id"
+        raise NotAskedError(asked, f"{what} answered, and not AWS", refused=False)
     found: dict[str, Any] = answer
     return found
 
 
 def _client(session: Session, service: str, **keys: str) -> Any:
     made: Any = session.client(service, config=_CONFIG, **keys)
-    if not is_loopback(made.meta.endpoint_url):
-        return made
-    # Nothing that is signed for this machine goes to a proxy.
-    return session.client(service, config=_CONFIG.merge(Config(proxies={})), **keys)
+    if is_loopback(made.meta.endpoint_url):
+        # Nothing that is signed for this machine goes to a proxy.
+        made = session.client(service, config=_CONFIG.merge(Config(proxies={})), **keys)
+    # boto3 itself reads as much, and for as long, as a server likes.
+    http = made._endpoint.http_session
+    http.send = partial(_bounded, http.send, service)
+    return made
+
+
+def _bounded(send: Callable[[Any], Any], service: str, request: Any) -> Any:
+    request.stream_output = True
+    response = send(request)
+    try:
+        response._content = read(service, chunks(response.raw))
+    except HTTPError as error:
+        raise NotAskedError(service, f"the answer breaks off: {error}", refused=False) from error
+    return response
 
 
 def call(service: str, operation: str) -> str:

@@ -6,7 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import account, cluster, images, instance_types, names, network, quotas, rights, spot_role, versions
+from . import (
+    account,
+    charts,
+    cluster,
+    images,
+    instance_types,
+    names,
+    network,
+    quotas,
+    rights,
+    spot_role,
+    versions,
+    volumes,
+)
 from .subject import ExistingSubject, Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
@@ -14,10 +27,13 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "rights": rights.rights,
     "Kubernetes version": versions.kubernetes_version,
     "network": network.existing,
+    "way to the API server": network.way_in,
     "zones": instance_types.zones,
     "system nodes' type": instance_types.system_nodes,
     "NodePools' types": instance_types.node_pools,
     "node classes' images": images.images,
+    "charts' registry": charts.sign_in,
+    "volumes' key": volumes.default_key,
     "spot's role": spot_role.spot_role,
     "quota of system nodes": quotas.system_nodes,
     "quota of NodePools": quotas.node_pools,
@@ -43,6 +59,8 @@ EXISTING: Final[Mapping[str, Callable[[ExistingSubject], Iterable[Finding]]]] = 
     "cluster": cluster.existing,
     "NodePools' types": instance_types.node_pools,
     "node classes' images": images.images,
+    "charts' registry": charts.sign_in,
+    "volumes' key": volumes.default_key,
     "spot's role": spot_role.spot_role,
     "quota of NodePools": quotas.node_pools,
     "roles' names": names.roles,

@@ -118,6 +118,7 @@ def looking(scope: Scope) -> Iterator[Grant]:
             "ec2:DescribeInstanceTypeOfferings",
             "ec2:DescribeInstanceTypes",
             "ec2:DescribeInstances",
+            "ec2:GetEbsDefaultKmsKeyId",
             "iam:ListRoles",
             "servicequotas:GetAWSDefaultServiceQuota",
             "servicequotas:GetServiceQuota",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from components.problems import Problem
 from components.settings.existing_network import problems
+from components.settings.reach_checks import out_of_reach
 
 from ..finding import Finding
 from ..judged import judged
@@ -18,6 +19,13 @@ def existing(subject: Subject) -> Iterator[Finding]:
     if settings.network.vpc_id is None:
         return
     yield from judged(problems(settings, subject.existing_network()), told_by)
+
+
+def way_in(subject: Subject) -> Iterator[Finding]:
+    """A first `up` that makes network and control plane and then does not reach the API server."""
+    settings = subject.settings
+    if not subject.state.has("aws:eks/cluster:Cluster", subject.names.cluster):
+        yield from judged(out_of_reach(settings.network, settings.cluster), told_by)
 
 
 def told_by(problem: Problem) -> str:

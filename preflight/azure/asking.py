@@ -5,6 +5,7 @@ Plain REST over azure-core's pipeline: docs/decisions/0020-azure-is-asked-by-res
 
 from __future__ import annotations
 
+import base64
 import json
 from http import HTTPStatus
 from typing import Any, Final
@@ -14,8 +15,11 @@ from azure.core.exceptions import AzureError
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy, UserAgentPolicy
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
+from urllib3.exceptions import HTTPError
 
-from ..answers import PAGES, SECONDS, begins, is_loopback, items, parse, read
+from scale_test.text.proxies import is_loopback
+
+from ..answers import PAGES, SECONDS, begins, chunks, items, parse, read
 from ..finding import NotAskedError
 from .credentials import Login
 
@@ -49,6 +53,15 @@ class Azure:
             transport=RequestsTransport(connection_timeout=5, read_timeout=30, use_env_settings=not self.is_local),
         )
         self._answers: dict[str, Any] = {}
+        self._login = login
+
+    def tenant(self) -> str:
+        """Return the tenant of the login's token in lower case; empty if the token does not say it."""
+        try:
+            claims = self._login.credential.get_token(self._login.scope).token.split(".")[1]
+            return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["tid"]).lower()
+        except (AzureError, LookupError, TypeError, ValueError):
+            return ""
 
     @property
     def scope(self) -> str:
@@ -127,8 +140,8 @@ class Azure:
         request = HttpRequest(method, url, params=parameters)
         try:
             response = self._client.send_request(request, stream=True, enforce_https=not self.is_local)
-            content = read(action, response.iter_bytes())
-        except (AzureError, ValueError) as error:
+            content = read(action, chunks(response._internal_response.raw))  # type: ignore[attr-defined]
+        except (AzureError, HTTPError, ValueError) as error:
             # One line: the credential's own advice, and where it was looked up, follow on more.
             raise NotAskedError(action, str(error).partition("\n")[0], refused=False) from error
         if response.status_code == HTTPStatus.OK:

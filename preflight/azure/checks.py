@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import addons, cluster, locks, names, network, quotas, rights, sizes, subscription, versions
+from . import addons, charts, cluster, locks, names, network, quotas, rights, sizes, subscription, versions
 from .subject import ExistingSubject, Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
@@ -26,8 +26,10 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "resource group's name": names.resource_group,
     "node resource group's name": names.node_resource_group,
     "names in the group": names.in_the_group,
+    "deleted workspaces": names.deleted_workspace,
     "address ranges": network.ranges,
     "existing subnet": network.subnet,
+    "charts": charts.charts,
     "registries": addons.registries,
     "vaults": addons.vaults,
     "workspaces": addons.workspaces,
@@ -41,6 +43,7 @@ EXISTING: Final[Mapping[str, Callable[[ExistingSubject], Iterable[Finding]]]] = 
     "resource providers": subscription.providers,
     "preview features": subscription.features,
     "cluster": cluster.existing,
+    "charts": charts.charts,
     "NodePools' sizes": sizes.node_pools,
     "quota of NodePools": quotas.node_pools,
     "resource group's name": names.resource_group,

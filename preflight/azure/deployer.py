@@ -287,6 +287,7 @@ def looking() -> Iterator[Grant]:
             "Microsoft.Monitor/accounts/read",
             "Microsoft.Network/locations/usages/read",
             "Microsoft.Network/networkInterfaces/read",
+            "Microsoft.OperationalInsights/deletedWorkspaces/read",
             "Microsoft.OperationalInsights/workspaces/read",
             "Microsoft.Resources/subscriptions/locations/read",
             "Microsoft.Resources/subscriptions/providers/read",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from components.settings.aks import network_of
 from components.settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet, cidrs
 
+from ..finding import NotAskedError
 from .api_versions import NETWORK, ZONES
 from .existing_cluster import READS_NETWORKS
 from .subject import Subject
@@ -44,9 +45,22 @@ def find(subject: Subject, subnet_id: str) -> FoundNetwork:
         routes={one: _routes(subject, one) for one in {subnet.route_table for subnet in of_nodes} if one},
         has_zone=zone is None or subject.azure.find(READS_ZONES, zone, ZONES) is not None,
         has_cluster=subject.is_up,
-        dns_servers=list((properties.get("dhcpOptions") or {}).get("dnsServers") or ()),
+        dns_servers=_dns_servers(properties),
         encrypted=bool((properties.get("encryption") or {}).get("enabled")),
     )
+
+
+def dns_servers(subject: Subject, subnet_id: str) -> list[str]:
+    """Addresses of the DNS servers of a subnet's network; none where it asks Azure's, or cannot be read."""
+    try:
+        vnet = subject.azure.find(READS_NETWORKS, network_of(subnet_id), NETWORK) or {}
+    except NotAskedError:
+        return []
+    return _dns_servers(vnet.get("properties") or {})
+
+
+def _dns_servers(properties: Mapping[str, Any]) -> list[str]:
+    return list((properties.get("dhcpOptions") or {}).get("dnsServers") or ())
 
 
 def space(properties: Mapping[str, Any]) -> list[IPv4Network]:

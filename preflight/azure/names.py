@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..finding import Finding
-from .api_versions import RESOURCES
+from .api_versions import LOG_WORKSPACES, RESOURCES
+from .scopes import within
 from .subject import StackSubject, Subject
 
 _GROUPS: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _RESOURCES: Final = "Microsoft.Resources/subscriptions/resourceGroups/resources/read"
+_DELETED: Final = "Microsoft.OperationalInsights/deletedWorkspaces/read"
 _OTHER_NAME: Final = "choose another karpstack:name"
 _IN_AZURE: Final = "Pulumi's provider refuses: cannot create already existing resource"
 
@@ -52,6 +54,30 @@ def in_the_group(subject: StackSubject) -> Iterator[Finding]:
                 f"az resource delete --ids {one['id']}, or pulumi import it",
                 _RESOURCES,
             )
+
+
+def deleted_workspace(subject: Subject) -> Iterator[Finding]:
+    """A Log Analytics workspace of the stack's name that was deleted and can still be recovered."""
+    if not subject.settings.addons.log_retention_days:
+        return
+    name = subject.names.log_workspace
+    path = f"{subject.azure.scope}/providers/Microsoft.OperationalInsights/deletedWorkspaces"
+    for one in subject.azure.all(_DELETED, path, LOG_WORKSPACES):
+        if not within(str(one["id"]), f"{subject.group}/providers") or str(one["name"]).lower() != name.lower():
+            continue
+        location = str(one.get("location", "")).replace(" ", "").lower()
+        elsewhere = location != subject.region
+        yield Finding(
+            "error" if elsewhere else "warning",
+            f"the workspace {name} was deleted from {location} in the last 14 days, and Azure keeps it for so long",
+            "Azure refuses a workspace of that name in another location: Conflict"
+            if elsewhere
+            else "pulumi up recovers it: the audit logs of the cluster before are in it, and are paid for",
+            f"{_OTHER_NAME}; or remove it for good: az monitor log-analytics workspace recover --resource-group "
+            f"{subject.names.resource_group} --workspace-name {name}, then az monitor log-analytics workspace delete "
+            f"--force --resource-group {subject.names.resource_group} --workspace-name {name}",
+            _DELETED,
+        )
 
 
 def node_resource_group(subject: Subject) -> Iterator[Finding]:

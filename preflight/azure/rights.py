@@ -14,6 +14,7 @@ from typing import Any, Final
 from components.settings import AksSettings, ExistingAksSettings
 from components.settings import existing_aks_cluster as judging
 from components.settings.aks import network_of
+from components.settings.existing_vnet import links_zone
 
 from ..finding import Finding
 from .api_versions import AUTHORIZATION
@@ -40,6 +41,7 @@ from .deployer import (
     seeing,
 )
 from .existing_cluster import pools
+from .existing_network import dns_servers
 from .scopes import within
 from .subject import GROUP, ExistingSubject, StackSubject, Subject
 
@@ -139,8 +141,8 @@ def _with_a_cluster(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
         yield subject.azure.scope, [looking_out()]
     if zone := settings.cluster.own_dns_zone:
         yield zone, [finding(), assigning()]
-        if settings.network.subnet_id is not None:
-            yield network_of(settings.network.subnet_id), [assigning()]
+    if (subnet_id := settings.network.subnet_id) and links_zone(settings, dns_servers(subject, subnet_id)):
+        yield network_of(subnet_id), [assigning()]
     for store in (*settings.addons.registry_ids, *settings.addons.vault_ids):
         yield store, [assigning()]
     if workspace := settings.cluster.log_workspace_id:

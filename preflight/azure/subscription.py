@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from components.settings import AksSettings
+from components.settings import AksSettings, ExistingAksSettings
 
 from ..finding import Finding
 from ..stack import not_read
@@ -44,6 +44,7 @@ def subscription(subject: StackSubject) -> Iterator[Finding]:
         _READ,
     )
     yield from not_read(subject.state)
+    yield from _tenant(subject)
     if told.get("state") != "Enabled":
         yield Finding(
             "error",
@@ -51,6 +52,22 @@ def subscription(subject: StackSubject) -> Iterator[Finding]:
             "Azure refuses to make anything: ReadOnlyDisabledSubscription, or SubscriptionNotFound",
             "enable it (az account show; the portal says what it waits for), or choose another in "
             "azure-native:subscriptionId",
+            _READ,
+        )
+
+
+def _tenant(subject: StackSubject) -> Iterator[Finding]:
+    """A login of another tenant than the cluster's, whose API server does not take its tokens."""
+    settings, own = subject.settings, str(subject.told.get("tenantId", "")).lower()
+    uses_entra = isinstance(settings, AksSettings | ExistingAksSettings) and not settings.cluster.local_accounts
+    tenant = subject.azure.tenant()
+    if uses_entra and tenant and tenant != own:
+        yield Finding(
+            "error",
+            f"the login ({subject.azure.words}) is of the tenant {tenant}, and the subscription of the tenant {own}",
+            "the cluster takes tokens of the subscription's tenant only: it answers each call of kubelogin with 401, "
+            "and pulumi up fails after the control plane",
+            f"az login --tenant {own}, or for an application ARM_TENANT_ID={own}",
             _READ,
         )
 

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import balancers, controller, nodes, protection, reached, subscription, workloads
+from . import balancers, controller, interfaces, nodes, protection, reached, subscription, workloads
 from .subject import Subject
 
 Check = Callable[[Subject], Iterable[Finding]]
 
 _CHECKS: Final[Mapping[str, Check]] = {
     "cluster": reached.reached,
+    "rights in the cluster": reached.rights,
     "protection": protection.protection,
     "controller": controller.controller,
     "load balancers": workloads.load_balancers,
     "load balancers in the account": balancers.balancers,
     "security groups": balancers.groups,
+    "interfaces of others": interfaces.interfaces,
     "volumes": workloads.volumes,
     "NodePools": nodes.node_pools,
     "NodeClaims": nodes.node_claims,
@@ -31,12 +33,15 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "undisturbed pods": workloads.undisturbed_pods,
     "how long it takes": nodes.how_long,
 }
-_OF_AWS: Final = frozenset({"load balancers in the account", "security groups", "instances"})
+_OF_AWS: Final = frozenset({"load balancers in the account", "security groups", "interfaces of others", "instances"})
 _OF_AZURE: Final = frozenset({"machines", "locks", "who else is in the network", "who else is in the group"})
 _OF_A_CONTROLLER: Final = frozenset({"controller", "NodePools", "NodeClaims", "node classes"})
 #: What a cluster takes with it, or leaves behind, when it goes.
 _OF_ITS_END: Final = frozenset(
-    {"protection", "load balancers", "load balancers in the account", "security groups", "volumes", "machines"}
+    {
+        *("protection", "load balancers", "load balancers in the account", "security groups"),
+        *("interfaces of others", "volumes", "machines"),
+    }
 )
 
 

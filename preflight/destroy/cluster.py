@@ -1,4 +1,4 @@
-"""Questions to a cluster's API server: what there is of a kind. Nothing is changed."""
+"""Questions to a cluster's API server: what there is of a kind, what the user may do. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from urllib.request import getproxies
 import urllib3
 from kubernetes import client, config
 
-from ..answers import PAGES, begins, is_loopback, items, parse, read
+from scale_test.text.proxies import is_loopback
+
+from ..answers import PAGES, begins, chunks, items, parse, read
 from ..finding import NotAskedError, UnknowableError
 
 Object = dict[str, Any]
 Objects = list[Object]
 VERSION: Final = "/version"
+_REVIEWS_PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_REVIEWS: Final = f"POST {_REVIEWS_PATH}"
 _TIMEOUTS: Final = (5, 30)  # seconds to connect, and to answer
 _PAGE: Final = 500  # objects
-_CHUNK: Final = 64 * 1024  # bytes
 _AGAIN: Final = urllib3.Retry(3, backoff_factor=0.5, retry_after_max=10)
 #: Groups that a cluster may lack; `/api/v1` every cluster has.
 _OPTIONAL: Final = "/apis/"
@@ -50,6 +53,14 @@ class Lister(Protocol):
         """
         ...
 
+    def may_delete(self, path: str) -> bool:
+        """Return whether the user of the kubeconfig may delete objects of a collection in all namespaces.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        ...
+
 
 class Gone:
     """A cluster that is not there any more, and has nothing.
@@ -67,6 +78,10 @@ class Gone:
     def list(self, path: str) -> list[Object]:
         """None."""
         return []
+
+    def may_delete(self, path: str) -> bool:
+        """Nothing is left to delete."""
+        return True
 
 
 class Cluster:
@@ -114,6 +129,28 @@ class Cluster:
             self._answers[path] = self._all(path)
         return self._answers[path]
 
+    def may_delete(self, path: str) -> bool:
+        """Return whether the user of the kubeconfig may delete objects of a collection in all namespaces.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        if self._unreached:
+            raise NotAskedError(_REVIEWS, f"the cluster can't be asked: {self._unreached}", refused=False)
+        *_, group, _version, resource = path.split("/")
+        status, content = self._send(
+            "POST",
+            _REVIEWS_PATH,
+            {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": {"verb": "delete", "group": group, "resource": resource}},
+            },
+        )
+        if status != HTTPStatus.CREATED:
+            raise NotAskedError(_REVIEWS, f"{status} {begins(content)}", refused=status == HTTPStatus.FORBIDDEN)
+        return bool((parse(_REVIEWS, content).get("status") or {}).get("allowed"))
+
     def greet(self) -> None:
         """See that an API server answers, and knows who asks. Where it does not, nothing more is asked.
 
@@ -152,21 +189,27 @@ class Cluster:
         raise NotAskedError(_call(path), f"there are more than {PAGES} pages", refused=False)
 
     def _get(self, path: str, query: dict[str, str]) -> tuple[int, bytes]:
+        return self._send("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def _send(self, method: str, path: str, body: Object | None = None) -> tuple[int, bytes]:
+        content = {"Content-Type": "application/json"} if body else {}
         request = self._api.param_serialize(
-            "GET",
-            f"{path}?{urlencode(query)}" if query else path,
-            header_params={"Accept": "application/json"},
+            method,
+            path,
+            header_params={"Accept": "application/json", **content},
+            body=body,
             auth_settings=["BearerToken"],
         )
+        call = _call(path.partition("?")[0], method)
         try:
             answer: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
-            return answer.status, read(_call(path), answer.stream(_CHUNK))
+            return answer.status, read(call, chunks(answer))
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            raise NotAskedError(_call(path), str(error), refused=False) from error
+            raise NotAskedError(call, str(error), refused=False) from error
 
 
-def _call(path: str) -> str:
-    return f"GET {path}"
+def _call(path: str, method: str = "GET") -> str:
+    return f"{method} {path}"
 
 
 def _refusal(path: str, status: int, content: bytes) -> NotAskedError:

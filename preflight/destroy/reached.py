@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..answers import is_loopback
+from scale_test.text.proxies import is_loopback
+
 from ..finding import Finding, NotAskedError, UnknowableError
 from .cluster import VERSION, Cluster, Gone
-from .subject import Subject
+from .subject import NODE_POOLS, Subject
 
 _EXPORT = "`pulumi stack output kubeconfig --show-secrets > kubeconfig`"
 
@@ -72,6 +73,23 @@ def reached(subject: Subject) -> Iterator[Finding]:
         "another one",
         f"export KUBECONFIG, as {_EXPORT} writes it",
         call,
+    )
+
+
+def rights(subject: Subject) -> Iterator[Finding]:
+    """NodePools that the user of the kubeconfig may not delete: `pulumi destroy` gives nobody a role."""
+    if isinstance(subject.cluster, Gone) or not subject.own("nodePools") or subject.cluster.may_delete(NODE_POOLS):
+        return
+    on_azure = subject.cloud == "azure"
+    yield Finding(
+        "error",
+        "the user of the kubeconfig may not delete NodePools in this cluster",
+        "pulumi destroy fails at the first NodePool with 403 Forbidden; it runs no program, and --run-program makes no "
+        "role either",
+        "run pulumi up as this user first, which gives it "
+        + ("the role (cluster.deployerRole)" if on_azure else "the access entry")
+        + ("; or add the user to a group of cluster.admins" if on_azure else ""),
+        "POST selfsubjectaccessreviews",
     )
 
 

@@ -12,9 +12,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from rehearsal.aws import descriptions, dispatch, load_balancers
+from rehearsal.aws import cluster_time, descriptions, dispatch, load_balancers
 from rehearsal.aws.cloud import AccountView, AwsCloud
-from rehearsal.aws.ec2 import catalogue, instances, lookups, prices
+from rehearsal.aws.ec2 import catalogue, instances, lookups, nat_gateways, prices
 from rehearsal.aws.ec2.fleet import Fleets
 from rehearsal.aws.ec2.images import Images
 from rehearsal.aws.ec2.prices import PriceTable
@@ -122,7 +122,7 @@ class Account:
         self._turn = threading.RLock()
         self.events = EventBus(account_id, region, self._turn)
         self._last_lines = LastLines(account_id, region, timing.last_log_lines, self._turn)
-        self._view = AccountView(account_id, region, self.eks, self.roles)
+        self._view = AccountView(account_id, region, self.eks, self.roles, timing)
         self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
         self._server = Server(
             self._get_products, self._identity.credentials, self.roles.denial, self.eks.has_zonal_shift
@@ -168,12 +168,14 @@ class Account:
         Account._running = self
         os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
         os.environ[_MOTOS_ACCOUNT] = self.account_id
+        cluster_time.patch(self._patches)
         descriptions.patch(self._patches)
         catalogue.load_region_only(self.region)
         catalogue.patch(self._patches)
         prices.patch(self._patches, self.prices)
         instances.patch(self._patches, self.events.state_change)
         lookups.patch(self._patches)
+        nat_gateways.patch(self._patches)
         load_balancers.patch(self._patches)
         dispatch.patch(self._patches, self.roles.refuse, self._turn)
         self.roles.patch(self._patches)

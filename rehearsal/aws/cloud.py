@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rehearsal.aws.ec2.images import KUBELETS, Image
 from rehearsal.aws.eks.api import Eks
@@ -15,6 +16,7 @@ from rehearsal.aws.load_balancers import ClassicLoadBalancers
 from rehearsal.aws.server import credentials_path
 from rehearsal.cluster.bound import Bound
 from rehearsal.cluster.cloud import ControllerIdentityError, Machine
+from rehearsal.timing import Timing
 
 POD_IDENTITY_AGENT = "eks-pod-identity-agent"
 ROLE_ANNOTATION = "eks.amazonaws.com/role-arn"
@@ -24,6 +26,11 @@ _NO_IDENTITY = (
     "the service account {namespace}/{name} has no AWS identity in the cluster {cluster}, so the "
     "controller would crash for lack of credentials; create an EKS pod identity association for it before "
     f"the release, or annotate it with {ROLE_ANNOTATION}"
+)
+_TOO_EARLY = (
+    "the pod of the service account {namespace}/{name} was admitted before its pod identity association was known in "
+    "the cluster {cluster}, so it has no credentials, and no restart of its containers gives it any; wait 15 s between "
+    "the association and the pod"
 )
 _NO_AGENT = (
     "the service account {namespace}/{name} has a pod identity association, but the add-on "
@@ -40,6 +47,8 @@ _NO_ADDRESSES = (
     "You are not authorized to perform this operation: {role}, as which aws-node asks EC2 for addresses, is not "
     "allowed {action}; give its service account a role, or attach AmazonEKS_CNI_Policy to this one"
 )
+#: The API server's moments have no fractions.
+_SECOND: Final = timedelta(seconds=1)
 #: What aws-node cannot do without (AmazonEKS_CNI_Policy).
 _NETWORK_ACTIONS = ("ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface", "ec2:AssignPrivateIpAddresses")
 _NO_ROUTE = (
@@ -131,6 +140,7 @@ class AwsCloud(Bound):
         annotations: Mapping[str, str],
         token_folder: Path,
         labels: Mapping[str, str] | None = None,
+        admitted: datetime | None = None,
     ) -> dict[str, str]:
         """Endpoints, region and the way to credentials, as EKS's admission gives them to a pod.
 
@@ -141,7 +151,10 @@ class AwsCloud(Bound):
             ControllerIdentityError: The service account has neither, or the Pod Identity agent is not running.
         """
         names = {"namespace": namespace, "name": service_account, "cluster": self.cluster_name}
-        if self._account.eks.association(self.cluster_name, namespace, service_account):
+        if association := self._account.eks.association(self.cluster_name, namespace, service_account):
+            known = association["createdAt"] + timedelta(seconds=self._account.timing.association_known)
+            if admitted is not None and admitted < known - _SECOND:
+                raise ControllerIdentityError(_TOO_EARLY.format(**names))
             status = self._account.eks.addon_status(self.cluster_name, POD_IDENTITY_AGENT)
             if status != "ACTIVE":
                 state = f"is {status}" if status else "does not exist"
@@ -236,11 +249,12 @@ def _resources(instance_type: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 class AccountView:
     """What `AwsCloud` needs of the account: its parts, and questions about moto's EC2."""
 
-    def __init__(self, account_id: str, region: str, eks: Eks, roles: Roles) -> None:
+    def __init__(self, account_id: str, region: str, eks: Eks, roles: Roles, timing: Timing) -> None:
         self._account_id = account_id
         self.region = region
         self.eks = eks
         self.roles = roles
+        self.timing = timing
         self.endpoint = ""
         self.images: Mapping[str, Image] = {}
 

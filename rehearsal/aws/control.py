@@ -13,6 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from karpenter import clock
 from rehearsal.aws.account import Account
 from rehearsal.aws.ec2.fleet import Shortage
 from rehearsal.session.control import Body, Hits, refusal
@@ -30,7 +31,7 @@ class AwsControl:
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        self._ends: dict[str, threading.Timer] = {}
+        self._ends: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
 
     def instance_types(self) -> Collection[str]:
@@ -112,8 +113,8 @@ class AwsControl:
     def stop(self) -> None:
         """Let the instances whose notice runs live."""
         with self._lock:
-            for timer in self._ends.values():
-                timer.cancel()
+            for cancelled in self._ends.values():
+                cancelled.set()
             self._ends.clear()
 
     @property
@@ -138,10 +139,7 @@ class AwsControl:
         with self._lock:
             # A second warning does not put off the end.
             if identifier not in self._ends:
-                timer = threading.Timer(self._account.timing.spot_notice, self._end, [identifier])
-                timer.name, timer.daemon = f"spot-notice-{identifier}", True
-                self._ends[identifier] = timer
-                timer.start()
+                self._ends[identifier] = clock.after(self._account.timing.spot_notice, lambda: self._end(identifier))
 
     def _end(self, identifier: str) -> None:
         with self._lock:

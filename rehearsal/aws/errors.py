@@ -13,6 +13,8 @@ from xml.sax.saxutils import escape
 
 from botocore.exceptions import ClientError
 
+from scale_test.text.shown import visible
+
 _ERROR = "<Error><Code>{code}</Code><Message>{text}</Message></Error>"
 #: AWS's sentence on an action that a service has not.
 NO_ACTION = "The action {action!r} is not valid for {service}"
@@ -67,7 +69,7 @@ def on_the_wire(service: str, is_json: bool, code: str, message: str) -> tuple[s
     """
     if is_json or service not in _XML:
         return "application/x-amz-json-1.1", json.dumps({"__type": code, "message": message}).encode()
-    text = escape("".join(each if each.isprintable() else ascii(each)[1:-1] for each in message))
+    text = escape(visible(message))
     return "text/xml", _XML[service].format(code=escape(code), text=text).encode()
 
 

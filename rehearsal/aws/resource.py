@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from rehearsal.attachment.resource import UNKNOWN, Created, Failure, Properties, RefusedError, Resource
+from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Created, Failure, Properties, RefusedError, Resource
 from rehearsal.aws import tags as tags_of
 
 if TYPE_CHECKING:
@@ -125,6 +125,11 @@ class AwsResource(Resource):
         raise RefusedError(f"{self.title} has no tags")
 
     # The order of calls, the same for all.
+
+    def deletes_first(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """As the bridge has it (nameRequiresDeleteBeforeReplace): also where the program gave another name."""
+        named = new.get(self.name_property) is not None and self.name_property not in new.get(AUTOMATIC, [])
+        return self.delete_before_replace or named
 
     def unknown(self, inputs: Properties) -> list[str]:
         """As for every resource; what would be answered anyway changes nothing, so it is taken."""

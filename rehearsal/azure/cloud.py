@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from rehearsal.azure.wire.server import Server
 from rehearsal.cluster.bound import Bound
 from rehearsal.cluster.cloud import ControllerIdentityError, Machine
 from rehearsal.cluster.control_plane import Cluster
+from scale_test.text.proxies import LOOPBACK
 
 CLIENT_ANNOTATION = "azure.workload.identity/client-id"
 USE_LABEL = "azure.workload.identity/use"
@@ -154,6 +156,7 @@ class AzureCloud(Bound):
         annotations: Mapping[str, str],
         token_folder: Path,
         labels: Mapping[str, str] | None = None,
+        admitted: datetime | None = None,
     ) -> dict[str, str]:
         """The way to the simulated Azure, and what AKS's workload identity webhook adds to a pod.
 
@@ -165,6 +168,7 @@ class AzureCloud(Bound):
             annotations: Annotations of the service account.
             token_folder: An existing folder in which the projected token is put.
             labels: Labels of the pod.
+            admitted: When the pod was.
 
         Raises:
             ControllerIdentityError: The webhook would add nothing: workload identity is off, or the pod's label or the
@@ -258,7 +262,7 @@ class AzureCloud(Bound):
         return {
             "HTTPS_PROXY": self._server.url,
             "HTTP_PROXY": self._server.url,
-            "NO_PROXY": "127.0.0.1,localhost",
+            "NO_PROXY": ",".join(LOOPBACK),
             "SSL_CERT_FILE": str(self._server.authority),
             "SSL_CERT_DIR": str(self._server.authority.parent),
         }

@@ -16,7 +16,7 @@ from rehearsal.azure.monitor.collection import (
     DataCollectionRuleAssociation,
 )
 from rehearsal.azure.monitor.diagnostics import DiagnosticSetting
-from rehearsal.azure.monitor.workspaces import LogWorkspace, MetricWorkspace
+from rehearsal.azure.monitor.workspaces import DeletedWorkspace, LogWorkspace, MetricWorkspace
 from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, NetworkSecurityGroup
 from rehearsal.azure.network.networks import Subnet, VirtualNetwork
 from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
@@ -45,6 +45,7 @@ KINDS: tuple[type[Kind], ...] = (
     AgentPool,
     DiagnosticSetting,
     LogWorkspace,
+    DeletedWorkspace,
     MetricWorkspace,
     DataCollectionEndpoint,
     DataCollectionRule,

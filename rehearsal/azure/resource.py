@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rehearsal.attachment.resource import (
+    AUTOMATIC,
     Created,
     Failure,
     IncompleteError,
@@ -178,14 +179,17 @@ class AzureResource(Resource):
         return checked, failures
 
     def deletes_first(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-        """As for every resource; a child's automatic name is always the same."""
-        name = self.name_property
-        return super().deletes_first(old, new) or (not self.name_digits and old.get(name) == new.get(name))
+        """Whether the old name was not a random one: azure-native deletes first otherwise (provider.go, Diff)."""
+        return not self.name_digits or self.name_property not in old.get(AUTOMATIC, [])
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
-        """What stays as it is, the body as far as ARM answers it as it was given, and the name."""
-        body = {name: value for name, value in inputs.items() if name in self.body and not _reshaped(name, value)}
-        return {**state, **body, "name": inputs[self.name_property]}
+        """What the program says, and the name.
+
+        All else that ARM answers is unknown, at the preview of an update too (azure-native's provider.go, Update).
+        """
+        known = self.body | self.outputs
+        body = {name: value for name, value in inputs.items() if name in known and not _reshaped(name, value)}
+        return {**body, "name": inputs[self.name_property]}
 
     def create(self, inputs: Properties, *, timeout: float) -> Created:
         """PUT what does not exist yet, then `complete`."""

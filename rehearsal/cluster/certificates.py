@@ -18,6 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from karpenter import clock
+
 _LIFETIME = datetime.timedelta(days=30)
 
 
@@ -115,7 +117,7 @@ def builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta = _LIFETIME
 ) -> x509.CertificateBuilder:
     """What every certificate has, good from now on."""
-    now = datetime.datetime.now(datetime.UTC)
+    now = clock.utcnow()
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

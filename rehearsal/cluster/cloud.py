@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -110,6 +111,7 @@ class Cloud(Protocol):
         annotations: Mapping[str, str],
         token_folder: Path,
         labels: Mapping[str, str],
+        admitted: datetime | None = None,
     ) -> dict[str, str]:
         """Environment that the cloud adds to a pod of this service account: endpoints, region, credentials.
 
@@ -122,5 +124,6 @@ class Cloud(Protocol):
             annotations: Annotations of the service account (IRSA's role ARN, for example).
             token_folder: An existing folder in which projected service account tokens are put.
             labels: Labels of the pod.
+            admitted: When the pod was.
         """
         ...

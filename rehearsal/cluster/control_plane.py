@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from rehearsal.cluster import bootstrap_tokens, readiness, servers, tokens
+from karpenter import clock
+from rehearsal.cluster import bootstrap_tokens, draining, readiness, servers, tokens
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.cilium import Cilium
 from rehearsal.cluster.cloud import Cloud, Machine
@@ -29,9 +30,9 @@ from rehearsal.cluster.volumes import Volumes
 from rehearsal.cluster.vpc_cni import VpcCni
 from rehearsal.engines import EngineSet, releases
 from rehearsal.host.processes import Engines, wait_until
-from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
+from scale_test.text import files
 
 _DEFINITION_TIMEOUT = 30.0
 _POLICIES = "cilium.io/v2"
@@ -92,7 +93,7 @@ class Cluster:
         self._engine_set = engine_set
         self.token = running.certificates.administrator_token
         self._deployer_token = folder.deployer_token
-        self._deployer_known: threading.Timer | None = None
+        self._deployer_known: threading.Event | None = None
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
         self._vpc_cni = VpcCni(self.objects, cloud, timing)
@@ -183,13 +184,17 @@ class Cluster:
         """
         return self._registrar.join(machines, taints, labels or {}, timeout)
 
+    def drain(self, names: Iterable[str], within: float) -> None:
+        """Cordon nodes and evict their pods within budgets; see `draining.drain`."""
+        draining.drain(self.objects, names, within)
+
     def remove_nodes(self, names: Iterable[str]) -> None:
         """Remove nodes and what ran on them, at once: their machines have ended."""
         self._registrar.remove(names)
 
-    def create_token(self, namespace: str, service_account: str, audience: str, seconds: int = 86400) -> str:
+    def create_token(self, namespace: str, service_account: str, audience: str) -> str:
         """TokenRequest; see `tokens.create_token`."""
-        return tokens.create_token(self.objects, namespace, service_account, audience, seconds)
+        return tokens.create_token(self.objects, namespace, service_account, audience)
 
     def review_token(self, token: str, audience: str) -> str | None:
         """TokenReview: `system:serviceaccount:<namespace>:<name>`, or None when the token is not good."""
@@ -208,13 +213,11 @@ class Cluster:
 
     def know_deployer(self, after: float) -> None:
         """Let the cloud's plugin hand out the administrator's token from now on, or after so many seconds."""
-        publish = partial(records.write_text, self._deployer_token, self.token)
+        publish = partial(files.write, self._deployer_token, self.token, private=True)
         if not after:
             publish()
             return
-        self._deployer_known = threading.Timer(after, publish)
-        self._deployer_known.daemon = True
-        self._deployer_known.start()
+        self._deployer_known = clock.after(after, publish)
 
     def start_players(self) -> None:
         """Start those who play nodes, networks, the CSI drivers' part in them, and the controller."""
@@ -230,8 +233,7 @@ class Cluster:
     def stop_players(self) -> None:
         """Stop them, the controller's process included, and end all watches."""
         if self._deployer_known is not None:
-            self._deployer_known.cancel()
-            self._deployer_known.join()
+            self._deployer_known.set()
         self._deployer_token.unlink(missing_ok=True)
         self.controller.stop()
         if self._services is not None:

@@ -21,6 +21,7 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
 
 import urllib3
@@ -38,6 +39,8 @@ from rehearsal.engines import EngineSet
 from rehearsal.host.processes import Engine, EngineCrashError, Engines, wait_until
 from rehearsal.state.folder import StackFolder
 
+#: The environment variable that says that days of the cluster will be skipped, in jumps of its time.
+DAYS = "REHEARSAL_DAYS"
 #: The chart's pods.
 LABEL = "app.kubernetes.io/name=karpenter"
 
@@ -334,7 +337,12 @@ class Controller:
         tokens = self._folder / "tokens"
         tokens.mkdir(mode=0o700)
         cloud = self._cloud.controller_environment(
-            namespace, account_name, account["metadata"].get("annotations", {}), tokens, metadata.get("labels", {})
+            namespace,
+            account_name,
+            account["metadata"].get("annotations", {}),
+            tokens,
+            metadata.get("labels", {}),
+            datetime.fromisoformat(metadata["creationTimestamp"]),
         )
         # What a container declares goes before what admission adds.
         return _Container(
@@ -363,6 +371,8 @@ class Controller:
             "KUBECONFIG": str(kubeconfig),
             "LEADER_ELECTION_NAME": _LEASE,
             "LEADER_ELECTION_NAMESPACE": container.namespace,
+            # A jump of time in the middle of a renewal would end the process; there is no other that could lead.
+            **({"DISABLE_LEADER_ELECTION": "true"} if os.environ.get(DAYS) else {}),
             **self._endpoint.variables,
         }
         program = self._engine_set.controller(self._cloud.controller_engine, container.release)

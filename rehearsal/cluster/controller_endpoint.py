@@ -11,8 +11,8 @@ import secrets
 import urllib3
 
 from rehearsal.cluster.ports import ReservedPort
-from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
+from scale_test.text import files
 
 
 class ControllerEndpoint:
@@ -36,8 +36,8 @@ class ControllerEndpoint:
 
     def publish(self) -> None:
         """Write the files that tell of it; their folder must be there."""
-        records.write_text(self._token_file, self._token)
-        records.write_text(self._address, f"{self._url}/metrics")
+        files.write(self._token_file, self._token, private=True)
+        files.write(self._address, f"{self._url}/metrics", private=True)
 
     def withdraw(self) -> None:
         """Remove the files; nothing happens when there are none."""

@@ -11,10 +11,10 @@ import itertools
 import logging
 import queue
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from karpenter import clock
 from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable
 from rehearsal.cluster.watch import Watch
 
@@ -68,7 +68,7 @@ class Feed:
 
     def after(self, seconds: float, source: str, what: Object | None = None) -> None:
         """Give a TIMER event later. For the reader's thread only."""
-        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), Event(source, TIMER, what or {})))
+        heapq.heappush(self._timers, (clock.monotonic() + seconds, next(self._order), Event(source, TIMER, what or {})))
 
     def tell(self, source: str, what: Object) -> None:
         """Give a TIMER event at once, from any thread."""
@@ -86,9 +86,9 @@ class Feed:
 
     def next(self, timeout: float | None = None) -> Event | None:
         """The next event; None when the feed was closed or `timeout` seconds are over."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else clock.monotonic() + timeout
         while not self._closed:
-            now = time.monotonic()
+            now = clock.monotonic()
             if self._timers and self._timers[0][0] <= now:
                 event = heapq.heappop(self._timers)[2]
                 if event.source in self._periods:
@@ -96,9 +96,9 @@ class Feed:
                 return event
             ends = [end for end in (deadline, self._timers[0][0] if self._timers else None) if end is not None]
             try:
-                return self._queue.get(timeout=max(0.0, min(ends) - now) if ends else None)
+                return clock.get(self._queue, max(0.0, min(ends) - now) if ends else None)
             except queue.Empty:
-                if deadline is not None and time.monotonic() >= deadline:
+                if deadline is not None and clock.monotonic() >= deadline:
                     return None
         return None
 

@@ -23,6 +23,8 @@ from rehearsal.host.processes import Engine, Engines, wait_until
 from rehearsal.state.folder import StackFolder
 
 API_SERVER = "kube-apiserver"
+#: How long a kubelet may be silent until its node counts as lost.
+NODE_GRACE = "1h"
 
 _STAGES = Path(__file__).resolve().parent / "stages"
 _TIMEOUT = 60.0
@@ -182,6 +184,8 @@ class _Starter:
             f"--data-dir={self._folder.control_plane / 'etcd'}",
             "--unsafe-no-fsync",
             "--log-level=warn",
+            # Of which etcd makes the time that a request may take: there are no members to elect one of.
+            "--election-timeout=10000",
             f"--listen-client-urls=unix://{_CLIENT_SOCKET}",
             f"--advertise-client-urls={_NOWHERE}",
             f"--listen-peer-urls=unix://{_PEER_SOCKET}",
@@ -234,6 +238,9 @@ class _Starter:
             "--profiling=false",
             # So that taints follow a node's conditions soon; 5 s by default.
             "--node-monitor-period=1s",
+            # Where time jumps ahead, kubelets report only after the jump; 50 s by default. A machine that ends takes
+            # its node with it, so no story waits for this.
+            f"--node-monitor-grace-period={NODE_GRACE}",
             "--kube-api-qps=200",
             "--kube-api-burst=300",
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from rehearsal.cluster.objects import Objects
 
+#: Seconds that a token is valid. No kubelet renews it here, so it lives as long as the cluster's certificates.
+_LIFETIME = 30 * 24 * 3600
 
-def create_token(
-    objects: Objects, namespace: str, service_account: str, audience: str = "", seconds: int = 86400
-) -> str:
+
+def create_token(objects: Objects, namespace: str, service_account: str, audience: str = "") -> str:
     """TokenRequest.
 
     Args:
@@ -15,7 +16,6 @@ def create_token(
         namespace: Namespace of the service account.
         service_account: Its name.
         audience: Audience of the token; the API server itself when empty.
-        seconds: How long it is valid.
 
     Raises:
         ApiError: There is no such service account (404), or the API server refused.
@@ -23,7 +23,7 @@ def create_token(
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
-        "spec": {"audiences": [audience] if audience else [], "expirationSeconds": seconds},
+        "spec": {"audiences": [audience] if audience else [], "expirationSeconds": _LIFETIME},
     }
     answer = objects.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token", body)
     return str(answer["status"]["token"])

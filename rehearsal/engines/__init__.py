@@ -182,10 +182,11 @@ def part_key(part: str) -> str:
     karpenter = part.startswith("karpenter-")
     recipe = _KARPENTER_RECIPE if karpenter else _CILIUM_RECIPE if part.startswith("charts") else _RECIPE
     digest = hashlib.sha256(f"{recipe} {version} {platform.system()} {platform.machine()}".encode())
-    # The main of each Karpenter is the same.
-    folders = (part, "guard", f"karpenter-{_cloud(part)}/controller") if karpenter else (part,)
+    # The main of each Karpenter is the same, and what makes programs keep the cluster's time.
+    clock = ("clock",) if karpenter or part.startswith("kubernetes") else ()
+    folders = (part, *clock, *(("guard", f"karpenter-{_cloud(part)}/controller") if karpenter else ()))
     sources = {path for folder in folders for path in (HERE / folder).rglob("*")}
-    for source in sorted(path for path in sources if path.suffix in (".mod", ".sum", ".go")):
+    for source in sorted(path for path in sources if path.suffix in (".mod", ".sum", ".go", ".s")):
         digest.update(source.relative_to(HERE).as_posix().encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -37,6 +37,7 @@ from rehearsal.engines import (
     pulumi_on_path,
     wanted,
 )
+from scale_test.text.files import make_ours
 
 _GO_WANTED = (1, 26)
 _GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
@@ -84,15 +85,18 @@ class BuildError(Exception):
     """The engines cannot be built; the text says why and what to do."""
 
 
+# Programs that keep the cluster's time -> module and folder of upstream's main. kubectl shows ages by it.
+_CLOCKED = {
+    "etcd": ("go.etcd.io/etcd/server/v3", "."),
+    **{program: ("k8s.io/kubernetes", f"cmd/{program}") for program in (*_SERVERS, "kubectl")},
+    "kwok": ("sigs.k8s.io/kwok", "cmd/kwok"),
+}
 # Part -> its programs: name of the engine -> package of its main. Each part is one `go build`: with many mains it
 # keeps all cores busy.
 PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "kubernetes": {
-        "etcd": "go.etcd.io/etcd/server/v3",
         "helm": "helm.sh/helm/v3/cmd/helm",
-        **{server: f"k8s.io/kubernetes/cmd/{server}" for server in _SERVERS},
-        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-        "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+        **{program: f"karpstack/engines/kubernetes/{program}" for program in _CLOCKED},
     },
     **{
         part: {
@@ -102,7 +106,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         for part, cloud in _CLOUDS.items()
     },
     **{part: {part: f"karpstack/engines/{part}/controller"} for newest in _CLOUDS for part in EARLIER[newest]},
-    **{part: {server: f"k8s.io/kubernetes/cmd/{server}" for server in _SERVERS} for part in EARLIER["kubernetes"]},
+    **{part: {server: f"karpstack/engines/{part}/{server}" for server in _SERVERS} for part in EARLIER["kubernetes"]},
     "pulumi": {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
 }
 
@@ -126,8 +130,9 @@ def ensure(clouds: Collection[str] = tuple(CONTROLLERS), earlier: Collection[str
     if not any(_faults(engines, part) for part in parts):
         return engines
     go = Go.find()
-    for folder in (cache_folder(), engines.root, *(engines.part(part).parent for part in parts)):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (cache_folder() / "go", engines.root, *(engines.part(part).parent for part in parts)):
+        make_ours(folder, 0o700)
     with _lock(cache_folder() / "engines.lock"):
         faults = {part: _faults(engines, part) for part in parts}  # none of what another command built meanwhile
         damages = [fault for part in parts if engines.complete(part) for fault in faults[part]]
@@ -202,15 +207,16 @@ def _build_part(part: str, folder: Path, go: Go) -> None:
             go.build(part, folder / "bin", modules)
         _install_language_host(folder / "bin")
     else:
-        go.build(part, folder / "bin")
+        with _upstream_mains(part, go) as overlay:
+            go.build(part, folder / "bin", overlay)
 
 
 def _build_karpenter(part: str, folder: Path, go: Go) -> None:
     cloud = _KARPENTERS[part]
-    with _upstream_main(part, go) as overlay:
+    with _upstream_mains(part, go) as overlay:
         go.build(part, folder / "bin", overlay)
         if part in _CLOUDS:  # what is ours is the same in all
-            go.vet(part, overlay, *_compiling(part), "./...", "karpstack/engines/guard")
+            go.vet(part, overlay, *_compiling(part), "./...", "karpstack/engines/clock", "karpstack/engines/guard")
     module = CONTROLLERS[cloud]
     for chart in ("karpenter", "karpenter-crd"):
         _copy_chart(go.download(part, module) / "charts" / chart, folder / "charts" / chart, pinned(part, module)[1:])
@@ -232,25 +238,34 @@ def _write_facts(part: str, folder: Path, go: Go) -> None:
 
 
 @contextmanager
-def _upstream_main(part: str, go: Go) -> Iterator[str]:
-    """The flag of `go` that lays a controller's main beside our guard, unchanged, as its module has it.
+def _upstream_mains(part: str, go: Go) -> Iterator[str]:
+    """Give the flag of `go` that lays upstream's mains, unchanged, beside a file of ours that imports our packages.
 
-    A main package cannot be imported, and a module cannot be added to. See docs/decisions/0014-guarded-controller.md.
+    A main package cannot be imported, and a module cannot be added to. See docs/decisions/0014-guarded-controller.md
+    and 0027-cluster-clock.md.
     """
-    cloud = _KARPENTERS[part]
-    sources = [
-        *(go.download(part, CONTROLLERS[cloud]) / "cmd" / "controller").glob("*.go"),
-        *(HERE / f"karpenter-{cloud}" / "controller").glob("*.go"),
-    ]
     replace = {
-        str(HERE / part / "controller" / source.name): str(source)
-        for source in sources
+        str(HERE / part / main / source.name): str(source)
+        for main, folders in _mains(part, go).items()
+        for folder in folders
+        for source in folder.glob("*.go")
         if not source.name.endswith("_test.go")
     }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as overlay:
         json.dump({"Replace": replace}, overlay)
         overlay.flush()
         yield f"-overlay={overlay.name}"
+
+
+def _mains(part: str, go: Go) -> dict[str, list[Path]]:
+    """Return the folder of each main of a part -> the folders of the files that it is made of."""
+    if part in _KARPENTERS:
+        cloud = _KARPENTERS[part]
+        upstream = go.download(part, CONTROLLERS[cloud]) / "cmd" / "controller"
+        return {"controller": [upstream, HERE / f"karpenter-{cloud}" / "controller"]}
+    modules = {name: _CLOCKED[name] for name in PROGRAMS[part] if name in _CLOCKED}
+    ours = HERE / "clock" / "clocked"
+    return {name: [go.download(part, module) / folder, ours] for name, (module, folder) in modules.items()}
 
 
 @contextmanager
@@ -388,6 +403,21 @@ class Go:
             "CGO_ENABLED": "0",
         }
 
+    def check_clock(self) -> None:
+        """Check that Go's runtime still lets another package set its clock (see the package `clock`).
+
+        Raises:
+            BuildError: It does not; without it the clocks of a rehearsal's programs would differ.
+        """
+        runtime = Path(self.run("kubernetes", "env", "GOROOT").strip()) / "src" / "runtime"
+        kept_open = runtime / "badlinkname_linux.go"
+        if not kept_open.exists() or "//go:linkname vdsoClockgettimeSym" not in kept_open.read_text():
+            raise BuildError(
+                f"{runtime} does not keep vdsoClockgettimeSym open any more, by which the engines follow the "
+                "cluster's clock; pin the Go that could (`toolchain` in each go.mod), and see "
+                "docs/decisions/0027-cluster-clock.md"
+            )
+
     def run(self, module: str, *arguments: str) -> str:
         """What a `go` command writes in the folder of one of our go.mod files, such as `kubernetes`.
 
@@ -433,6 +463,8 @@ class Go:
 
     def build(self, part: str, folder: Path, *flags: str) -> None:
         """Run the `go build` of a part with progress and put the programs under their engines' names."""
+        if part != "pulumi":
+            self.check_clock()
         out = folder / f".{part}"
         out.mkdir()
         programs = PROGRAMS[part]

@@ -23,6 +23,11 @@ _ENOUGH_FILES = 10_240
 _LEAST_MEMORY = 768 * 2**20
 _FIXES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or put the state elsewhere with --state DIR"),
+    **dict.fromkeys(
+        (errno.EROFS, errno.EACCES),
+        "run it as a user who may write there, or put what it writes elsewhere: --state DIR, and --output, --report or "
+        "--review DIR",
+    ),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), f"end other programs, or raise the limit: ulimit -n {_ENOUGH_FILES}"),
     **dict.fromkeys(
         (errno.ENOMEM, errno.EAGAIN), "end other programs, or other rehearsals: memory or processes ran out"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from rehearsal.host.steering import visible
+from scale_test.text.shown import visible
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

@@ -145,6 +145,7 @@ class Engines:
         folder: Folder of the stack.
         on_crash: Told when an engine has ended by itself: which, how, and its last words.
         on_loss: Told when one has for good of those without which nothing goes on: which.
+        variables: More variables for each of them.
     """
 
     def __init__(
@@ -152,8 +153,10 @@ class Engines:
         folder: StackFolder,
         on_crash: Callable[[str], None] | None = None,
         on_loss: Callable[[str], None] | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
+        self._variables = dict(variables or {})
         self._on_crash = on_crash
         self._on_loss = on_loss
         self._engines: dict[str, Engine] = {}
@@ -185,7 +188,7 @@ class Engines:
         keep = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
         launch = _Launch(
             [os.fspath(part) for part in command],
-            dict(keep if environment is None else environment),
+            {**(keep if environment is None else environment), **self._variables},
             cwd or self._folder.root,
             vital,
         )
@@ -238,6 +241,10 @@ class Engines:
         """The engine of that name, running or not."""
         return self._engines.get(name)
 
+    def pids(self) -> list[int]:
+        """Return the process ids of those that run."""
+        return [engine.pid for engine in list(self._engines.values()) if engine.running]
+
     def stop(self, name: str, grace: float = 5.0) -> None:
         """Stop one engine; nothing happens when there is none."""
         with self._lock:
@@ -260,7 +267,8 @@ class Engines:
         if engine._stopping:
             return
         if self._on_crash:
-            self._on_crash(crash_text(engine.name, code, engine.log))
+            again = "" if engine.vital else "; it is started again after a pause, as a kubelet does"
+            self._on_crash(crash_text(engine.name, code, engine.log, again))
         if engine.vital:
             self.lose(engine.name)
 
@@ -280,12 +288,12 @@ def _has_setpriv() -> bool:
     return bool(shutil.which("setpriv")) and not subprocess.run(tried, capture_output=True, check=False).returncode
 
 
-def crash_text(name: str, code: int, log: Path) -> str:
-    """Say which engine ended, how, and the last lines that it logged."""
+def crash_text(name: str, code: int, log: Path, then: str = "") -> str:
+    """Say which engine ended, how, what happens then, and the last lines that it logged."""
     lines = last_lines(log)
     if any(_NO_SPACE in line for line in lines):
         lines.append(f"no space left on the file system of {log.parent.parent}: make room, or use --state DIR")
-    return "\n".join([f"{name} {ending(code)}; the last lines of {log}:", *(f"  {line}" for line in lines)])
+    return "\n".join([f"{name} {ending(code)}{then}; the last lines of {log}:", *(f"  {line}" for line in lines)])
 
 
 def last_lines(log: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -15,6 +16,7 @@ from rehearsal.networks.settled import settled
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
+from scale_test.text import files
 
 DESCRIPTION: Final = (
     "Make a network that the rehearsed account has already, as a file beside the stack's, and print the settings with "
@@ -64,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     # The stack file may name the network already: its description is what is made here.
     path = (options.config_file or PROJECT / f"Pulumi.{options.stack}.yaml").resolve()
     stack_file = StackFile.load(path, described=False)
-    if stack_file.network.exists() and not options.overwrite:
+    if os.path.lexists(stack_file.network) and not options.overwrite:
         raise ValueError(
             f"{stack_file.network} is there already, and may be of a real network: it was not written over; move it "
             "away, or say --overwrite"
@@ -100,10 +102,10 @@ def run(options: argparse.Namespace) -> int:
             f"{stack_file.path}: nothing was written, for these are set already, and would be changed or removed: "
             f"{'; '.join(edited.differs)}; say --overwrite, or leave --write out and merge them by hand"
         )
-    stack_file.network.write_text(json.dumps(made.content, indent=2) + "\n", encoding="utf-8")
+    files.write(stack_file.network, json.dumps(made.content, indent=2) + "\n")
     tell(f"{stack_file.network} describes {made.words}.")
     if edited:
-        stack_file.path.write_text(edited.text, encoding="utf-8")
+        files.write(stack_file.path, edited.text)
         tell(f"{stack_file.path} takes it: {'; '.join([*edited.added, *edited.differs]) or 'it did so already'}.")
         tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
         return 0

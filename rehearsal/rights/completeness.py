@@ -10,7 +10,7 @@ from typing import Final
 import yaml
 
 from rehearsal.rights.recording import Cloud, Recording
-from rehearsal.state.records import write_text
+from scale_test.text import files
 
 #: The kind of environment, as scenarios call it, whose controller has rights of the stack's.
 _KINDS: Final[Mapping[Cloud, str]] = {"aws": "eks", "azure": "aks-self-hosted"}
@@ -40,7 +40,7 @@ def ended(report: Path) -> list[str]:
 
 def note(path: Path, names: Iterable[str]) -> None:
     """Add scenarios that have run to the list beside a recording."""
-    write_text(path, json.dumps(sorted({*noted(path), *names})))
+    files.write(path, json.dumps(sorted({*noted(path), *names})), private=True)
 
 
 def noted(path: Path) -> frozenset[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from rehearsal.state.records import write_text
+from scale_test.text import files
 
 Cloud = Literal["aws", "azure"]
 #: Condition keys and their values; several values where a key has several at once (`aws:TagKeys`).
@@ -162,7 +162,7 @@ class Recorder:
 
     def _write(self) -> None:
         if self._path and self._uses:
-            write_text(self._path, text(self.recording))
+            files.write(self._path, text(self.recording), private=True)
 
 
 def add(uses: dict[tuple[Any, ...], Use], key: tuple[Any, ...], use: Use) -> None:
@@ -191,6 +191,11 @@ def text(recording: Recording) -> str:
     scenarios = "" if recording.scenarios is None else f'"scenarios": {json.dumps(sorted(recording.scenarios))}, '
     head = f'{{"version": {VERSION}, "cloud": {json.dumps(recording.cloud)}, {scenarios}"principals": [\n'
     return head + ",\n".join(lines) + "\n]}\n"
+
+
+def begins_as_one(beginning: bytes) -> bool:
+    """Whether a file that begins with these bytes is a recording."""
+    return beginning.startswith(b'{"version": %d, "cloud": ' % VERSION)
 
 
 def read(paths: Iterable[Path]) -> Recording:

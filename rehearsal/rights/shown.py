@@ -12,8 +12,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rehearsal.host.steering import visible
 from rehearsal.rights.review import Review, Row, Unused
+from scale_test.text.shown import visible
 
 #: More values of a condition key than this are counted instead of named.
 _MOST_VALUES = 3

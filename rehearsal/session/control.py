@@ -31,6 +31,7 @@ INTERRUPTIONS: Final = ("interruption", "rebalance")
 _FEW = 3
 _JSON = "application/json"
 _MOST_CALLS = 10_000
+_LONGEST_SKIP = 3600
 _LARGEST_BODY = 65_536
 _LONGEST_VALUE = 200
 _log = logging.getLogger(__name__)
@@ -122,16 +123,20 @@ class _Fault:
 class Control:
     """The endpoint without its port."""
 
-    def __init__(self, cloud: Cloud, restarts: Mapping[str, Callable[[], None]]) -> None:
+    def __init__(
+        self, cloud: Cloud, restarts: Mapping[str, Callable[[], None]], skip: Callable[[float], None] | None = None
+    ) -> None:
         """Make it.
 
         Args:
             cloud: The simulated cloud.
             restarts: Name of an engine -> what restarts it and returns when it is ready again. It raises `LookupError`
                 when the engine does not run, `EngineCrashError` or `TimeoutError` when it does not get ready.
+            skip: Lets the cluster's time jump ahead by so many seconds; None where it is the machine's.
         """
         self._cloud = cloud
         self._restarts = restarts
+        self._skip = skip
         self._faults: list[_Fault] = []
         self._lock = threading.Lock()
         self._routes: Mapping[str, Mapping[str, Callable[[Body], Body]]] = {
@@ -139,6 +144,7 @@ class Control:
             "/interruptions": {"POST": self._interrupt},
             "/images": {"POST": self._publish_image},
             "/restarts": {"POST": self._restart},
+            "/clock": {"POST": self._skip_time},
             "/resources": {"GET": lambda _: self._cloud.resources()},
         }
 
@@ -220,6 +226,17 @@ class Control:
     def _publish_image(self, body: Body) -> Body:
         _only(body)
         return {"published": list(self._cloud.publish_image())}
+
+    def _skip_time(self, body: Body) -> Body:
+        _only(body, "seconds")
+        seconds = body.get("seconds")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_SKIP:
+            fix = f"give a number of seconds, at most {_LONGEST_SKIP}"
+            raise _refusal(body, "seconds", "no time would be skipped", fix)
+        if self._skip is None:
+            raise ControlError("the cluster keeps real time, so none can be skipped; bring it up with --speed 8", 409)
+        self._skip(seconds)
+        return {"skipped": seconds}
 
     def _restart(self, body: Body) -> Body:
         _only(body, "engine")

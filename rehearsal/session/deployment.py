@@ -18,11 +18,12 @@ from pathlib import Path
 
 import psutil
 
+from karpenter import clock
 from rehearsal.cluster.plugins.__main__ import TOKEN_FILE
 from rehearsal.engines import EngineSet
 from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
-from rehearsal.session import daemon, pulumi_by_hand, removal
+from rehearsal.session import crashes, daemon, pulumi_by_hand, removal, speed
 from rehearsal.session.clouds import CLOUDS
 from rehearsal.session.command import Shown, call
 from rehearsal.session.daemon import DaemonInfo
@@ -30,8 +31,12 @@ from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
 from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
+from scale_test.text import files
+from scale_test.text.proxies import LOOPBACK
 
 PROJECT = Path(__file__).resolve().parents[2]
+#: The setting by which a stack's cluster is protected.
+PROTECTION = "karpstack:cluster.deletionProtection"
 _PACK = "policies"  # of a program's folder
 
 # What a scale test makes carries this label (see playbooks/README.md).
@@ -116,12 +121,24 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
         "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
         **user_environment.WITHOUT_PROFILES,
+        **_no_proxy(),
+        clock.VARIABLE: str(folder.clock) if folder.clock.exists() else "",
         **info.variables,
     }
     if folder.metrics_address.is_file():
         found["KARPSTACK_METRICS_URL"] = folder.metrics_address.read_text()
         found["KARPSTACK_METRICS_TOKEN"] = folder.metrics_token.read_text()
     return {key: value for key, value in found.items() if value}
+
+
+def _no_proxy() -> dict[str, str]:
+    """The variables by which no proxy of the user's is asked for what listens on this machine.
+
+    In capitals and in small letters, of which programs read one or the other; what the user excepts stays excepted.
+    """
+    users = ",".join(os.environ.get(name, "") for name in ("no_proxy", "NO_PROXY")).split(",")
+    hosts = ",".join(dict.fromkeys(filter(None, [*LOOPBACK, *map(str.strip, users)])))
+    return {"NO_PROXY": hosts, "no_proxy": hosts}
 
 
 def _edited(folder: StackFolder) -> str:
@@ -159,11 +176,14 @@ class Deployment:
         self._pulumi = engines.program("pulumi")
         self._kubectl = engines.program("kubectl")
         self._node_classes = CLOUDS[info.cloud].node_classes
+        folder.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._configured = ("--config-file", str(folder.stack_configuration))
         self._environment = {
             **user_environment.allowed(os.environ),
             **user_environment.passed(os.environ),
             **environment(folder, engines, info),
+            # Clients write what a kubeconfig holds into files of their own, and leave them when they are killed.
+            "TMPDIR": str(folder.temporary),
             **mark(folder),
         }
 
@@ -176,7 +196,7 @@ class Deployment:
         backend = self._folder.pulumi / "state"
         backend.mkdir(parents=True, exist_ok=True)
         stack_file.copy_to(self._folder.stack_configuration)
-        records.write_text(self._folder.edited, str(stack_file.path))
+        files.write(self._folder.edited, str(stack_file.path), private=True)
         self._environment[pulumi_by_hand.EDITED] = str(stack_file.path)
         if not (backend / ".pulumi").exists():
             # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
@@ -205,14 +225,15 @@ class Deployment:
         self._folder.update_events.unlink(missing_ok=True)  # Pulumi goes on in a file that is there
         log = ["--event-log", str(self._folder.update_events)]
         try:
-            self._run(*self._up(self._folder.stack_configuration, judged=judged), *log)
+            with speed.waiting(self._folder):
+                self._run(*self._up(self._folder.stack_configuration, judged=judged), *log)
         except CommandError as error:
             # Pulumi says of some mistakes in it that there is one, and not which.
             if configuration and (wrong := self._wrong(configuration)):
                 raise CommandError(f"{error}: {wrong}") from error
             raise
         if judged:
-            records.write_text(self._folder.judge, words)
+            files.write(self._folder.judge, words, private=True)
 
     def change(self, stack_file: StackFile, events: Path) -> list[str]:
         """The command that updates the stack to another configuration of it, for a playbook to give.
@@ -249,6 +270,16 @@ class Deployment:
         update += ["--policy-pack", str(self._program / _PACK)]
         return [*update, *(("--policy-pack-config", str(pack)) if pack else ())]
 
+    def lift_protection(self) -> None:
+        """Set the cluster's protection to false by an update, which a real stack needs before `pulumi destroy` too.
+
+        Raises:
+            CommandError: Pulumi refused.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        self._run("config", "set", "--path", PROTECTION, "false", *self._configured)
+        self._run(*self._up(self._folder.stack_configuration, judged=False))
+
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.
 
@@ -259,7 +290,8 @@ class Deployment:
         self._remove_leftovers()
         progress = removal.Progress(lambda: removal.draining(self._on_the_cluster, self._environment))
         options = ("--yes", "--skip-preview", "--suppress-outputs", *self._configured)
-        self._run("destroy", *options, meanwhile=progress.look)
+        with speed.waiting(self._folder):
+            self._run("destroy", *options, meanwhile=progress.look)
         # Of what is gone there is nothing to review; the logs stay.
         self._folder.update_events.unlink(missing_ok=True)
         self._folder.judge.unlink(missing_ok=True)
@@ -289,7 +321,8 @@ class Deployment:
         """
         given = json.dumps({key: {"__ansible_unsafe": value} for key, value in variables.items()})
         ansible = Path(sys.executable).parent / "ansible-playbook"
-        return self._call([str(ansible), str(playbook), "-e", given, *more], meanwhile=meanwhile)
+        command = [sys.executable, "-m", "rehearsal.session.quiet", str(ansible), str(playbook), "-e", given, *more]
+        return self._call(command, meanwhile=meanwhile)
 
     def review(self, stack_file: StackFile, output: Path, configuration: str = "", *, updated: bool = False) -> int:
         """Preview the stack and write the review's documents; the exit code of `python -m review`.
@@ -385,6 +418,7 @@ class Deployment:
         """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
 
         def check() -> None:
+            crashes.say_new(self._folder)
             daemon.check(self._folder)
             meanwhile()
 

@@ -12,7 +12,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import ensure
 from rehearsal.host import limits
 from rehearsal.host.processes import stop_marked
-from rehearsal.session import daemon, descriptions, lock
+from rehearsal.session import crashes, daemon, descriptions, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
@@ -35,6 +35,7 @@ def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[
     """
     ownership.claim(folder)
     with lock.held(folder, command, patience):
+        crashes.pass_over(folder)
         # Whoever held the lock before is gone: what it had started, and could not end any more, goes too.
         if left := stop_marked(folder):
             tell(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
@@ -110,19 +111,12 @@ def watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[N
     try:
         yield
     except BaseException as error:
-        tell_crashes(folder)
+        crashes.say_new(folder)
         if stop_on_failure or isinstance(error, daemon.LostError):
             tell(f"Stopping; logs stay in {folder.logs}.")
             daemon.stop(folder)
         raise
-    tell_crashes(folder)
-
-
-def tell_crashes(folder: StackFolder) -> None:
-    """Tell of engines that ended by themselves."""
-    info = daemon.read(folder)
-    for text in info.crashes if info else ():
-        tell(text, heading="engine crash:")
+    crashes.say_new(folder)
 
 
 def tell_end(folder: StackFolder) -> None:

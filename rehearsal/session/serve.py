@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar, assert_never
 
 import psutil
 
+from karpenter import clock
 from rehearsal.attachment.package import Configuration, Provider
 from rehearsal.attachment.resource import Properties
 from rehearsal.attachment.server import ProviderServer
@@ -29,7 +30,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.host import log
 from rehearsal.host.described import DescriptionError
 from rehearsal.host.processes import Engines, start_time
-from rehearsal.session import control
+from rehearsal.session import control, speed
 from rehearsal.session.clouds import Name
 from rehearsal.session.daemon import STAY, DaemonInfo
 from rehearsal.session.stack_file import StackFile, StackFileError
@@ -207,14 +208,20 @@ class Daemon:
             os.getpid(), start_time(psutil.Process()), stack_file.cloud, stack_file.region, stack_file.described
         )
         self._lock = threading.Lock()
-        self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose)
+        self._governor = self._clock(folder)
+        self._tells_time = {clock.VARIABLE: str(folder.clock)} if self._governor else {}
+        self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose, variables=self._tells_time)
         charts = Charts(engine_set)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
         compose = _composing(stack_file.cloud)
         self._cloud = cloud = compose(folder, stack_file, engine_set, timing, self._clusters)
         self._cloud_started = threading.Event()
         self._control = control.ControlServer(
-            control.Control(cloud.control, {API_SERVER: self._clusters.restart_api_server})
+            control.Control(
+                cloud.control,
+                {API_SERVER: self._clusters.restart_api_server},
+                self._governor.skip if self._governor else None,
+            )
         )
         self._servers = {
             cloud.package: ProviderServer(cloud.package, cloud.version, self._when_started(cloud.configuration)),
@@ -223,8 +230,19 @@ class Daemon:
             ),
         }
 
+    def _clock(self, folder: StackFolder) -> speed.Governor | None:
+        """Let this process keep the cluster's time, and govern it; None where the machine has real time alone."""
+        highest = speed.ceiling(os.environ)
+        if highest == 1 or not speed.supported():
+            return None
+        page = clock.Page.create(folder.clock)
+        clock.follow(page)
+        return speed.Governor(page, highest, lambda: self._engines.pids())
+
     def start(self) -> None:
         """Listen first, then start the account: Pulumi loads the program meanwhile."""
+        if self._governor:
+            self._governor.start()
         self._publish(providers={package: server.start() for package, server in self._servers.items()})
         variables = self._cloud.start()
         self._cloud_started.set()
@@ -238,6 +256,8 @@ class Daemon:
         Providers and control endpoint go first, so that nothing new is started, then the cluster, then the account.
         After a loss the engines go before all: what waits for them would wait in vain.
         """
+        if self._governor:
+            self._governor.stop()
         # Where the account could not start, providers are waited for by Pulumi that wait for it.
         self._cloud_started.set()
         if self._info.lost:

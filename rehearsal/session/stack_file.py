@@ -22,7 +22,8 @@ import yaml
 from rehearsal.engines import EngineSet, releases
 from rehearsal.session.clouds import CLOUDS, Name
 from rehearsal.session.waits import AS_ASKED, Waits
-from rehearsal.state import records
+from scale_test.text import files
+from scale_test.text.yaml_file import tab_at
 
 _SALT = "encryptionsalt"
 _ENCRYPTION = (_SALT, "encryptedkey", "secretsprovider")
@@ -249,7 +250,7 @@ class StackFile:
             content[_SALT] = salt
         if isinstance(config := content.get("config"), dict):
             content["config"] = self.waits.applied(config)
-        records.write_text(target, yaml.safe_dump(content, sort_keys=False))
+        files.write(target, yaml.safe_dump(content, sort_keys=False), private=True)
 
 
 def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
@@ -313,6 +314,8 @@ def _read(path: Path) -> dict[str, Any]:
         _refuse_doubles(path, yaml.compose(text, _LOADER))
         content = yaml.load(text, _LOADER)  # noqa: S506 - a safe one
     except (yaml.YAMLError, ValueError) as error:  # the latter for a date that there is not
+        if isinstance(error, yaml.MarkedYAMLError) and (why := tab_at(text.encode(), error)):
+            raise StackFileError(f"{path} is not valid YAML: {why}") from error
         raise StackFileError(f"{path} is not valid YAML: {error}") from error
     if content is None:
         return {}

@@ -7,7 +7,7 @@ import re
 from rich.console import Console
 from rich.text import Text
 
-from rehearsal.host.steering import steers
+from scale_test.text.shown import visible
 
 console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
@@ -15,8 +15,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
 
 
 def plain(text: str) -> str:
-    """The text without characters that steer a terminal or hide what is written; line breaks and tabs stay."""
-    return "".join(one for one in _COLOURS.sub("", text) if not steers(one))
+    """The text without colours, and with what else would steer a terminal or hide what is written as its escape."""
+    return visible(_COLOURS.sub("", text))
 
 
 def tell(text: str, *, heading: str = "", style: str = "") -> None:

@@ -6,27 +6,8 @@ Names paths only; it starts nothing and reads nothing. Everything that a rehears
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
-
-_STACK = re.compile(r"(?!-)[A-Za-z0-9_.-]{1,100}")
-
-
-def stack_name(text: str) -> str:
-    """The text, if a stack can be called so: Pulumi's rule, and no name that means another folder or an option.
-
-    Raises:
-        ValueError: It cannot; the text says why and what to do.
-    """
-    if not _STACK.fullmatch(text) or text in (".", ".."):
-        shown = repr(text if len(text) <= 100 else f"{text[:100]}...")
-        raise ValueError(
-            f"stack = {shown}: Pulumi refuses such a name, and as a path it would lead out of the folder of all "
-            "stacks; name the stack with 1 to 100 letters, digits, '_', '-' or '.', no '-' in front: eks, for "
-            "Pulumi.eks.yaml"
-        )
-    return text
 
 
 @dataclass(frozen=True)
@@ -57,9 +38,19 @@ class StackFolder:
         return self.root / "lock-holder.json"
 
     @property
+    def clock(self) -> Path:
+        """The page that tells cluster time (see `karpenter.clock`)."""
+        return self.root / "clock"
+
+    @property
     def logs(self) -> Path:
         """Folder with one `<engine>.log` an engine."""
         return self.root / "logs"
+
+    @property
+    def temporary(self) -> Path:
+        """Folder for the temporary files of the commands on the stack."""
+        return self.root / "tmp"
 
     @property
     def processes(self) -> Path:

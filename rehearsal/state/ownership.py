@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rehearsal.state import ancestors
 from rehearsal.state.folder import StackFolder
+from scale_test.text.files import make_results
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ def place_results(folder: Path, option: str) -> Path:
     content = "what is written there for links to your own files, which would be overwritten"
     found = _unexposed(folder, content, option)
     try:
-        found.mkdir(parents=True, exist_ok=True)
+        make_results(found)
     except OSError as error:
         raise OwnershipError(f"{found} cannot be made ({error.strerror}); name another folder with {option}") from error
     if not os.access(found, os.W_OK):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from scale_test.text import files
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -24,22 +24,9 @@ _LOG = logging.getLogger(__name__)
 Record = TypeVar("Record", bound="DataclassInstance")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file that its owner alone can read; readers see the old or the new one, never half of one."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    partial = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
 def write(path: Path, record: DataclassInstance) -> None:
     """Write a dataclass of numbers, texts, and lists or mappings of them, as JSON."""
-    write_text(path, json.dumps(asdict(record), indent=2))
+    files.write(path, json.dumps(asdict(record), indent=2), private=True)
 
 
 def read(path: Path, kind: type[Record]) -> Record | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -11,11 +12,13 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
+from rehearsal.cluster.controller import DAYS
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import ensure
-from rehearsal.session import daemon, lifetime
+from rehearsal.session import daemon, lifetime, speed
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
@@ -23,6 +26,21 @@ from rehearsal.session.waits import Waits
 from rehearsal.state.folder import StackFolder
 from rehearsal.whatif.progress import Progress
 from rehearsal.whatif.sources import Source
+
+
+@dataclass(frozen=True)
+class Life:
+    """What the changed cluster lives through once it has settled.
+
+    Attributes:
+        span: How long, in its own time.
+        curve: A daily curve of replicas; None where they stay.
+        image_every: After how long, each time, the cloud publishes a newer image of nodes; nothing for never.
+    """
+
+    span: timedelta
+    curve: Path | None
+    image_every: timedelta
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,7 @@ class Question:
         waits: How waits are shortened.
         patience: Seconds until a side that has not settled is judged as it is.
         judge: More arguments for `python -m whatif report`.
+        life: What the changed cluster lives through; None for nothing.
     """
 
     stack: str
@@ -46,6 +65,7 @@ class Question:
     waits: Waits
     patience: int
     judge: tuple[str, ...] = ()
+    life: Life | None = None
 
 
 def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -> int:
@@ -68,17 +88,16 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
                 f"the stack of an earlier what-if of {change.name} is up still, with its workload on it, so this one "
                 f"would not begin from nothing; take it down first: {_down(question, folder)}"
             )
-        _forget(results)
         ensure([changed.cloud], changed.releases)
-        tell(f"The base, {question.base.name}, comes up.")
         started = time.monotonic()
-        try:
-            lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep, judged=False)
-            with lifetime.watched(folder, stop_on_failure=not keep):
-                code = _play(question, change, changed, folder, results)
-        finally:
-            if not keep:
-                daemon.stop(folder)
+        if question.life:
+            os.environ[DAYS] = "1"  # for the daemon
+        highest: float | None = speed.ceiling(os.environ)
+        while highest:
+            os.environ[speed.VARIABLE] = f"{highest:g}"
+            code = _recorded(question, change, (base, changed), folder, results, keep=keep)
+            # Days are not recorded again: the answer says how late timers were, and hours are what counts there.
+            highest = None if code or keep or question.life else speed.slower(results, highest)
     if code:
         raise CommandError(f"the what-if of {change.name} has no answer; its log, and the engines': {folder.logs}")
     if keep:
@@ -88,6 +107,28 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
             shutil.rmtree(folder.root.parent)
     tell(f"Rehearsed after {time.monotonic() - started:.0f} s in all.")
     return judged(question, results)
+
+
+def _recorded(
+    question: Question,
+    change: Source,
+    sides: tuple[StackFile, StackFile],
+    folder: StackFolder,
+    results: Path,
+    *,
+    keep: bool,
+) -> int:
+    """Bring the base up, apply the change and record both; the exit code of the playbook."""
+    base, changed = sides
+    _forget(results)
+    tell(f"The base, {question.base.name}, comes up.")
+    try:
+        lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep, judged=False)
+        with lifetime.watched(folder, stop_on_failure=not keep):
+            return _play(question, change, changed, folder, results)
+    finally:
+        if not keep:
+            daemon.stop(folder)
 
 
 def _forget(results: Path) -> None:
@@ -126,11 +167,21 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
         "change_dir": str(PROJECT if change.new_image else change.program),
         "patience": str(question.patience),
         "settings": json.dumps(_settings(question.waits, question.base.stack_file, changed)),
+        **(_lived(question.life) if question.life else {}),
         "remove": "false",  # all of the stack ends with it
     }
     progress = Progress(results / "progress.txt")
     playbook = PROJECT / "playbooks" / "whatif.yml"
     return Deployment(folder, engines, info).play(playbook, variables, meanwhile=progress.look)
+
+
+def _lived(life: Life) -> Mapping[str, str]:
+    """Return what the playbook is told of a life."""
+    return {
+        "live_seconds": f"{life.span.total_seconds():.0f}",
+        "image_seconds": f"{life.image_every.total_seconds():.0f}",
+        "curve": str(life.curve or ""),
+    }
 
 
 def _settings(waits: Waits, *sides: StackFile) -> Mapping[str, object]:

@@ -1,8 +1,7 @@
-"""The two sides of a what-if: each a stack file of this checkout, or the whole program as a git ref has it."""
+"""The two sides of a what-if: each a stack file, or what a git ref of the user's own repository has."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import tarfile
@@ -13,11 +12,10 @@ from pathlib import Path
 
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.stack_file import StackFile
+from scale_test.text.names import folder_name
 
 #: What a change is called that is what the checkout holds now.
 WORKING_TREE = "working-tree"
-_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-_LONGEST_NAME = 60
 
 
 class SourceError(Exception):
@@ -43,35 +41,40 @@ class Source:
     new_image: bool = False
 
 
-def source(given: str, stack: str, into: Path) -> Source:
+def source(given: str, stack: str, into: Path, project: Path = PROJECT) -> Source:
     """What somebody means by a name.
 
     Args:
-        given: A stack file, or a git ref; empty for the checkout as it is.
+        given: A stack file, or a git ref of the project's repository; empty for the project as it is.
         stack: Name of the stack.
         into: Folder below which the files of a ref are laid down.
+        project: Folder with the stack files. One without a program (Pulumi.yaml) has karpstack's.
 
     Raises:
         SourceError: It is neither, or the ref has no such stack.
         StackFileError: The configuration cannot be rehearsed.
     """
-    own = PROJECT / f"Pulumi.{stack}.yaml"
+    own = project / f"Pulumi.{stack}.yaml"
     if not given:
-        return Source(WORKING_TREE, given, PROJECT, StackFile.load(own))
+        return Source(WORKING_TREE, given, _program(project), StackFile.load(own))
     path = Path(given)
     if _is_file(path):
-        return Source(named(path.stem), str(path.resolve()), PROJECT, StackFile.load(path.resolve()))
-    commit = _commit(given)
-    program = into / commit[:12]
-    _lay_down(commit, program)
-    file = program / own.name
-    if not file.is_file() or not (program / "Pulumi.yaml").is_file():
-        missing = own.name if (program / "Pulumi.yaml").is_file() else "Pulumi.yaml"
+        return Source(folder_name(path.stem), str(path.resolve()), PROJECT, StackFile.load(path.resolve()))
+    commit = _commit(project, given)
+    laid_down = into / commit[:12] / folder_name(_below_root(project))
+    _lay_down(project, commit, laid_down)
+    file = laid_down / own.name
+    if not file.is_file():
         raise SourceError(
-            f"{given!r} is a git ref ({commit[:12]}) without {missing}, so there is nothing to rehearse; name a ref "
-            "that has it, or a stack file"
+            f"{given!r} is a git ref of {project} ({commit[:12]}) without {own.name}, so there is nothing to rehearse; "
+            "name a ref that has it, or a stack file, or run the command in the repository that has it"
         )
-    return Source(named(given), given, program, StackFile.load(file))
+    return Source(folder_name(given), given, _program(laid_down), StackFile.load(file))
+
+
+def _program(folder: Path) -> Path:
+    """The folder of the program of stack files: their own, or karpstack's where they have none beside them."""
+    return folder if (folder / "Pulumi.yaml").is_file() else PROJECT
 
 
 def _is_file(path: Path) -> bool:
@@ -81,29 +84,29 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def named(text: str) -> str:
-    """A name that a folder can have."""
-    return _NAME.sub("-", text).strip(".-")[:_LONGEST_NAME] or "unnamed"
-
-
-def _commit(given: str) -> str:
+def _commit(project: Path, given: str) -> str:
     """The commit that a ref means, in full."""
-    found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{given}^{{commit}}")
+    found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{given}^{{commit}}")
     if found.returncode:
         why = found.stderr.decode(errors="replace").strip()
         raise SourceError(
-            f"{given!r} is neither a stack file nor a git ref of {PROJECT}{f' ({why})' if why else ''}, so there is "
+            f"{given!r} is neither a stack file nor a git ref of {project}{f' ({why})' if why else ''}, so there is "
             "nothing to compare; name a file, for example Pulumi.eks.yaml, or a ref, for example origin/main (in CI, "
             "fetch it first: a shallow clone has one commit)"
         )
     return found.stdout.decode().strip()
 
 
-def _lay_down(commit: str, target: Path) -> None:
-    """Write a commit's files, without touching the checkout or its list of work trees."""
+def _below_root(project: Path) -> str:
+    """Where the project is in its repository."""
+    return _git(project, "rev-parse", "--show-prefix").stdout.decode(errors="replace").strip()
+
+
+def _lay_down(project: Path, commit: str, target: Path) -> None:
+    """Write what a commit has in the project's folder, without touching the checkout or its list of work trees."""
     if target.is_dir():
         return
-    archive = _git("archive", "--format=tar", commit)
+    archive = _git(project, "archive", "--format=tar", commit)
     if archive.returncode:
         raise SourceError(f"git archive {commit}: {archive.stderr.decode(errors='replace').strip()}")
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -126,10 +129,10 @@ def _lay_down(commit: str, target: Path) -> None:
             raise
 
 
-def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
-            ["git", "-C", str(PROJECT), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+            ["git", "-C", str(project), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
     except FileNotFoundError as error:
         raise SourceError("there is no git in PATH, so no ref can be read; name stack files instead") from error

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+
+from karpenter import clock
 
 from ..scenarios.actions import Churn
 
 Scale = Callable[[int], object]
 
 
+@clock.waiting()
 def churn(
     wanted: Churn,
     scale: Scale,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = clock.monotonic,
+    sleep: Callable[[float], None] = clock.sleep,
 ) -> list[int]:
     """Scale as the churn says, return when its time is over; the replicas that were set.
 

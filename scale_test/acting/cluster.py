@@ -20,13 +20,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import config
 
 from karpenter.selectors import MORE_THAN_ONE
 
+from ..connecting import connect
 from ..text.shown import cut, visible
 
 _TIMEOUTS = (5, 30)  # seconds to connect, and to answer
+_VOWELS = "aeiou"
 _REASON = 500  # characters of an answer that refuses
 _STRICT = {"fieldValidation": "Strict"}
 _WRONG = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # of what was sent, not of who sent it
@@ -57,7 +58,7 @@ class Cluster:
     """
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
-        self._api = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
+        self._api = connect(kubeconfig)
 
     def create(self, wanted: Mapping[str, Any]) -> str | None:
         """Create an object; its uid, or None where there is one of that name already.
@@ -238,7 +239,8 @@ def _collection(wanted: Mapping[str, Any]) -> str:
 def _paths(api_version: str, kind: str, namespace: str | None = None) -> str:
     group = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
-    plural = f"{plural[:-2]}ies" if kind.endswith("y") else plural  # of a policy
+    # of a policy, but not of an overlay
+    plural = f"{plural[:-2]}ies" if kind.endswith("y") and kind[-2] not in _VOWELS else plural
     return f"{group}/namespaces/{namespace}/{plural}" if namespace else f"{group}/{plural}"
 
 

@@ -11,11 +11,14 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from kubernetes import client, config
+from kubernetes import client
 
+from karpenter import clock
+
+from ..connecting import connect
 from ..judging.live import Live
 from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
@@ -232,7 +235,7 @@ def notice(kind: str, account: str, region: str, instance: str) -> dict[str, Any
         "detail-type": _DETAIL_TYPES[kind],
         "source": "aws.ec2",
         "account": account,
-        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": clock.utcnow().strftime("%Y-%m-%dT%H:%M:%SZ"),
         "region": region,
         "resources": [f"arn:aws:ec2:{region}:{account}:instance/{instance}"],
         "detail": detail,
@@ -267,7 +270,7 @@ def kill_controller(namespace: str) -> list[str]:
     Raises:
         FaultError: There are none, or Kubernetes refused.
     """
-    core = client.CoreV1Api(config.new_client_from_config())
+    core = client.CoreV1Api(connect())
     try:
         pods = core.list_namespaced_pod(namespace, label_selector=_CONTROLLER).items
         names = [str(pod.metadata.name) for pod in pods if pod.metadata]

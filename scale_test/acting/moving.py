@@ -6,11 +6,11 @@ and taken back. Whoever makes new nodes, Karpenter or a node group, is of no mat
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from karpenter import clock
 from karpenter.selectors import is_about
 
 from ..recording.timeline import now
@@ -99,8 +99,8 @@ def refuse(
     accept_waiting: bool,
     groups: Collection[str] = (),
     autoscalers: Collection[str] = (),
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = clock.monotonic,
+    sleep: Callable[[float], object] = clock.sleep,
 ) -> None:
     """Refuse what would go wrong, before anything is changed: all of it at once.
 
@@ -210,13 +210,14 @@ def uncordon(cluster: Cluster, nodes: Iterable[Object]) -> list[str]:
     return [node["metadata"]["name"] for node in mine]
 
 
+@clock.waiting()
 def drain(
     cluster: Cluster,
     node: str,
     patience: float,
     accepted: Collection[str] = (),
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = clock.monotonic,
+    sleep: Callable[[float], object] = clock.sleep,
 ) -> Drained:
     """Evict the pods of a node, as budgets let them go, and wait until there is a node for each pod.
 

@@ -6,10 +6,11 @@ never merged into what is there, and only what has a scenario's labels is remove
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from karpenter import clock
 
 from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from ..scenarios.environments import ENVIRONMENTS
@@ -108,14 +109,15 @@ def make(
         yield title(manifest), uid
 
 
+@clock.waiting()
 def remove(
     cluster: Cluster,
     wanted: Sequence[Mapping[str, Any]],
     scenarios: Collection[str],
     made: Mapping[str, str],
     timeout: float,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = clock.monotonic,
+    sleep: Callable[[float], None] = clock.sleep,
 ) -> Removal:
     """Remove what scenarios made and wait until it is gone; what is in a namespace goes with it.
 

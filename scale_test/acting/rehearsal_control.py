@@ -65,6 +65,10 @@ class RehearsalControl:
         """Let the cloud publish a newer image of nodes, of each family; the releases."""
         return list(self._ask("POST", "/images")["published"])
 
+    def skip(self, seconds: float) -> None:
+        """Let the cluster's time jump ahead; returns when the engines have done what became due."""
+        self._ask("POST", "/clock", {"seconds": seconds})
+
     def restart(self, engine: str) -> None:
         """Restart an engine; returns when it is ready again."""
         self._ask("POST", "/restarts", {"engine": engine})

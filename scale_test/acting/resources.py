@@ -5,11 +5,12 @@ The cloud is asked, not Kubernetes: an instance without a NodeClaim is seen by n
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from karpenter import clock
 
 from ..judging.live import Live
 from ..judging.replay import Replay
@@ -127,6 +128,7 @@ def orphans(resources: Sequence[CloudResource], node_claims: set[str]) -> list[C
     return [*homeless, *(resource for resource in resources if resource.kind not in (INSTANCE, TEMPLATE))]
 
 
+@clock.waiting()
 def look(
     timeline: Path, outputs: Mapping[str, Any], rehearsal_url: str, moment: Moment, scenario: str, patience: float
 ) -> list[str]:
@@ -142,7 +144,7 @@ def look(
         patience: Seconds to wait.
     """
     live = Live(timeline)
-    deadline = time.monotonic() + patience
+    deadline = clock.monotonic() + patience
     source, reason = "", ""
     resources: list[CloudResource] = []
     left: list[CloudResource] = []
@@ -157,9 +159,9 @@ def look(
             if moment == "after":
                 brought = brought_templates(live.replay)
                 left += [resource for resource in resources if resource.kind == TEMPLATE and resource.id in brought]
-            if not left or time.monotonic() > deadline:
+            if not left or clock.monotonic() > deadline:
                 break
-            time.sleep(_LOOK_SECONDS)
+            clock.sleep(_LOOK_SECONDS)
     except (NotCheckedError, RehearsalError) as error:
         source, reason = "", str(error)
     with Writer(timeline) as writer:

@@ -53,6 +53,8 @@ class _Metadata(_Part):
 
 class _Taint(_Part):
     key: str
+    value: str = ""
+    effect: str = ""
 
 
 class _Requirement(_Part):
@@ -67,6 +69,11 @@ class _Toleration(_Part):
     operator: str = ""
     value: str = ""
     effect: str = ""
+
+
+class _Selector(_Part):
+    matchLabels: dict[str, str] = Field(default_factory=dict)  # noqa: N815
+    matchExpressions: list[_Requirement] = Field(default_factory=list)  # noqa: N815
 
 
 class _NodeSelectorTerm(_Part):
@@ -84,6 +91,18 @@ class _Object(_Part):
     allocatable: Amounts = Field(default_factory=dict)
     resources: Amounts = Field(default_factory=dict)
     expireAfter: str = ""  # noqa: N815
+    terminationGracePeriod: str = ""  # noqa: N815
+    terminationGracePeriodSeconds: Index = 0  # noqa: N815
+    terminationTime: Time | None = None  # noqa: N815
+    doNotDisrupt: str = ""  # noqa: N815
+    standsFor: str = ""  # noqa: N815
+    selector: _Selector | None = None
+    disruptionsAllowed: int = 0  # noqa: N815
+    desiredHealthy: int = 0  # noqa: N815
+    expectedPods: int = 0  # noqa: N815
+    minAvailable: int | str | None = None  # noqa: N815
+    maxUnavailable: int | str | None = None  # noqa: N815
+    unhealthyPodEvictionPolicy: str = ""  # noqa: N815
     maxPods: Index = 0  # noqa: N815
     zones: list[str] = Field(default_factory=list)
     requirements: list[_Requirement] = Field(default_factory=list)
@@ -129,8 +148,14 @@ class _Start(_Line):
     stack: _Stack | None = None
 
 
+class _Clock(_Part):
+    speed: float
+    late: float
+
+
 class _Stop(_Line):
     reason: str
+    clock: _Clock | None = None
 
 
 class _Gap(_Line):
@@ -249,18 +274,32 @@ class _Planned(_Part):
     name: str
 
 
+class _Others(_Part):
+    nodes: Number
+    pods: Number
+    cpu: Number
+    memory: Number
+
+
 class _Phase(_Line):
-    phase: Literal["settings", "loaded", "base-settled", "change-begins", "change-applied", "change-settled"]
+    phase: Literal[
+        "settings", "loaded", "base-settled", "change-begins", "change-applied", "change-settled",
+        "life-begins", "image-published", "life-ends",
+    ]  # fmt: skip
     gaveUp: str | None = None  # noqa: N815
     refused: str | None = None
     base: str | None = None
     candidate: str | None = None
     left: list[Any] | None = None
     leftOut: list[str] | None = None  # noqa: N815
+    others: _Others | None = None
     changes: list[_Planned] | None = None
     waitFactor: Number | None = None  # noqa: N815
     quiet: Number | None = None
     needed: Number | None = None
+    realSeconds: Number | None = None  # noqa: N815
+    skippedSeconds: Number | None = None  # noqa: N815
+    curve: dict[str, dict[str, Number]] | None = None
     at: Time | None = None
     pools: dict[str, dict[str, Annotated[list[Any], Field(min_length=2, max_length=2)]]] = {}
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from karpenter import clock
+
 from ..recording.process import LOOK_SECONDS
 from ..recording.timeline import Reader, is_recorded
 from .replay import Replay
@@ -43,6 +45,7 @@ class Live:
         Raises:
             TimelineError: A line cannot be read.
         """
-        while True:
-            yield self.look()
-            time.sleep(LOOK_SECONDS)
+        with clock.waiting():
+            while True:
+                yield self.look()
+                time.sleep(LOOK_SECONDS)

@@ -55,6 +55,8 @@ class Pod:
         leaving: When it began to go, or was gone.
         disruption: Why it is to go, by its condition DisruptionTarget, such as EvictionByEvictionAPI or
             PreemptionByScheduler; empty where it has none.
+        do_not_disrupt: The value of its annotation `karpenter.sh/do-not-disrupt`; empty without it.
+        grace_seconds: Its terminationGracePeriodSeconds; None where the timeline does not tell.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Pod:
     turns: list[tuple[datetime, bool]] = field(default_factory=list)
     leaving: datetime | None = None
     disruption: str = ""
+    do_not_disrupt: str = ""
+    grace_seconds: float | None = None
 
     @property
     def left(self) -> datetime | None:
@@ -110,6 +114,11 @@ class NodeClaim:
         cpus: CPUs of its instance, once launched.
         memory: Bytes of memory of its instance, once launched.
         allocatable: What of it pods may have, once known.
+        termination_grace_period: After which its pods are deleted whatever forbids it, in Kubernetes' words; empty
+            without one.
+        termination_time: When that is, where Karpenter has written it down.
+        do_not_disrupt: The value of its annotation `karpenter.sh/do-not-disrupt`; empty without it.
+        stands_for: The node of a snapshot for which it was made; empty for others.
         expire_after: For how long it may live, in Kubernetes' words; `Never` if it may for ever.
         requirements: What it may be launched as, in Karpenter's words; None where the timeline does not tell.
         requests: What its pods and DaemonSets ask for: resource -> amount.
@@ -136,6 +145,10 @@ class NodeClaim:
     cpus: Decimal | None = None
     memory: int | None = None
     allocatable: Line = field(default_factory=dict)
+    termination_grace_period: str = ""
+    termination_time: datetime | None = None
+    do_not_disrupt: str = ""
+    stands_for: str = ""
     expire_after: str = "Never"
     requirements: list[Line] | None = None
     requests: dict[str, float] = field(default_factory=dict)
@@ -195,6 +208,8 @@ class Replay:
         faults: The playbook's FAULT lines with their times.
         queue: The recorder's QUEUE lines with their times.
         nodes: Name of a node -> its excerpt, also when it is gone.
+        clock: Mean speed of cluster time (`speed`) and worst lateness of a timer in seconds of it (`late`); None
+            where it was real time.
         rehearsed: Whether a fake kubelet played a node, so that the cloud is a rehearsal's.
         claims: All NodeClaims ever seen.
         marks: The playbook's own lines, and the recorder's GAP lines.
@@ -205,6 +220,7 @@ class Replay:
         pods: Uid -> pod of those that are there.
         all_pods: Uid -> pod of all ever seen.
         pods_added: Scenario -> (time, uid) of each pod ever seen.
+        pod_budgets: Namespace and name of a PodDisruptionBudget -> its excerpt, of those that are there.
         node_pools: Name of a NodePool -> (time, excerpt) at each change; the last one of a pool that was deleted says
             that it is `gone`.
     """
@@ -222,6 +238,7 @@ class Replay:
         self.queue: list[tuple[datetime, Line]] = []
         self.nodes: dict[str, Line] = {}
         self.rehearsed = False
+        self.clock: dict[str, float] | None = None
         self._nodes_gone: set[str] = set()
         self.claims: dict[str, NodeClaim] = {}
         self._objects: dict[tuple[str, str], Line] = {}
@@ -239,6 +256,7 @@ class Replay:
         self._claims_by_node: dict[str, NodeClaim] = {}
         self.pods_added: dict[str, list[tuple[datetime, str]]] = {}
         self.node_pools: dict[str, list[tuple[datetime, Line]]] = {}
+        self.pod_budgets: dict[tuple[str, str], Line] = {}
 
     def apply(self, lines: Iterable[Line]) -> None:
         """Take in more lines."""
@@ -260,6 +278,7 @@ class Replay:
                 pass
             case "STOP":
                 self.stopped = line["reason"]
+                self.clock = line.get("clock")
             case "PRICE":
                 offering = Offering(line["instanceType"], line["capacityType"], line["zone"])
                 self.prices[offering] = line["pricePerHour"]
@@ -286,6 +305,11 @@ class Replay:
             self._pod(excerpt, deleted=deleted)
         elif kind == "NodeClaim":
             self._node_claim(excerpt, deleted=deleted)
+        elif kind == "PodDisruptionBudget":
+            key = excerpt["metadata"].get("namespace", ""), name
+            self.pod_budgets.pop(key, None)
+            if not deleted:
+                self.pod_budgets[key] = excerpt
         elif kind == "Node" and deleted:
             self._nodes_gone.add(name)
         elif kind == "Node":
@@ -334,6 +358,7 @@ class Replay:
         pod = self.pods[metadata["uid"]]
         conditions = {condition["type"]: condition for condition in excerpt.get("conditions", ())}
         was_ready, pod.node = pod.ready, excerpt.get("nodeName", pod.node)
+        pod.do_not_disrupt = excerpt.get("doNotDisrupt", "")
         pod.succeeded = pod.succeeded or excerpt.get("phase") == "Succeeded"
         if excerpt.get("phase") in ("Succeeded", "Failed"):
             pod.finished = pod.finished or self.time
@@ -380,6 +405,11 @@ class Replay:
         if memory := excerpt.get("capacity", {}).get("memory"):
             claim.memory = int(amount(memory))
         claim.allocatable = excerpt.get("allocatable", claim.allocatable)
+        claim.termination_grace_period = excerpt.get("terminationGracePeriod", claim.termination_grace_period)
+        if written := excerpt.get("terminationTime"):
+            claim.termination_time = parse_time(written)
+        claim.do_not_disrupt = excerpt.get("doNotDisrupt", "")
+        claim.stands_for = excerpt.get("standsFor", claim.stands_for)
         claim.expire_after = excerpt.get("expireAfter", claim.expire_after)
         claim.requirements = excerpt.get("requirements", claim.requirements)
         claim.requests = excerpt.get("requests", claim.requests)
@@ -499,6 +529,10 @@ class Replay:
         ours = self._claims_by_node.get(claim.node or "") is claim
         return ours and claim.node in self.nodes and claim.node not in self._nodes_gone
 
+    def nodes_of_no_pool(self) -> list[Line]:
+        """Nodes that are there and that no NodeClaim became, as those of managed node groups."""
+        return [node for name, node in self.nodes.items() if name not in self._nodes_gone | self._claims_by_node.keys()]
+
     def simulated(self, claim: NodeClaim) -> bool:
         """Whether a fake kubelet played the node, so that its boot time says nothing."""
         return bool(claim.own_node.get("simulated"))
@@ -520,4 +554,5 @@ def _new_pod(excerpt: Line, scenario: str, time: datetime) -> Pod:
         image=excerpt.get("image", ""),
         tolerations=excerpt.get("tolerations"),
         node_selector_terms=excerpt.get("nodeSelectorTerms"),
+        grace_seconds=excerpt.get("terminationGracePeriodSeconds"),
     )

@@ -45,6 +45,13 @@ class Market:
     cheapest: Mapping[str, Mapping[str, float]]
     simulated: bool
 
+    @property
+    def prices_of(self) -> str | None:
+        """The regions whose prices a rehearsed controller has where it has none of the stack's; None where it has."""
+        if not self.simulated or not self.region or self.region in self.facts.regions:
+            return None
+        return " and ".join(self.facts.regions)
+
     def price(self, choice: Allowed, capacity_type: str) -> float | None:
         """USD an hour in the cheapest zone: by the controller where it says any price, else by the table."""
         if self.cheapest:

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from karpenter import clock
 from karpenter.instance_types import Facts
 
 from ..market.prices import Table
@@ -55,7 +56,7 @@ def record(timeline: Path, stack: Stack, sources: Sources, owner: int | None = N
             f"{timeline} is being recorded already, so two runs would be mixed; wait for the other run, "
             "or give this one another folder"
         ) from error
-    reason = "it crashed"
+    reason, measurement = "it crashed", clock.Measurement()
     with writer:
         try:
             recorder = Recorder(
@@ -73,5 +74,6 @@ def record(timeline: Path, stack: Stack, sources: Sources, owner: int | None = N
             reason = f"{type(error).__name__}: {error}"
             raise
         finally:
-            writer.write("STOP", reason=reason)
+            measured = measurement.result()
+            writer.write("STOP", reason=reason, **({"clock": measured} if measured else {}))
     return reason

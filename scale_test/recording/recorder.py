@@ -15,8 +15,11 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import urllib3
-from kubernetes import client, config
+from kubernetes import client
 
+from karpenter import clock
+
+from ..connecting import connect
 from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
 from ..scenarios.environments import JUDGED_BY, Stack
 from .following import WATCH_SECONDS, Follower, Resource
@@ -32,6 +35,9 @@ _PRICE_SECONDS = 2.0
 # thousands: it is left alone so many times as long afterwards. But a story of a minute must have some looks.
 _REST = 40
 _LONGEST_REST = 30.0
+# Where time is skipped, these pauses are over at once, so the controller is left alone in real time, too: so many
+# times as long as it took, and for no less than this.
+_REAL_REST, _LEAST_REAL_SECONDS = 4, 0.5
 # Between two looks at what is unavailable: the controller renews it once a minute, and forgets a shortage after three.
 _UNAVAILABLE_SECONDS = 30.0
 # The controller looks for prices once a minute, for the first time when it starts and may know of no NodePool yet.
@@ -46,6 +52,9 @@ def resources(node_class_kind: str, node_class_path: str) -> tuple[Resource, ...
         Resource("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims"),
         Resource("NodePool", "/apis/karpenter.sh/v1/nodepools"),
         Resource(node_class_kind, node_class_path),
+        Resource(
+            "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", (("labelSelector", WORKLOAD_SELECTOR),)
+        ),
         Resource("Event", "/api/v1/events", (("fieldSelector", "source=karpenter"),)),
     )
 
@@ -76,7 +85,7 @@ class Recorder:
         stack: Stack | None = None,
     ) -> None:
         self._stack = stack
-        self._api: client.ApiClient = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
+        self._api: client.ApiClient = connect(kubeconfig)
         self._writer = writer
         self._watched = watched
         self._metrics_url = metrics_url
@@ -136,6 +145,8 @@ class Recorder:
 
     def changed(self, type_: str, kind: str, kept: Line) -> None:
         """Write that an object changed."""
+        if kind == "Event" and type_ == "DELETED":
+            return  # they go by themselves an hour later, which says nothing
         self._writer.write(type_, kind=kind, apiTime=api_time(kept), object=kept)
         self._simulated = self._simulated or bool(kept.get("simulated"))
         offering = offering_of(kept["metadata"].get("labels", {})) if kind == "NodeClaim" else None
@@ -161,7 +172,7 @@ class Recorder:
         with self._lock:
             unpriced = self._source == "controller" and bool(self._unpriced)
         started = self._controller_started
-        return unpriced and started is not None and time.time() < started + _PUBLISHED_SECONDS
+        return unpriced and started is not None and clock.now() < started + _PUBLISHED_SECONDS
 
     def _fetch(self, resource: Resource, query: dict[str, str]) -> AbstractContextManager[Iterator[bytes]]:
         return ask(self._api, resource, query, (_CONNECT_SECONDS, WATCH_SECONDS + _CONNECT_SECONDS))
@@ -190,8 +201,12 @@ class Recorder:
         return self._table.price(offering, simulated=self._simulated) if self._table else None
 
     def _follow_metrics(self, url: str, rest: float) -> None:
-        while not self._stopping.wait(rest):
+        due = time.monotonic()
+        while not clock.wait(self._stopping, rest) and not self._stopping.wait(due - time.monotonic()):
+            began = time.monotonic()
             rest = self._look_at_metrics(url)
+            ended = time.monotonic()
+            due = ended + max(_LEAST_REAL_SECONDS, _REAL_REST * (ended - began))
 
     def _look_at_metrics(self, url: str) -> float:
         """Look once; the seconds until the next time."""
@@ -200,10 +215,10 @@ class Recorder:
             reading = scrape(
                 url,
                 prices=self._prices_wanted(),
-                unavailable=self._source == "controller" and time.monotonic() >= self._unavailable_due,
+                unavailable=self._source == "controller" and clock.monotonic() >= self._unavailable_due,
                 token=self._metrics_token,
             )
-            rest = min(_REST * reading.seconds, _LONGEST_REST)
+            rest = min(_REST * reading.seconds * clock.speed(), _LONGEST_REST)
             self._note(reading)
         return max(_PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS, rest)
 
@@ -220,7 +235,7 @@ class Recorder:
             self._controller_started = reading.process.started
             self._writer.write("CONTROLLER", **reading.process._asdict())
         if reading.unavailable is not None:
-            self._unavailable_due = time.monotonic() + _UNAVAILABLE_SECONDS
+            self._unavailable_due = clock.monotonic() + _UNAVAILABLE_SECONDS
             became, ceased = reading.unavailable - self._unavailable, self._unavailable - reading.unavailable
             self._unavailable = reading.unavailable
             # Also where nothing changed: who reads it knows how old the answer is.

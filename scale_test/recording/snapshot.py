@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kubernetes import client, config
+from kubernetes import client
 
-from ..text.files import replace
+from ..connecting import connect
+from ..text.files import write as write_file
 from .following import BrokenError, Resource, pages
 from .request import ask
 
@@ -64,7 +65,7 @@ def save(folder: Path, wanted: tuple[Resource, ...], kubeconfig: Path | None = N
     Returns:
         What could not be read, with the reason. What could be is written in any case.
     """
-    api = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
+    api = connect(kubeconfig)
     folder.mkdir(parents=True, exist_ok=True)
     missing: list[str] = []
     read: dict[str, list[dict[str, Any]]] = {}
@@ -78,7 +79,7 @@ def save(folder: Path, wanted: tuple[Resource, ...], kubeconfig: Path | None = N
             continue
         read[resource.kind] = objects
         text = yaml.dump([_shown(item) for item in objects], Dumper=_DUMPER, allow_unicode=True)
-        replace(folder / f"{resource.kind.lower()}.yml", text)
+        write_file(folder / f"{resource.kind.lower()}.yml", text)
     return missing
 
 

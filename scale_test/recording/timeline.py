@@ -4,7 +4,8 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
 
     START, SYNCED, STOP       the recorder: begun (pid, kubernetes; prices: whether the controller is asked for them, so
                               that they may come late; stack: name, and the outputs that a run is judged by), all lists
-                              read, ended (reason)
+                              read, ended (reason; clock: {speed, late}, how fast cluster time ran on average, and by
+                              how many seconds of it a timer was late at most; missing where it was real time)
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read anew
     PRICE                     instanceType, capacityType, zone, pricePerHour (USD) of something that was launched, and
@@ -30,15 +31,20 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
     PHASE                     how far a what-if is, by `phase`: settings (base: its name; at: the moment that is asked
                               about, null for now; waitFactor, by which waits were divided; pools: name -> setting ->
                               [asked, used]), loaded (the workload is made; leftOut: what of it is not, a sentence
-                              each), base-settled, change-begins (candidate: its name), change-applied (changes: list
-                              of op, type, name), change-settled. `quiet` says for how many seconds nothing had moved
-                              when it settled, and `needed` how many are rest; `gaveUp` why it did not settle, and
-                              `left` what was under way still; `refused` what was said when the change was refused
+                              each; others: nodes of NodePools, and pods, cpu and memory of pods on them that are not
+                              the workload's), base-settled, change-begins (candidate: its name), change-applied
+                              (changes: list of op, type, name), change-settled. `quiet` says for how many seconds
+                              nothing had moved when it settled, and `needed` how many are rest; `gaveUp` why it did
+                              not settle, and `left` what was under way still; `refused` what was said when the change
+                              was refused.
+                              Where the changed cluster lived for days: life-begins (curve: pattern of workloads -> hour
+                              -> factor of replicas), image-published (images), life-ends (realSeconds: how long
+                              that took; skippedSeconds: how much of their time was skipped, in so many skips)
 
 An object that is ADDED also has what cannot change later: a NodeClaim its requirements and requests, a pod its
-tolerations and the node affinity that it requires. `apiTime` is the newest of the object's own timestamps; they have a
-resolution of one second. A lock on the
-file tells whether a recorder is writing to it. This module knows the file, not what its lines mean together.
+tolerations, the node affinity that it requires and its grace period. `apiTime` is the newest of the object's own
+timestamps; they have a resolution of one second. A lock on the file tells whether a recorder is writing to it. This
+module knows the file, not what its lines mean together.
 """
 
 from __future__ import annotations
@@ -47,10 +53,12 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from karpenter import clock
 
 from ..market.quantities import amount, pod_requests
 
@@ -61,13 +69,17 @@ WORKLOAD_SELECTOR = "app.kubernetes.io/part-of=karpstack-scale-test"
 WORKLOAD_LABEL = "karpstack.io/workload"  # on a pod: which of the story's workloads it is of
 LONGEST = 16 * 1024 * 1024  # bytes of a line; those with the prices of a cloud have a tenth of one
 _RELAXED = "karpenter.sh/nodeclaim-min-values-relaxed"
+# Annotation -> key of an excerpt. The last one is a what-if's, on a NodeClaim made for a node of a snapshot.
+_DO_NOT_DISRUPT = ("karpenter.sh/do-not-disrupt", "doNotDisrupt")
+_TERMINATION_TIME = ("karpenter.sh/nodeclaim-termination-timestamp", "terminationTime")
+_STANDS_FOR = ("karpstack.io/snapshot-node", "standsFor")
 _OF_EVERY_POD = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 TEMPLATE = "launch template"  # a kind of resource in RESOURCES lines
 
 
 def now() -> str:
     """The time by our clock, in the timeline's format."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    return clock.utcnow().isoformat(timespec="microseconds")
 
 
 def parse_time(text: str) -> datetime:
@@ -183,17 +195,23 @@ def excerpt(kind: str, item: dict[str, Any]) -> Line:
         kept |= _pick(spec, "nodeName", "nodeSelector", "priorityClassName") | _pick(status, "phase")
         kept["image"] = next((container.get("image", "") for container in spec.get("containers") or ()), "")
         kept["requests"] = pod_requests(spec)
+        kept |= _annotated(item, _DO_NOT_DISRUPT)
     elif kind == "Node":
         kept |= _pick(spec, "providerID", "taints") | _pick(status, "capacity", "allocatable")
         # A fake kubelet's nodes carry kwok's annotation: their boot time was chosen, not measured.
+        kept |= _annotated(item, _DO_NOT_DISRUPT)
         kept["simulated"] = "kwok.x-k8s.io/node" in (item["metadata"].get("annotations") or {})
     elif kind == "NodeClaim":
-        kept |= _pick(spec, "expireAfter")
+        kept |= _pick(spec, "expireAfter", "terminationGracePeriod")
+        kept |= _annotated(item, _DO_NOT_DISRUPT, _TERMINATION_TIME, _STANDS_FOR)
         kept |= _pick(status, "nodeName", "providerID", "imageID", "capacity", "allocatable")
     elif kind == "NodePool":
         kept |= _pick(spec, "limits") | _pick(status, "resources")
         kept |= _pick(spec.get("template", {}).get("spec", {}), "nodeClassRef")
         kept["spec"] = spec
+    elif kind == "PodDisruptionBudget":
+        kept |= _pick(spec, "selector", "minAvailable", "maxUnavailable", "unhealthyPodEvictionPolicy")
+        kept |= _pick(status, "disruptionsAllowed", "desiredHealthy", "expectedPods")
     elif kind.endswith("NodeClass"):
         # The one has it in the kubelet's configuration, the other beside it.
         kept |= _pick({**spec, **(spec.get("kubelet") or {})}, "maxPods")
@@ -220,6 +238,7 @@ def once(kind: str, item: dict[str, Any]) -> Line:
             # Every pod gets those of the kubelet's conditions; no NodePool has such taints.
             "tolerations": [one for one in spec.get("tolerations") or () if one.get("key") not in _OF_EVERY_POD],
             "nodeSelectorTerms": required.get("nodeSelectorTerms") or [],
+            **_pick(spec, "terminationGracePeriodSeconds"),
         }
     return {}
 
@@ -234,6 +253,11 @@ def api_time(kept: Line) -> str | None:
         *(condition.get("lastTransitionTime") for condition in kept.get("conditions", ())),
     ]
     return max((time for time in times if time), default=None, key=parse_time)
+
+
+def _annotated(item: dict[str, Any], *wanted: tuple[str, str]) -> Line:
+    annotations = item["metadata"].get("annotations") or {}
+    return {key: annotations[annotation] for annotation, key in wanted if annotation in annotations}
 
 
 def _pick(source: dict[str, Any], *keys: str) -> Line:

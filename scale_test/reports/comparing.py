@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..text.files import replace
-from ..text.shown import visible
+from ..text.files import check_output
+from ..text.files import write as write_file
 from . import comparison, comparison_page, reading
 
 
@@ -30,15 +30,11 @@ def compare_reports(
     parsed = comparison.parse_rules(rules)
     result = comparison.compare(old, new, parsed)
     html = comparison_page.render(result, old, new, parsed)
+    check_output(dest, "comparison =", "page of a comparison", lambda it: comparison_page.TITLE.encode() in it)
     there = dest.read_text(encoding="utf-8", errors="replace") if dest.is_file() else ""
-    if there and comparison_page.TITLE not in there:
-        raise ValueError(
-            f"comparison = {visible(dest)}: is no page of a comparison, so that somebody else's file would be "
-            "overwritten; name another file, or move it away"
-        )
     if there != html and write:
         dest.parent.mkdir(parents=True, exist_ok=True)
-        replace(dest, html)
+        write_file(dest, html)
     return result, there != html
 
 

@@ -64,8 +64,7 @@ def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None)
             "test again, or make the report anew from its timeline"
         )
     lines = timeline or {}
-    cloud = report["environment"].get("cloud")
-    stories = [_story(story, lines, cloud) for story in report["stories"]]
+    stories = [_story(story, lines, report["environment"]) for story in report["stories"]]
     return template("report.html.j2").render(
         report=report,
         stories=stories,
@@ -182,7 +181,7 @@ def _lines(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[int, Time
     return {number: _line(number, lines[number]) for number in sorted(_wanted(story) & lines.keys())}
 
 
-def _story(story: Mapping[str, Any], lines: Mapping[int, str], cloud: str | None) -> dict[str, Any]:
+def _story(story: Mapping[str, Any], lines: Mapping[int, str], environment: Mapping[str, Any]) -> dict[str, Any]:
     """A story and what is drawn of it."""
     waterfalls = [chart for step in story["steps"] if (chart := charts.waterfall(story, step))]
     return {
@@ -196,9 +195,10 @@ def _story(story: Mapping[str, Any], lines: Mapping[int, str], cloud: str | None
         "gantt": charts.gantt(story),
         "simulated": bool(charts.simulated_phases(story)),
         "reached": _reached(story),
+        "judged": " ".join(assertion["name"] for assertion in story["assertions"] if not assertion.get("step")),
         "peak_pods": max((row[2] for row in story["series"]["pods"]), default=None),
         "instance_types": _instance_types(story),
-        "reasons": reasons(story, cloud),
+        "reasons": reasons(story, environment.get("cloud"), environment.get("prices_of")),
     }
 
 

@@ -8,9 +8,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..text import shown
+from ..text.files import ResultError, read_result
+from ..text.json_file import is_beyond
 from .schema import SCHEMA, Report
 
 BYTES = 64 * 1024 * 1024  # thirty times the report of 5,000 pods
+_VALUES = 2_000_000  # five times those of 5,000 pods
 _FIX = "run the scale test again, or make the report anew from its timeline"
 
 
@@ -25,12 +28,11 @@ def read(path: Path) -> dict[str, Any]:
         ReportError: It cannot be read or is not a report of this schema.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(BYTES + 1)
-    except OSError as error:
-        raise ReportError(f"its report.json cannot be read ({error.strerror})") from error
-    if len(content) > BYTES:
-        raise ReportError(f"its report.json has more than {BYTES // 2**20} MiB, so it is not read; {_FIX}")
+        content = read_result(path.parent, path.name, most=BYTES)
+    except ResultError as error:
+        raise ReportError(f"its report cannot be read: {error}; or {_FIX}") from error
+    if content is None:
+        raise ReportError("its report.json cannot be read (it is not there)")
     return parse(content)
 
 
@@ -40,6 +42,8 @@ def parse(content: bytes) -> dict[str, Any]:
     Raises:
         ReportError: It is not a report of this schema.
     """
+    if is_beyond(content, _VALUES):
+        raise ReportError(f"its report.json has more than {_VALUES:,} values, so it is not read; {_FIX}")
     try:
         report = Report.model_validate_json(content, strict=True)
     except ValidationError as error:

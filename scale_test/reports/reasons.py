@@ -53,13 +53,19 @@ class Reasons:
     sentences: tuple[str, ...]
 
 
-def reasons(story: Data, cloud: str | None) -> list[Reasons]:
-    """A story's nodes, those first of which most are alike; none if the report is older than the question."""
+def reasons(story: Data, cloud: str | None, prices_of: str | None = None) -> list[Reasons]:
+    """A story's nodes, those first of which most are alike; none if the report is older than the question.
+
+    Args:
+        story: The story.
+        cloud: Where it ran; None where that is not known.
+        prices_of: The region whose prices dollars are at, where that is not the stack's.
+    """
     groups: dict[tuple[str, ...], list[Data]] = {}
     for claim in story["nodeclaims"]:
         if claim.get("why"):
             made = (claim["instance_type"] or "not launched", claim["capacity_type"] or "", claim["nodepool"])
-            groups.setdefault((*made, _short(claim), *_sentences(claim, cloud or "")), []).append(claim)
+            groups.setdefault((*made, _short(claim), *_sentences(claim, cloud or "", prices_of)), []).append(claim)
     return [
         Reasons(tuple(claim["name"] for claim in claims), _what(claims), short, (_pods(claims), *sentences))
         for (_, _, _, short, *sentences), claims in sorted(groups.items(), key=lambda group: -len(group[1]))
@@ -71,7 +77,7 @@ def markdown(report: Data) -> str:
     lines = [f"# Why these nodes: {_as_text(report['stack'])}"]
     for story in report["stories"]:
         lines += ["", f"## {_as_text(story['name'])}", ""]
-        groups = reasons(story, report["environment"].get("cloud"))
+        groups = reasons(story, report["environment"].get("cloud"), report["environment"].get("prices_of"))
         for group in groups:
             lines.append(f"- **{_as_text(f'{len(group.nodes)} × {group.what}')}**: {_as_text(group.short)}")  # noqa: RUF001
             lines += [f"  - {_as_text(sentence)}" for sentence in group.sentences]
@@ -126,7 +132,7 @@ def _pods(claims: Sequence[Data]) -> str:
     return f"{judged}: those that the controller's events name, or where they name none, that ran on it."
 
 
-def _sentences(claim: Data, cloud: str) -> Iterator[str]:
+def _sentences(claim: Data, cloud: str, prices_of: str | None) -> Iterator[str]:
     why = claim["why"]
     if why["replaces"]:
         yield f"It replaces a node that is disrupted: {why['replaces']}."
@@ -137,7 +143,7 @@ def _sentences(claim: Data, cloud: str) -> Iterator[str]:
             )
     yield from _of_pools(why["pools"])
     yield from _of_offer(claim, cloud)
-    yield from _of_price(claim, cloud)
+    yield from _of_price(claim, cloud, prices_of)
     for shortage in why["shortages"]:
         yield _of_shortage(shortage)
     price = why["price"]
@@ -267,7 +273,7 @@ def _left_out(why: Data) -> Iterator[str]:
         yield f"{units.count(others)} left out for a reason that is not recorded: {why_not}"
 
 
-def _of_price(claim: Data, cloud: str) -> Iterator[str]:
+def _of_price(claim: Data, cloud: str, prices_of: str | None) -> Iterator[str]:
     why, price = claim["why"], claim["why"]["price"]
     if why["no_price"]:
         yield f"Where it stands by price is not known: {why['no_price']}."
@@ -290,7 +296,9 @@ def _of_price(claim: Data, cloud: str) -> Iterator[str]:
             yield f"Of {units.count(price['unpriced'])} others no price is known."
         if price.get("simulated"):
             yield "The prices of spot are simulated: a rule of the rehearsal's, and no market's."
-        if price["source"] == "controller":
+        if prices_of:
+            yield f"Dollars are at the prices of {prices_of}, which a rehearsed controller has."
+        elif price["source"] == "controller":
             yield "The prices are the controller's, each in the cheapest zone of the region."
     if chooses := _CHOOSES.get((cloud, claim["capacity_type"] or "")):
         yield chooses

@@ -89,7 +89,9 @@ def make(
             **{key: outputs[key] for key in ("cloud", "region", "clusterName") if key in outputs},
             "kind": environment.kind if environment else None,
             "simulated": replay.rehearsed,
+            "prices_of": market.prices_of if market and "controller" in replay.price_sources.values() else None,
         },
+        **({"clock": replay.clock} if replay.clock else {}),
         "gaps": [
             {"kind": mark["kind"], "at": mark["received"], "reason": mark["reason"]}
             for mark in replay.marks

@@ -47,13 +47,21 @@ class Versions(_Model):
 
 
 class EnvironmentOfRun(_Model):
-    """Where the stories ran."""
+    """Where the stories ran; `prices_of` names the region of dollars that are not of the stack's region."""
 
     kind: str | None
     simulated: bool
+    prices_of: str | None = None
     cloud: str | None = None
     region: str | None = None
     clusterName: str | None = None  # noqa: N815
+
+
+class Clock(_Model):
+    """How cluster time ran: its mean speed, and by how many seconds of it a timer of an engine was late at most."""
+
+    speed: float
+    late: float
 
 
 class Gap(_Model):
@@ -374,6 +382,7 @@ class Report(_Model):
     seconds: T
     versions: Versions
     environment: EnvironmentOfRun
+    clock: Clock | None = None
     gaps: list[Gap]
     thresholds: dict[str, dict[str, Any]]
     controller: Controller | None

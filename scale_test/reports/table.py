@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from karpenter.age import old_prices
 
 from ..text.shown import visible
 
@@ -37,9 +40,15 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
             drawn.add_row(*first, *cells)
             first = ("", "", "", "", "")
         drawn.add_section()
+    captions = []
+    if region := report["environment"].get("prices_of"):
+        captions.append(f"Prices are those of {region}, not of {report['environment']['region']}.")
     if any(claim.get("price_simulated") for story in report["stories"] for claim in story["nodeclaims"]):
-        drawn.caption = "Prices of spot are simulated: a rule of the rehearsal's, and no market's."
-        drawn.caption_justify = "left"
+        captions.append("Prices of spot are simulated: a rule of the rehearsal's, and no market's.")
+    if old := old_prices(str(report["environment"].get("cloud")), date.today()):
+        captions.append(old)
+    if captions:
+        drawn.caption, drawn.caption_justify = "\n".join(captions), "left"
     output = io.StringIO()
     # What is in brackets is text too.
     Console(file=output, width=width, no_color=True, markup=False, emoji=False).print(drawn)

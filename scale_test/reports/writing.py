@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..recording.timeline import Reader
 from ..scenarios.environments import Stack
-from ..text.files import replace
+from ..text.files import write as write_file
 from . import page
 from .junit import junit
 
@@ -61,8 +61,8 @@ def write(made: Mapping[str, Any], timeline: Path, folder: Path) -> None:
         folder: Where to; it exists.
     """
     lines = page.read_lines(timeline, page.wanted_lines(made))
-    replace(folder / "report.json", json.dumps(made, indent=2) + "\n")
-    replace(folder / "report.html", page.render(made, lines))
+    write_file(folder / "report.json", json.dumps(made, indent=2) + "\n")
+    write_file(folder / "report.html", page.render(made, lines))
     suites = folder / "junit.xml"
     suites.unlink(missing_ok=True)
     junit(made).write(str(suites), pretty=True)

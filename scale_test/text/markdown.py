@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from .shown import visible
+
 #: GitHub takes 65,536 chars; the end says where the rest is.
 LONGEST: Final = 60_000
 _LONGEST_CELL: Final = 600
@@ -20,7 +22,7 @@ _LINK: Final = re.compile(r"\b(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
 
 def escape(text: str) -> str:
     """Text that is shown as it is, in a cell of a table too: on one line, no markup, no mention, no link."""
-    flat = " ".join(text.split())
+    flat = visible(" ".join(text.split()))
     if len(flat) > _LONGEST_CELL:
         flat = f"{flat[:_LONGEST_CELL]} …"
     flat = flat.replace("&", "&amp;")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import reprlib
+import unicodedata
 from collections.abc import Iterable, Sequence
 
-# Control characters other than tab and newline, marks that turn the direction of text around, and what UTF-8 or XML
-# cannot hold.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
+# Controls (ESC among them), formats (marks that turn the direction of text around, characters of no width), surrogates,
+# line and paragraph separators: what acts instead of being seen, and what UTF-8 cannot hold.
+_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
+# What XML cannot hold either.
+_NO_CHARACTERS = "\ufffe\uffff"
 _VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most
 
@@ -20,13 +20,19 @@ _SHORT.maxstring = 100
 
 
 def visible(text: object) -> str:
-    r"""Text with each character that would act instead of being seen as its escape, `\x1b` for example."""
-    return _UNSEEN.sub(_escape, str(text))
+    r"""Return text with each character that would act instead of being seen as its escape, `\x1b` for example.
+
+    Everything that others wrote goes through this before it reaches a terminal, Markdown, HTML, XML or SARIF. Line
+    breaks and tabs stay.
+    """
+    words = str(text)
+    return words if words.isprintable() else "".join(ascii(one)[1:-1] if _acts(one) else one for one in words)
 
 
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def _acts(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    return character in _NO_CHARACTERS or unicodedata.category(character) in _CATEGORIES
 
 
 def cut(text: str, most: int) -> str:

@@ -84,10 +84,20 @@ def parse(content: bytes) -> Any:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise YamlError(f"not YAML; mend it: {where}{cut(visible(error.problem), 200)}") from error
+        why = tab_at(content, error) or f"{where}{error.problem}"
+        raise YamlError(f"not YAML; mend it: {cut(visible(why), 200)}") from error
     except yaml.YAMLError as error:
         why = " ".join(str(error).split())
         raise YamlError(f"not YAML; mend it: {cut(visible(why), 200)}") from error
+
+
+def tab_at(content: bytes, error: yaml.MarkedYAMLError) -> str:
+    """What is wrong where a tab indents YAML, which the parser calls a character that cannot start a token."""
+    lines = content.decode(errors="replace").splitlines()
+    number = error.problem_mark.line if error.problem_mark else len(lines)
+    line = lines[number] if number < len(lines) else ""
+    indented = "\t" in line[: len(line) - len(line.lstrip())]
+    return f"line {number + 1} is indented with a tab, which YAML does not take; use spaces" if indented else ""
 
 
 def _measure(events: Iterator[Any]) -> None:

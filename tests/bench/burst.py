@@ -84,7 +84,7 @@ def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
         "metrics_url": stack.variables["KARPSTACK_METRICS_URL"],
         "owner": os.getpid(),
     }
-    command = ["ansible", "localhost", "-M", str(_PLAYBOOKS / "plugins" / "modules"), "-m", "karpstack_recorder"]
+    command = ["ansible", "localhost", "-M", str(_PLAYBOOKS / "library"), "-m", "karpstack_recorder"]
     background = ["--background", "3600", "--poll", "0", "-e", f"ansible_async_dir={timeline.parent / 'async'}"]
     subprocess.run(
         [*command, "-a", json.dumps(arguments), *background],

@@ -38,6 +38,7 @@ from review.model import Review
 from review.preview import recorded
 from scale_test.text.markdown import LONGEST
 from tests.html_page import Page
+from tests.steering import STEERING
 
 HERE = Path(__file__).resolve().parent
 POOL = urn(tokens.NODE_POOL, "pool")
@@ -649,3 +650,9 @@ def test_the_command_says_which_configuration_judged() -> None:
 @pytest.mark.parametrize("path", [ROOT / "policies" / f"{name}.json" for name in ("production", *STACKS)])
 def test_the_configurations_beside_the_pack_are_taken(path: Path) -> None:
     assert configuration.read(path, RULES) == json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("text", STEERING, ids=ascii)
+def test_the_pack_shows_text_as_all_else_does(text: str) -> None:
+    """It is published alone, with a function of its own."""
+    assert readable(f"before {text} after").isprintable()

@@ -203,9 +203,10 @@ def descendants(info: DaemonInfo) -> list[psutil.Process]:
 
 
 def new_stack(folder: Path, stack: str = "eks") -> RehearsedStack:
-    """A stack that is not up yet, with its own copy of the configuration."""
+    """A stack that is not up yet, with its own copy of the configuration: unprotected, so that it goes at once."""
     configuration = folder / f"Pulumi.{stack}.yaml"
-    configuration.write_text((ROOT / f"Pulumi.{stack}.yaml").read_text())
+    shipped = (ROOT / f"Pulumi.{stack}.yaml").read_text()
+    configuration.write_text(shipped.replace("deletionProtection: true", "deletionProtection: false"))
     return RehearsedStack(StackFolder(stack, folder / "state" / stack), configuration)
 
 

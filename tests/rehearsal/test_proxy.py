@@ -50,7 +50,7 @@ def test_machines_are_told_and_the_controller_works_with_what_it_is_told(stack: 
     assert theirs == own
     assert yaml.safe_load(karpenters)["spec"]["cluster"]["name"] == "karpstack-proxy"
 
-    by_group = [{"Name": "tag:eks:nodegroup-name", "Values": ["system"]}]
+    by_group = [{"Name": "tag:eks:nodegroup-name", "Values": ["system-*"]}]
     for reservation in ec2.describe_instances(Filters=by_group)["Reservations"]:
         for instance in reservation["Instances"]:
             assert parts(user_data(ec2, instance["InstanceId"])) == [egress, ("text/x-shellscript", script)]

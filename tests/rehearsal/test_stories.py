@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes import client
 
+from karpenter import clock
 from tests import stories
 from tests.rehearsal import canaries
 from tests.rehearsal.conftest import ROOT, RehearsedStack
@@ -65,6 +68,28 @@ def test_spot_consolidation_ends_on_a_cheaper_smaller_spot_node(report: dict[str
 
 def test_spot_default_comes_and_goes(report: dict[str, Any]) -> None:
     stories.check_spot_default(report)
+
+
+def test_stories_run_faster_than_real_time_and_say_so(report: dict[str, Any]) -> None:
+    assert report["clock"]["speed"] > 1.05  # on a busy machine it is not much
+    assert report["clock"]["late"] < 10
+
+
+def test_api_server_cloud_and_kubectl_keep_the_time_of_one_clock(eks: RehearsedStack) -> None:
+    page = clock.Page(eks.folder.clock)
+    ahead = page.time_ns() / 1e9 - time.time()
+    assert ahead > 7, "the stories before were fast, or nothing would be proven"
+    eks.by_hand("kubectl", "create", "configmap", "clock")
+    shown = eks.by_hand("kubectl", "get", "configmap", "clock", "-o", "jsonpath={.metadata.creationTimestamp}").stdout
+    assert abs(datetime.fromisoformat(shown).timestamp() - page.time_ns() / 1e9) < 5
+    age = eks.by_hand("kubectl", "get", "configmap", "clock", "--no-headers").stdout.split()[-1]
+    assert age.endswith("s"), age
+    assert int(age.removesuffix("s")) < 10
+    queue = eks.aws("sqs").create_queue(QueueName="clock")["QueueUrl"]
+    stamp = eks.aws("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["CreatedTimestamp"])["Attributes"]
+    assert abs(float(stamp["CreatedTimestamp"]) - page.time_ns() / 1e9) < 5
+    eks.aws("sqs").delete_queue(QueueUrl=queue)
+    eks.by_hand("kubectl", "delete", "configmap", "clock")
 
 
 def test_check_mode_looks_and_changes_nothing(eks: RehearsedStack, tmp_path: Path) -> None:

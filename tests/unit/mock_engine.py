@@ -75,9 +75,11 @@ class _Cloud(mocks.Mocks):
         clusters: Sequence[str],
         told: Mapping[str, Any],
         errors: Mapping[str, str],
+        last: Mapping[str, Any],
     ) -> None:
         self._preview = preview
         self._errors = errors
+        self.last = last
         # What ARM says otherwise of its clusters.
         self.told = told
         # What the AWS account has already.
@@ -113,6 +115,10 @@ class _Cloud(mocks.Mocks):
         if error := self._errors.get(args.token.rpartition(":")[2]):
             return {}, [("", error)]
         match args.token:
+            case "pulumi:pulumi:readStackOutputs":
+                return {"outputs": {"cloud": "any"} if self.last else {}}, []
+            case "pulumi:pulumi:readStackResourceOutputs":
+                return {"outputs": self.last}, []
             case "aws:index/getPartition:getPartition":
                 return {"partition": PARTITION}, []
             case "aws:index/getCallerIdentity:getCallerIdentity":
@@ -158,6 +164,7 @@ def _cluster(name: str) -> dict[str, Any]:
     """A cluster that is there, with two managed node groups."""
     return {
         "name": name,
+        "arn": f"arn:aws:eks:{REGION}:{ACCOUNT}:cluster/{name}",
         "status": "ACTIVE",
         "version": "1.36",
         "endpoint": "https://DEF.gr7.us-east-1.eks.amazonaws.com",
@@ -376,6 +383,11 @@ class _Callbacks:
         self._deployment.hooks.append(hook.name)
 
 
+def accepted(kubeconfig: str) -> Any:
+    """No cluster is asked."""
+    return kubeconfig
+
+
 def deploy(
     program: Callable[[], object],
     preview: bool = False,
@@ -384,6 +396,7 @@ def deploy(
     clusters: Sequence[str] = (),
     told: Mapping[str, Any] | None = None,
     errors: Mapping[str, str] | None = None,
+    last: Mapping[str, Any] | None = None,
 ) -> Deployment:
     """Run `program` as a stack would be, or previewed before there is any of it, and return what it registered.
 
@@ -394,13 +407,19 @@ def deploy(
         clusters: The same of clusters, on either cloud.
         told: What ARM says of its clusters otherwise than mostly, by its names.
         errors: What functions answer that fail, by their names.
+        last: Resources of the stack's last state by URN, each with `type` and `outputs`.
     """
-    cloud = _Cloud(preview, log_groups, clusters, told or {}, errors or {})
+    cloud = _Cloud(preview, log_groups, clusters, told or {}, errors or {}, last or {})
     monitor = _Monitor(cloud)
     mocks.set_mocks(cloud, project="karpstack", stack="test", preview=preview, monitor=monitor)
     runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))
     # Where in the program a resource comes from is shown by a real engine; to find out costs a fifth of a run.
-    with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace):
+    with (
+        mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace),
+        mock.patch("components.aks.objects.wait_until_accepted", lambda kubeconfig: accepted(kubeconfig)),
+        mock.patch("components.kubernetes.live.wait_until_served"),
+        mock.patch.dict("os.environ", {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}),
+    ):
         pulumi.runtime.test(lambda: program() and None)()  # type: ignore[no-untyped-call]
     return monitor.deployment
 

@@ -139,7 +139,6 @@ def test_a_startup_taint_that_nobody_lifts_is_a_warning(wanted: bool) -> None:
         ("CSIVolumeName", "x", "ebsCsi"),
         ("ingress.k8s.aws/stack", "x", "loadBalancerController"),
         ("elbv2.k8s.aws/cluster", "x", "loadBalancerController"),
-        ("note", "a,b", "ebsCsi"),
         ("a=b", "c", "loadBalancerController"),
     ],
 )

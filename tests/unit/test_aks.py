@@ -37,6 +37,7 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 NODE_CLASS = "kubernetes:karpenter.azure.com/v1beta1:AKSNodeClass"
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 PROVIDER = "pulumi:providers:kubernetes"
+GUARDS = ("system-pool", "network", "version", "proxy", "new-nodes")
 
 both = pytest.mark.parametrize("stack", [NAP, SELF_HOSTED])
 
@@ -61,7 +62,7 @@ def variant() -> Deployment:
     return deployed(
         SELF_HOSTED,
         cluster__admins=[GROUP],
-        cluster__deletionProtection=True,
+        cluster__deletionProtection=False,
         cluster__localAccounts=True,
         cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__bootstrapTokenGeneration=2,
@@ -375,7 +376,25 @@ def test_the_kubeconfig_asks_entra(stack: str) -> None:
         "azurecli",
         "--server-id",
         "6dae42f8-4368-4678-94ff-500e3e86be80",
+        "--tenant-id",
+        "tenant",
     ]
+
+
+@both
+def test_each_update_waits_for_the_deployers_role(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[str] = []
+
+    async def wait(kubeconfig: str) -> str:
+        waited.append(kubeconfig)
+        return kubeconfig
+
+    monkeypatch.setattr("tests.unit.mock_engine.accepted", wait)
+    made = deployed(stack)
+    assert waited == [resource(made, PROVIDER).inputs["kubeconfig"]]
+    assert resource(made, PROVIDER).secrets == {"kubeconfig"}
+    deployed(stack, preview=True)
+    assert len(waited) == 1
 
 
 def test_local_accounts_are_a_choice() -> None:
@@ -402,8 +421,8 @@ def test_premium_brings_long_term_support() -> None:
 
 
 def test_a_protected_cluster_is_neither_deleted_nor_replaced() -> None:
-    assert not resource(shipped(SELF_HOSTED), CLUSTER).request.protect
-    assert resource(variant(), CLUSTER).request.protect
+    assert resource(shipped(SELF_HOSTED), CLUSTER).request.protect
+    assert not resource(variant(), CLUSTER).request.protect
 
 
 def test_administrators_and_a_pool_without_zones() -> None:
@@ -525,25 +544,26 @@ def test_every_taggable_resource_carries_the_environments_tags(stack: str) -> No
 
 @both
 def test_a_change_of_the_cluster_is_guarded(stack: str) -> None:
-    hooks = [f"aks-cluster-{one}" for one in ("node-provisioning", "system-pool", "network", "proxy", "new-nodes")]
+    hooks = [f"aks-cluster-{one}" for one in ("node-provisioning", *GUARDS)]
     assert {*hooks} <= {*shipped(stack).hooks}
     assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == hooks
 
 
 @both
 def test_a_private_cluster_in_a_network_of_its_own_is_warned_of(stack: str) -> None:
-    hook = ["aks-cluster-no-way"]
+    kept = "aks-cluster-control-plane-kept"
+    hook = [kept, "aks-cluster-no-way"]
     assert list(resource(shipped(stack), CLUSTER).request.hooks.before_create) == hook
-    assert not resource(variant(), CLUSTER).request.hooks.before_create
+    assert list(resource(variant(), CLUSTER).request.hooks.before_create) == [kept]
     # A network that is there already may have a way into it.
     existing = deployed(stack, network__subnetCidr=None, network__subnetId=SUBNET)
-    assert not resource(existing, CLUSTER).request.hooks.before_create
+    assert list(resource(existing, CLUSTER).request.hooks.before_create) == [kept]
     public = deployed(stack, cluster__publicAccessCidrs=["1.1.1.0/24"])
-    assert not resource(public, CLUSTER).request.hooks.before_create
+    assert list(resource(public, CLUSTER).request.hooks.before_create) == [kept]
 
 
 def test_one_guard_can_be_lifted_for_one_update() -> None:
-    hooks = [f"aks-cluster-{one}" for one in ("system-pool", "network", "proxy", "new-nodes")]
+    hooks = [f"aks-cluster-{one}" for one in GUARDS]
     assert list(resource(variant(), CLUSTER).request.hooks.before_update) == hooks
 
 
@@ -618,6 +638,7 @@ DENIED = "Code=LinkedAuthorizationFailed Message=The client 'x' has permission t
         ("create", ["Code=CustomRouteTableMissingPermission"], 2),
         ("create", [DENIED] * 20, None),
         ("create", ["Code=K8sVersionNotSupported", DENIED], None),
+        ("create", ["cannot create already existing resource '/x'", DENIED], None),
         ("update", [DENIED], None),
         ("create", [], None),
     ],

@@ -323,8 +323,12 @@ def test_the_first_policy_is_ekss_and_comes_with_the_cluster(stack: str) -> None
     deployment = program(stack, False, cilium={"defaultDeny": True})
     (policy,) = deployment.of(POLICY)
     assert {key: policy.inputs[key] for key in ("metadata", "spec")} == {
-        key: manifests.default_deny()[key] for key in ("metadata", "spec")
+        key: manifests.default_deny(local_dns=True)[key] for key in ("metadata", "spec")
     }
+    # A DNS proxy on the node is another server, which AKS may switch on by itself.
+    rules = policy.inputs["spec"]["egress"]
+    assert [*map(set, rules)] == [{server, "toPorts"} for server in ("toEndpoints", "toCIDR", "toEntities")]
+    assert {port["port"] for rule in rules for port in rule["toPorts"][0]["ports"]} == {"53"}
     assert deployment.needs(policy, cluster(deployment))
 
 
@@ -345,7 +349,7 @@ def test_what_is_only_ekss_of_cilium_is_refused(key: str, value: str, said: str)
 @pytest.mark.parametrize(
     ("cilium", "mode", "warned"),
     [
-        ({"defaultDeny": True}, "Required", True),
+        ({"defaultDeny": True}, "Required", False),
         ({"advancedPolicies": "FQDN"}, "Required", True),
         ({"hubble": True}, "Required", False),
         ({"defaultDeny": True}, "Disabled", False),

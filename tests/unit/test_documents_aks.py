@@ -173,7 +173,8 @@ def test_kubeconfig_holds_no_credentials(credentials: str, login: kubeconfig.Kub
         login,
         "--server-id",
         "6dae42f8-4368-4678-94ff-500e3e86be80",
-        *(["--tenant-id", "tenant"] if login == "spn" else []),
+        "--tenant-id",
+        "tenant",
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,14 @@ import pulumi
 import pytest
 
 from components import eks, versions
-from components.kubernetes import warns_of_no_way
+from components.eks import environment
+from components.kubernetes import live
 from components.kubernetes.cilium import refuse_other_addresses
+from components.problems import SettingsError
+from components.settings.reach_checks import out_of_reach
 from tests.unit.example_stack import eks as settings
 from tests.unit.example_stack import example
-from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, SERVICES, ZONES, Deployment, Registered, deploy, unknown
+from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy, unknown
 
 MAIN = Path(__file__).resolve().parents[2] / "__main__.py"
 ADMIN = "arn:aws:iam::210987654321:role/teams/platform-admin"
@@ -44,7 +47,7 @@ def variant() -> Deployment:
         **provider,
         cluster__addonVersions={"coredns": "v1"},
         cluster__admins=[ADMIN],
-        cluster__deletionProtection=True,
+        cluster__deletionProtection=False,
         karpenter__settings={"enableZonalShift": True},
         systemNodes__releaseVersion="1.36.2-20260714",
         cluster__publicAccessCidrs=["1.1.1.0/24"],
@@ -132,6 +135,12 @@ def test_a_region_with_too_few_zones_is_refused() -> None:
         deployed(network__zones=5)
 
 
+def test_a_zone_without_control_planes_is_refused_by_the_account() -> None:
+    """The mocks' account has four zones, and us-east-1e is where EKS has none."""
+    with pytest.raises(SettingsError, match=r"network.zones = .*\n.*names us-east-1e, in which this account"):
+        deployed(network__zones=["us-east-1a", "us-east-1e"])
+
+
 def test_the_control_plane_is_closed_encrypted_and_bare() -> None:
     inputs = resource(stack(), CLUSTER).inputs
     assert inputs["bootstrapSelfManagedAddons"] is False
@@ -156,7 +165,7 @@ def test_add_ons_and_system_nodes_are_kept_up_to_date() -> None:
 
 
 def test_a_protected_cluster_is_protected_before_anything_is_deleted() -> None:
-    for deployment, protected in ((stack(), False), (variant(), True)):
+    for deployment, protected in ((stack(), True), (variant(), False)):
         cluster = resource(deployment, CLUSTER)
         assert (cluster.inputs["deletionProtection"], cluster.request.protect) == (protected, protected)
 
@@ -188,23 +197,29 @@ def test_the_log_group_outlives_the_cluster(
     assert list(logs.ignoreChanges) == (["retentionInDays", "tags"] if as_it_is else [])
 
 
-@pytest.mark.parametrize("services", ["172.20.0.0/16", "172.21.0.0/16"])
-def test_a_change_that_would_replace_the_cluster_is_refused(services: str) -> None:
-    changed = settings(network__serviceCidr=services)
-    there: Any = {"log_groups": [GROUP], "clusters": ["karpstack-eks"]}
-    if services == SERVICES:
-        assert deploy(lambda: eks.Environment("eks", changed), **there)
-        return
-    with pytest.raises(pulumi.RunError) as caught:
-        deploy(lambda: eks.Environment("eks", changed), **there)
-    for part in (
-        "karpstack:network.serviceCidr 172.20.0.0/16 -> 172.21.0.0/16",
-        "replace the cluster",
-        "another stack",
-    ):
-        assert part in str(caught.value)
-    # Where there is no cluster, nothing is replaced.
-    assert deploy(lambda: eks.Environment("eks", changed), log_groups=[GROUP])
+@pytest.mark.parametrize(
+    ("changes", "is_other"),
+    [
+        ({"systemNodes__instanceType": "m6i.large"}, True),
+        ({"systemNodes__instanceType": "m6g.large", "systemNodes__amiType": "AL2023_ARM_64_STANDARD"}, True),
+        ({"network__zones": 4}, True),
+        ({"systemNodes__maxSize": 4, "systemNodes__diskSize": 60, "cluster__version": "1.35"}, False),
+        ({"network__zones": ZONES[:3]}, False),
+    ],
+)
+def test_system_nodes_of_another_type_come_before_the_old_ones_go(changes: dict[str, Any], is_other: bool) -> None:
+    """Two groups have two names, and a change of what EKS changes in place keeps the name."""
+    old, new = (resource(one, NODE_GROUP) for one in (stack(), deployed(**changes)))
+    assert new.request.deleteBeforeReplaceDefined
+    assert not new.request.deleteBeforeReplace
+    assert (old.inputs["nodeGroupName"] != new.inputs["nodeGroupName"]) is is_other
+
+
+def test_the_cluster_is_known_by_its_arn_and_not_by_its_address() -> None:
+    """Without an identifier, another address or authority replaces every object in the cluster."""
+    provider = resource(stack(), "pulumi:providers:kubernetes")
+    assert provider.inputs["clusterIdentifier"] == "arn:eks-cluster-control-plane"
+    assert list(provider.request.hooks.before_create) == ["eks-kubernetes-kept"]
 
 
 CILIUM = "kubernetes:helm.sh/v3:Release"
@@ -234,18 +249,42 @@ def test_a_change_of_pods_addresses_is_refused() -> None:
     refuse_other_addresses(pulumi.ResourceHookArgs("urn", "id", "eks-cilium-release", CILIUM))
 
 
-def test_a_cluster_that_nobody_could_reach_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(resource(stack(), CLUSTER).request.hooks.before_create) == ["eks-cluster-no-way"]
-    assert not resource(variant(), CLUSTER).request.hooks.before_create
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
-    warn: Any = warns_of_no_way("no-way", fix="open a door").callback
-    warn(pulumi.ResourceHookArgs("urn", "", "eks-cluster-control-plane", CLUSTER))
-    (text,) = said
-    key, consequence, fix = text.splitlines()
-    assert key == "karpstack:cluster.publicAccessCidrs = []"
-    assert "eks-cluster-control-plane will have no public endpoint" in consequence
-    assert fix == "    fix: open a door"
+@pytest.mark.parametrize(
+    ("changes", "variables", "is_refused"),
+    [
+        ({}, {}, True),
+        ({}, {"AWS_ENDPOINT_URL": "https://vpce-1.eks.us-east-1.vpce.amazonaws.com"}, True),
+        ({}, {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}, False),
+        ({}, {"AWS_ENDPOINT_URL": "http://localhost:4566"}, False),
+        ({}, {"PULUMI_DEBUG_PROVIDERS": "kubernetes:1"}, True),
+        ({}, {"PULUMI_DEBUG_PROVIDERS": "kubernetes:1,aws:2"}, False),
+        ({"cluster__publicAccessCidrs": ["1.1.1.0/24"]}, {}, False),
+    ],
+)
+def test_a_cluster_that_nobody_could_reach_is_refused(
+    changes: dict[str, Any], variables: dict[str, str], is_refused: bool
+) -> None:
+    told = settings(**changes)
+    found = list(out_of_reach(told.network, told.cluster, variables))
+    assert [problem.key for problem in found] == ["karpstack:cluster.publicAccessCidrs"] * is_refused
+
+
+def test_it_is_refused_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "out_of_reach", partial(out_of_reach, variables={}))
+    with pytest.raises(SettingsError, match="without a public endpoint"):
+        deployed()
+
+
+def test_what_needs_the_cluster_waits_until_it_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of an after hook would only be a warning."""
+
+    def program() -> None:
+        monkeypatch.setattr(live.wait_until_served, "side_effect", pulumi.RunError("it did not answer"))
+        eks.Environment("eks", settings())
+
+    with pytest.raises(pulumi.RunError, match="it did not answer"):
+        deploy(program)
+    assert not resource(stack(), CLUSTER).request.hooks.after_create
 
 
 def test_flow_logs_are_a_choice() -> None:

@@ -179,6 +179,8 @@ def test_self_hosted_machines_carry_the_add_ons_identities_and_the_controller_ma
 def test_the_kubeconfig_is_the_clusters_and_a_secret() -> None:
     provider = nap().one("aks-kubernetes")
     assert provider.secrets == {"kubeconfig"}
+    identifier = provider.inputs["clusterIdentifier"]
+    assert identifier == f"id-of-{CLUSTER}".lower()
     said = json.loads(provider.inputs["kubeconfig"])
     assert said["clusters"][0]["cluster"]["server"] == f"https://{CLUSTER}.example:443"
     assert said["users"][0]["user"]["exec"]["command"] == "kubelogin"

@@ -12,6 +12,7 @@ import pytest
 
 from components import aks as program
 from components import settings
+from components.aks import existing_network
 from components.aks.update_guards import refuse_other_network
 from components.problems import Problem, SettingsError
 from components.settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet, check, problems
@@ -145,6 +146,24 @@ def test_a_private_dns_zone_of_ones_own(stack: str) -> None:
     assert cluster(made)["apiServerAccessProfile"] == {"enablePrivateCluster": True, "privateDNSZone": ZONE}
     assert given(made, ZONE) == {(CLUSTERS[stack], ZONE_ROLE)}
     assert given(made, VNET) == {(CLUSTERS[stack], NETWORK_ROLE)}
+
+
+@pytest.mark.parametrize(
+    ("servers", "changes", "tied"),
+    [
+        (["10.0.0.4"], {}, True),
+        ([], {}, False),
+        (["10.0.0.4"], {"cluster__privateDnsZone": "none"}, False),
+        (["10.0.0.4"], {"cluster__publicAccessCidrs": ["1.1.1.0/24"]}, False),
+    ],
+)
+def test_a_zone_of_akss_own_beside_other_dns_servers(
+    monkeypatch: pytest.MonkeyPatch, servers: list[str], changes: dict[str, Any], tied: bool
+) -> None:
+    """AKS ties it to the network in the name of the cluster's identity."""
+    monkeypatch.setattr(existing_network, "find", lambda *_: replace(FOUND, dns_servers=servers))
+    made = deploy(lambda: program.Environment("aks", aks(NAP, **EXISTING, **changes)))
+    assert given(made, VNET) == ({(CLUSTERS[NAP], NETWORK_ROLE)} if tied else set())
 
 
 def test_a_zone_of_another_subscription_is_given_by_that_ones_definition() -> None:
@@ -400,15 +419,14 @@ def update(section: str, old: dict[str, Any], new: dict[str, Any]) -> pulumi.Res
     return pulumi.ResourceHookArgs("urn", "id", "cluster", CLUSTER, **inputs)
 
 
+PRIVATE = {"enablePrivateCluster": True}
+OPEN = {"enablePrivateCluster": False, "authorizedIPRanges": ["1.1.1.0/24"]}
+IN_SUBNET = {"enableVnetIntegration": True, "subnetId": API_SERVER}
+
+
 @pytest.mark.parametrize(
     ("section", "old", "new", "text"),
     [
-        (
-            "networkProfile",
-            {"outboundType": "loadBalancer"},
-            {"outboundType": "userDefinedRouting"},
-            "karpstack:network.outboundType loadBalancer -> userDefinedRouting",
-        ),
         (
             "apiServerAccessProfile",
             {},
@@ -418,6 +436,9 @@ def update(section: str, old: dict[str, Any], new: dict[str, Any]) -> pulumi.Res
         ("apiServerAccessProfile", {"subnetId": API_SERVER}, {}, "-> (not set)"),
         ("apiServerAccessProfile", {}, {"privateDNSZone": ZONE}, f"karpstack:cluster.privateDnsZone system -> {ZONE}"),
         ("apiServerAccessProfile", {"privateDNSZone": "none"}, {}, "none -> system"),
+        ("apiServerAccessProfile", PRIVATE, OPEN, "publicAccessCidrs [] (a private cluster) -> a list (a public"),
+        ("apiServerAccessProfile", OPEN, PRIVATE, "publicAccessCidrs a list (a public endpoint) -> [] (a private"),
+        ("apiServerAccessProfile", OPEN, PRIVATE | IN_SUBNET, "publicAccessCidrs a list"),
     ],
 )
 def test_what_is_fixed_is_refused_in_an_update(
@@ -432,3 +453,7 @@ def test_what_is_fixed_is_refused_in_an_update(
 def test_a_zone_may_be_given_up() -> None:
     refuse_other_network(update("apiServerAccessProfile", {"privateDNSZone": ZONE}, {"privateDNSZone": "none"}))
     refuse_other_network(update("apiServerAccessProfile", {}, {"authorizedIPRanges": ["1.1.1.0/24"]}))
+
+
+def test_with_vnet_integration_a_private_cluster_may_become_public() -> None:
+    refuse_other_network(update("apiServerAccessProfile", PRIVATE | IN_SUBNET, OPEN | IN_SUBNET))

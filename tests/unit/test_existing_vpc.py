@@ -185,14 +185,6 @@ def test_a_wrong_network_is_refused_before_anything_is_made() -> None:
     assert not made
 
 
-def test_another_vpc_would_replace_the_cluster() -> None:
-    """Of a cluster that is called so, the mocks say that it is in another VPC."""
-    there: Any = {"log_groups": ["/aws/eks/moved/cluster"], "clusters": ["moved"]}
-    moved = example(NETWORK).model_copy(update={"name": "moved"})
-    with pytest.raises(pulumi.RunError, match=r"karpstack:network\.vpcId vpc-00000002 -> vpc-00000001"):
-        deploy(lambda: eks.Environment("eks", moved), **there)
-
-
 def found(**changes: Any) -> FoundNetwork:
     """A network in which the example works, with changes."""
     return found_network("abcd", **changes)

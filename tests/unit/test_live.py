@@ -37,6 +37,10 @@ class ApiServer:
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                self.do_GET()
+
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
                 owner.asked.append(f"{path} {self.headers.get('authorization')}")

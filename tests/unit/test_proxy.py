@@ -174,7 +174,7 @@ def test_with_a_proxy_images_need_no_mirror() -> None:
             "is older than v20251007",
         ),
         (
-            {"systemNodes__releaseVersion": "1.36.2-20250920"},
+            {"systemNodes__releaseVersion": "1.33.5-20250920", "cluster__version": "1.33"},
             "systemNodes.releaseVersion",
             "is older than v20251007",
         ),

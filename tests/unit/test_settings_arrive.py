@@ -18,9 +18,9 @@ from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 NAP, SELF_HOSTED, EKS = "aks-nap", "aks-self-hosted", "eks"
 
-#: Two that have no value of their own to hand over: the program is chosen by one, and the other says again that there
-#: is a section `karpenter` or none.
-CHOOSING = {"cloud", "mode"}
+#: Those that have no value of their own to hand over: the program is chosen by one, another says again that there is a
+#: section `karpenter` or none, and the last two consent to something (test_replacement.py, test_old_facts.py).
+CHOOSING = {"cloud", "mode", "allowReplacement", "acceptOldFacts"}
 
 ON_DEMAND = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
 POOL = {"template": {"spec": {"requirements": [ON_DEMAND]}}}
@@ -104,7 +104,8 @@ OTHER: dict[str, dict[str, Any]] = {
         "cluster.logTypes": ["audit"],
         "cluster.logRetentionDays": 7,
         "cluster.addonVersions": {"coredns": "v1.13.9-eksbuild.1"},
-        "cluster.deletionProtection": True,
+        "cluster.deletionProtection": False,
+        "cluster.supportType": "standard",
         "systemNodes.instanceType": "m5.xlarge",
         "systemNodes.amiType": "AL2023_ARM_64_STANDARD",
         "systemNodes.releaseVersion": "1.36.2-20260714",
@@ -167,7 +168,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "cluster.admins": ["22222222-2222-2222-2222-222222222222"],
         "cluster.logWorkspaceId": f"{WORKSPACES}/other",
         "cluster.logCategories": ["kube-audit-admin", "karpenter-events"],
-        "cluster.deletionProtection": True,
+        "cluster.deletionProtection": False,
         "systemNodes.vmSize": "Standard_D8s_v5",
         "systemNodes.count": 3,
         "systemNodes.zones": [1],
@@ -269,5 +270,5 @@ def test_without_another_value_nothing_changes(stack: str) -> None:
 
 def test_every_setting_has_another_value_here() -> None:
     # Resources name the subnets of a VPC that is there, never itself; test_existing_vpc.py has what it chooses.
-    assert {*OTHER[EKS], "cloud", "network.vpcId"} == {*keys(settings.EksSettings)}
+    assert {*OTHER[EKS], *CHOOSING - {"mode"}, "network.vpcId"} == {*keys(settings.EksSettings)}
     assert {*OTHER[NAP], *OTHER[SELF_HOSTED], *CHOOSING} == {*keys(settings.AksSettings)}

@@ -82,6 +82,14 @@ def test_taken(stack: str, changes: dict[str, Any], key: str, words: str) -> Non
     assert all(problem.warning and problem.fix for problem in warnings)
 
 
+def test_a_kubernetes_beyond_the_facts_is_beyond_what_cilium_is_tested_with() -> None:
+    refused, warnings = judged(changed("eks", {"cluster.version": "1.37"}))
+    assert not refused
+    said = {problem.key: problem.consequence for problem in warnings}
+    assert said.keys() == {"karpstack:cluster.version", "karpstack:cilium.chartVersion"}
+    assert said["karpstack:cluster.version"].startswith("was not offered by EKS when the facts were written")
+
+
 def test_the_tables_are_long_enough_to_mean_something() -> None:
     assert len(REFUSED) >= 120
     assert len(TAKEN) >= 30

@@ -42,11 +42,18 @@ def load_region_only(region: str) -> None:
 def patch(patches: Patches) -> None:
     """Install the fast answers."""
     from moto.core.utils import get_service_model
+    from moto.ec2.responses.elastic_block_store import ElasticBlockStore
     from moto.ec2.responses.instances import InstanceResponse
 
     output = get_service_model("ec2").operation_model("DescribeInstanceTypes").output_shape
     shape = output.members["InstanceTypes"].member
     written: dict[str, str] = {}
+
+    def get_ebs_default_kms_key_id(response: Any) -> Any:
+        from moto.core.responses import ActionResult
+
+        response.error_on_dryrun()
+        return ActionResult({"KmsKeyId": response.ec2_backend.default_kms_key_id or "alias/aws/ebs"})
 
     def describe_instance_types(response: Any) -> str:
         response.error_on_dryrun()
@@ -77,6 +84,8 @@ def patch(patches: Patches) -> None:
             ],
         )
 
+    # moto sets this key and does not tell it.
+    patches.set(ElasticBlockStore, "get_ebs_default_kms_key_id", get_ebs_default_kms_key_id)
     patches.set(InstanceResponse, "describe_instance_types", describe_instance_types)
     patches.set(InstanceResponse, "describe_instance_type_offerings", describe_instance_type_offerings)
 

@@ -17,7 +17,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from karpenter.images import verdict
@@ -157,7 +157,7 @@ def pinned(parameter: str) -> Image | None:
     version, architecture, variant, release = found.group("version", "architecture", "variant", "release")
     if version not in KUBELETS or (architecture, variant) not in variants:
         return None
-    doubt = verdict(f"{family}@{release}", version)
+    doubt = verdict(f"{family}@{release}", version, date.today())
     if doubt and doubt.certain:
         return None
     created = _day(release[1:]) if family == "al2023" else _bottlerocket_day(release)
@@ -174,7 +174,7 @@ def of_node_group(architecture: str, version: str, release: str) -> Image | None
     created = _day(found["day"]) if found else None
     if not found or not created or found["kubelet"].rpartition(".")[0] != version:
         return None
-    doubt = verdict(f"al2023@v{found['day']}", version)
+    doubt = verdict(f"al2023@v{found['day']}", version, date.today())
     if doubt and doubt.certain:
         return None
     return _al2023(version, f"v{found['kubelet']}", architecture, "standard", f"v{found['day']}", created)

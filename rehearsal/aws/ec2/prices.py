@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from karpenter import clock
 from karpenter.instance_types import share
 from rehearsal.aws.patching import Patches
 
@@ -90,7 +90,7 @@ def patch(patches: Patches, prices: PriceTable) -> None:
         offerings = response.ec2_backend.describe_spot_price_history(
             response._get_param("InstanceTypes", []), response._filters_from_querystring()
         )
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        now = clock.utcnow().strftime("%Y-%m-%dT%H:%M:%S.000Z")
         items = []
         for offering in offerings:
             instance_type, zone = offering["InstanceType"], offering["Location"]

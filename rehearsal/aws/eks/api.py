@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from karpenter import clock
 from karpenter.releases import number, offered, releases
 from rehearsal.aws.errors import refusal
 from rehearsal.aws.iam import policies
@@ -206,7 +207,7 @@ class Eks:
 
     def describe_cluster_versions(self, clusterVersions: Sequence[str] = (), **rest: Any) -> dict[str, Any]:
         """DescribeClusterVersions, in one page: what `karpenter/facts` says of today, ended ones if all are wanted."""
-        today = datetime.now(UTC).date()
+        today = clock.utcnow().date()
         found = []
         for release in releases("aws").values():
             status = release.status(today)
@@ -231,7 +232,7 @@ class Eks:
         operation = "UpdateClusterVersion"
         cluster = self.cluster(name, operation)
         extra = self._extra(name, operation)
-        old, known = str(cluster.version), offered("aws", datetime.now(UTC).date())
+        old, known = str(cluster.version), offered("aws", clock.utcnow().date())
         steps = number(version)[1] - number(old)[1] if version in known else 0
         if steps == -1 and extra.upgraded:
             raise refusal("InvalidParameterException", _NO_WAY_BACK.format(old=old, new=version), operation)
@@ -250,7 +251,7 @@ class Eks:
                 "status": "Successful",
                 "type": "VersionUpdate",
                 "params": parameters,
-                "createdAt": datetime.now(UTC),
+                "createdAt": clock.utcnow(),
                 "errors": [],
             }
         }
@@ -269,7 +270,7 @@ class Eks:
         with self._lock:
             if addonName in extra.addons:
                 raise refusal("ResourceInUseException", _ADDON_EXISTS, operation, 409)
-            now = datetime.now(UTC)
+            now = clock.utcnow()
             arn = self._arn(f"addon/{clusterName}/{addonName}/{secrets.token_hex(16)}")
             addon = {
                 "addonName": addonName,
@@ -300,7 +301,7 @@ class Eks:
         failed = "CREATE_FAILED" if found["status"] in ("CREATING", "CREATE_FAILED") else "DEGRADED"
         found.update(
             status="ACTIVE" if active else failed,
-            modifiedAt=datetime.now(UTC),
+            modifiedAt=clock.utcnow(),
             health={
                 "issues": []
                 if active
@@ -328,7 +329,7 @@ class Eks:
                 for key in ("addonVersion", "serviceAccountRoleArn", "configurationValues")
                 if rest.get(key) is not None
             },
-            modifiedAt=datetime.now(UTC),
+            modifiedAt=clock.utcnow(),
         )
         return {
             "update": {
@@ -336,7 +337,7 @@ class Eks:
                 "status": "Successful",
                 "type": "AddonUpdate",
                 "params": [],
-                "createdAt": datetime.now(UTC),
+                "createdAt": clock.utcnow(),
                 "errors": [],
             }
         }
@@ -383,7 +384,7 @@ class Eks:
         self._check_groups(entry["type"], rest.get("kubernetesGroups") or [], rest.get("username"), operation)
         entry.update(
             {key: rest[key] for key in ("kubernetesGroups", "username") if rest.get(key) is not None},
-            modifiedAt=datetime.now(UTC),
+            modifiedAt=clock.utcnow(),
         )
         return {"accessEntry": dict(entry)}
 
@@ -413,7 +414,7 @@ class Eks:
             raise refusal("InvalidParameterException", _BAD_POLICY, operation)
         if entry["type"] != "STANDARD":
             raise refusal("InvalidRequestException", _NODE_POLICY.format(type=entry["type"]), operation)
-        now = datetime.now(UTC)
+        now = clock.utcnow()
         policy = {
             "policyArn": policyArn,
             "accessScope": {"namespaces": [], **accessScope},
@@ -492,7 +493,7 @@ class Eks:
                 message = _ASSOCIATION_EXISTS.format(id=existing["associationId"])
                 raise refusal("ResourceInUseException", message, operation, 409)
             self._check_pod_role(clusterName, namespace, serviceAccount, roleArn, operation)
-            now = datetime.now(UTC)
+            now = clock.utcnow()
             name = "a-" + "".join(secrets.choice(_LETTERS) for _ in range(17))
             made = extra.associations[name] = {
                 "clusterName": clusterName,
@@ -529,7 +530,7 @@ class Eks:
             self._check_pod_role(clusterName, found["namespace"], found["serviceAccount"], rest["roleArn"], operation)
         found.update(
             {key: rest[key] for key in ("roleArn", "disableSessionTags") if rest.get(key) is not None},
-            modifiedAt=datetime.now(UTC),
+            modifiedAt=clock.utcnow(),
         )
         return {"association": dict(found)}
 
@@ -657,7 +658,7 @@ class Eks:
         self, cluster: str, principal: str, kind: str, groups: list[str], rest: Mapping[str, Any]
     ) -> dict[str, Any]:
         """An access entry as the API shows it, with what the type implies."""
-        now = datetime.now(UTC)
+        now = clock.utcnow()
         node = kind in NODE_ENTRY_TYPES
         name = principal.rsplit("/", 1)[-1]
         sort = principal.split(":")[-1].split("/")[0]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from karpenter import clock
+
 
 class LastLines:
     """The log groups that EKS makes again."""
@@ -19,21 +21,17 @@ class LastLines:
         self._region = region
         self._delay = delay
         self._turn = turn
-        self._timers: list[threading.Timer] = []
+        self._pending: list[threading.Event] = []
 
     def follow(self, cluster: str) -> None:
         """Write the last lines of a cluster that has just been deleted, after the delay."""
-        timer = threading.Timer(self._delay, self._write, [f"/aws/eks/{cluster}/cluster"])
-        timer.daemon = True
-        self._timers.append(timer)
-        timer.start()
+        self._pending.append(clock.after(self._delay, lambda: self._write(f"/aws/eks/{cluster}/cluster")))
 
     def stop(self) -> None:
         """Write no more; safe to call twice."""
-        for timer in self._timers:
-            timer.cancel()
-            timer.join()
-        self._timers.clear()
+        for cancelled in self._pending:
+            cancelled.set()
+        self._pending.clear()
 
     def _write(self, group: str) -> None:
         from moto.logs.models import logs_backends

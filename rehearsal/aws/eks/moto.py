@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
@@ -154,6 +154,7 @@ class MotoEks:
         for parameter, attribute in (
             ("zonalShiftConfig", "zonal_shift_config"),
             ("deletionProtection", "deletion_protection"),
+            ("upgradePolicy", "upgrade_policy"),
         ):
             if (given := response._get_param(parameter)) is not None:
                 setattr(cluster, attribute, given)
@@ -194,6 +195,7 @@ class MotoEks:
             }
             cluster.access_config = access
             cluster.zonal_shift_config, cluster.deletion_protection = {"enabled": False}, False
+            cluster.upgrade_policy = {"supportType": "EXTENDED"}
             cluster.identity = {"oidc": {"issuer": self._eks.issuer(name)}}
             extra.interfaces = [
                 self._eks.ec2.create_network_interface(
@@ -218,7 +220,7 @@ class MotoEks:
             cluster = backend.clusters.get(name)
             if cluster is not None and resources_vpc_config:
                 if resources_vpc_config.get("subnetIds"):
-                    self._subnets(resources_vpc_config["subnetIds"])
+                    self._check_zones(cluster, self._subnets(resources_vpc_config["subnetIds"]))
                 self._check_groups(
                     resources_vpc_config.get("securityGroupIds") or [], cluster.resources_vpc_config["vpcId"]
                 )
@@ -226,6 +228,17 @@ class MotoEks:
             return original(backend, name=name, resources_vpc_config=resources_vpc_config, **options)
 
         return update
+
+    def _check_zones(self, cluster: Any, subnets: Iterable[Any]) -> None:
+        """The zones of the control plane never change (EKS user guide, Change cluster subnets)."""
+        fixed = {one.availability_zone for one in self._subnets(cluster.resources_vpc_config["subnetIds"])}
+        wanted = {one.availability_zone for one in subnets}
+        if wanted != fixed:
+            raise answer(
+                "InvalidParameterException",
+                f"Provided subnets belong to the AZs '{','.join(sorted(wanted))}'. But they should belong to the exact "
+                f"set of AZs '{','.join(sorted(fixed))}' in which subnets were provided during cluster creation.",
+            )
 
     def _tags(self, arn: str) -> dict[str, str]:
         try:

@@ -183,7 +183,7 @@ class NodeGroup(EksResource):
         self.complete(id, new, timeout)
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
-        """Take its nodes out of the cluster, then delete it and with it the instances."""
+        """Drain its nodes, as EKS does, take them out of the cluster, and delete the group with the instances."""
         cluster, _, name = id.partition(":")
         running = self.session.clusters.get(cluster)
         if running is not None:
@@ -193,6 +193,7 @@ class NodeGroup(EksResource):
                 if not is_gone(error):
                     raise
                 names = []
+            running.drain(names, self.account.timing.condition)
             running.remove_nodes(names)
         self.client.delete_nodegroup(clusterName=cluster, nodegroupName=name)
 

@@ -77,6 +77,7 @@ class Cluster(EksResource):
             "enabledClusterLogTypes",
             "zonalShiftConfig",
             "deletionProtection",
+            "upgradePolicy",
             "tags",
         }
     )
@@ -101,6 +102,7 @@ class Cluster(EksResource):
             *(f"vpcConfig.{name}" for name in ("clusterSecurityGroupId", "publicAccessCidrs", "vpcId")),
             "zonalShiftConfig",
             "deletionProtection",
+            "upgradePolicy",
         }
     )
     # Of both the provider's Read makes one value for every cluster that it imports (hashicorp/terraform-provider-aws,
@@ -111,7 +113,7 @@ class Cluster(EksResource):
     }
     name_property, name_limit = "name", 100
     defaults: ClassVar[Mapping[str, Any]] = {"bootstrapSelfManagedAddons": True}
-    unset: ClassVar[Mapping[str, Any]] = {"deletionProtection": False, "upgradePolicy": {"supportType": "EXTENDED"}}
+    unset: ClassVar[Mapping[str, Any]] = {"deletionProtection": False}
     endpoint_defaults: ClassVar[Mapping[str, bool]] = {"endpointPrivateAccess": False, "endpointPublicAccess": True}
     default_timeout = 1800.0
     #: Two clusters cannot have one name, and the rehearsal's program names its cluster.
@@ -154,7 +156,13 @@ class Cluster(EksResource):
             "bootstrapSelfManagedAddons": inputs["bootstrapSelfManagedAddons"],
             "logging": _logging(inputs.get("enabledClusterLogTypes") or []),
         }
-        for name in ("kubernetesNetworkConfig", "accessConfig", "zonalShiftConfig", "deletionProtection"):
+        for name in (
+            "kubernetesNetworkConfig",
+            "accessConfig",
+            "zonalShiftConfig",
+            "deletionProtection",
+            "upgradePolicy",
+        ):
             if inputs.get(name):
                 request[name] = inputs[name]
         if inputs.get("encryptionConfig"):
@@ -204,13 +212,15 @@ class Cluster(EksResource):
             "encryptionConfig": encryption[0],
             "zonalShiftConfig": seen.get("zonalShiftConfig"),
             "deletionProtection": seen.get("deletionProtection", False),
+            "upgradePolicy": seen.get("upgradePolicy"),
             "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})},
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """The version, endpoint access, subnets, logs, zonal shift and protection; the rest has no stand-in."""
+        """Version, endpoint access, subnets, logs, zonal shift, protection and support; the rest has no stand-in."""
         differs = self.differs(old, new)
-        beyond = differs - {"version", "vpcConfig", "enabledClusterLogTypes", "zonalShiftConfig", "deletionProtection"}
+        by_itself = {"zonalShiftConfig", "deletionProtection", "upgradePolicy"}
+        beyond = differs - {"version", "vpcConfig", "enabledClusterLogTypes", *by_itself}
         if beyond:
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
@@ -222,7 +232,7 @@ class Cluster(EksResource):
         if "vpcConfig" in differs:
             _check_public_access(new["vpcConfig"])
             self.client.update_cluster_config(name=id, resourcesVpcConfig=new["vpcConfig"])
-        for name in sorted(differs & {"zonalShiftConfig", "deletionProtection"}):
+        for name in sorted(differs & by_itself):
             self.client.update_cluster_config(name=id, **{name: new[name]})
         if "enabledClusterLogTypes" in differs:
             self.client.update_cluster_config(name=id, logging=_logging(new.get("enabledClusterLogTypes") or []))

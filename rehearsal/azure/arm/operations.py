@@ -7,11 +7,11 @@ finds it ended (`Operations.settle`), and whoever must wait does so on `Operatio
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError
 
 
@@ -77,7 +77,7 @@ class Operations:
         self, resource: str, seconds: float, finish: Callable[[], None], error: ArmError | None = None
     ) -> Operation:
         """Start an operation; one that takes no time has ended when this returns."""
-        operation = Operation(resource, time.monotonic() + seconds, finish, error)
+        operation = Operation(resource, clock.monotonic() + seconds, finish, error)
         with self._lock:
             self._operations[operation.id] = operation
             self.settle()
@@ -92,7 +92,7 @@ class Operations:
     def settle(self) -> None:
         """Finish what is due, in the order of its end."""
         with self._lock:
-            now = time.monotonic()
+            now = clock.monotonic()
             due = [operation for operation in self._operations.values() if not operation.done and operation.ends <= now]
             for operation in sorted(due, key=lambda operation: operation.ends):
                 operation.done = True
@@ -105,8 +105,8 @@ class Operations:
             ArmError: It failed.
             RuntimeError: The subscription was stopped meanwhile.
         """
-        remaining = operation.ends - time.monotonic()
-        if remaining > 0 and self._closed.wait(remaining):
+        remaining = operation.ends - clock.monotonic()
+        if remaining > 0 and clock.wait(self._closed, remaining):
             raise RuntimeError(f"the subscription was stopped while an operation on {operation.resource} was running")
         self.settle()
         if operation.error:

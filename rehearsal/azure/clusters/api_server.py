@@ -42,6 +42,13 @@ def check(kind: Kind, properties: Mapping[str, Any], before: Mapping[str, Any] |
         raise _bad("OperationNotAllowed", "API Server VNet Integration cannot be disabled once it is enabled.")
     if old.get("subnetId") and not same(old["subnetId"], str(profile.get("subnetId") or "")):
         raise _bad("PropertyChangeNotAllowed", "Changing property 'apiServerAccessProfile.subnetId' is not allowed.")
+    integrated = old.get("enableVnetIntegration") and profile.get("enableVnetIntegration")
+    if bool(old.get("enablePrivateCluster")) != bool(profile.get("enablePrivateCluster")) and not integrated:
+        raise _bad(
+            "PropertyChangeNotAllowed",
+            "Changing property 'apiServerAccessProfile.enablePrivateCluster' is not allowed without API Server VNet "
+            "Integration.",
+        )
     if _zone(old).lower() != _zone(profile).lower() and _zone(profile) != "none":
         raise _bad(
             "PropertyChangeNotAllowed",
@@ -69,10 +76,17 @@ def check_rights(access: Access, principal: str, profile: Mapping[str, Any], clu
             )
 
 
-def check_link(access: Access, principal: str, profile: Mapping[str, Any], subnet_id: str) -> None:
-    """Refuse a zone of one's own that the cluster's identity may not tie to the network of its nodes."""
+def check_link(
+    access: Access, principal: str, profile: Mapping[str, Any], subnet_id: str, *, has_dns_servers: bool
+) -> None:
+    """Refuse a zone that the cluster's identity may not tie to the network of its nodes.
+
+    AKS ties a zone of its own to a network with Azure's DNS by itself; with other DNS servers by that identity too.
+    """
     vnet, join = ResourceId.parse(subnet_id).parent, f"{NETWORK_TYPE}/join/action"
-    if _zone(profile) not in _SYSTEM and not access.allows(principal, join, vnet):
+    zone, private = _zone(profile), bool(profile.get("enablePrivateCluster"))
+    by_identity = zone not in _SYSTEM or (private and zone == "system" and has_dns_servers)
+    if by_identity and not access.allows(principal, join, vnet):
         link = f"{_zone(profile)}/virtualNetworkLinks/{ResourceId.parse(vnet).name}"
         raise access.linked_failure(principal, f"{ZONE_TYPE}/virtualNetworkLinks/write", link, join, vnet)
 

@@ -1,6 +1,8 @@
 """What AKS brings into a cluster with node auto provisioning: the NodePools and node classes of its own.
 
-They are AKS's published defaults (https://aka.ms/aks/nap/nodepools), in Karpenter's own spec. Who applies them, and who
+They are AKS's published defaults (https://aka.ms/aks/nap/nodepools) with the image family and the node class of
+upstream's examples (karpenter-provider-azure v1.14.2, examples/v1): Ubuntu is 24.04 from Kubernetes 1.34 on, and AKS's
+system-surge names the node class default (its issue 1230). Who applies them, and who
 runs the controller, is not decided here; `AzureCloud.provisioning_environment` has the controller's environment.
 """
 
@@ -23,7 +25,7 @@ def default_manifests(*, cilium: bool) -> list[dict[str, Any]]:
         "taints": [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}],
     }
     return [
-        _node_class("default", "General purpose AKSNodeClass for running Ubuntu2204 nodes"),
+        _node_class("default", "General purpose AKSNodeClass for running Ubuntu nodes"),
         _node_class("system-surge", "Surge capacity AKSNodeClass for system pod pressure"),
         _node_pool("default", "General purpose NodePool for generic workloads", {}, cilium),
         _node_pool("system-surge", "Surge capacity pool for system pod pressure", surge, cilium),
@@ -35,7 +37,7 @@ def _node_class(name: str, description: str) -> dict[str, Any]:
         "apiVersion": "karpenter.azure.com/v1beta1",
         "kind": "AKSNodeClass",
         "metadata": {"name": name, "annotations": {"kubernetes.io/description": description}},
-        "spec": {"imageFamily": "Ubuntu2204", "osDiskSizeGB": 128},
+        "spec": {"imageFamily": "Ubuntu", "osDiskSizeGB": 128},
     }
 
 
@@ -48,7 +50,7 @@ def _node_pool(name: str, description: str, extra: dict[str, Any], cilium: bool)
         "karpenter.azure.com/sku-family": "D",
     }
     spec: dict[str, Any] = {
-        "nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": name},
+        "nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"},
         "expireAfter": "Never",
         "requirements": [{"key": key, "operator": "In", "values": [value]} for key, value in required.items()],
     }

@@ -16,7 +16,7 @@ from typing import Any
 
 from rehearsal.azure.arm import locks
 from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import (
@@ -324,8 +324,10 @@ class ManagedCluster(Kind):
         if principal:
             api_server.check_rights(access, principal, profile, resource.id)
             for pool in resource.properties["agentPoolProfiles"]:
-                if pool.get("vnetSubnetID"):
-                    api_server.check_link(access, principal, profile, str(pool["vnetSubnetID"]))
+                if subnet_id := str(pool.get("vnetSubnetID") or ""):
+                    vnet = self.context.get(ResourceId.parse(subnet_id).parent)
+                    servers = at(vnet.properties, "dhcpOptions.dnsServers") if vnet else None
+                    api_server.check_link(access, principal, profile, subnet_id, has_dns_servers=bool(servers))
         kubelet = resource.properties["identityProfile"]["kubeletidentity"]["resourceId"]
         if self.context.get(kubelet) and not access.allows(principal, _ASSIGN, kubelet):
             raise ArmError(

@@ -99,8 +99,30 @@ class ManagedCluster(AzureResource):
             "workloadAutoScalerProfile",
         }
     )
-    # What ARM marks as given at creation only; of the network's settings AKS itself refuses a change.
-    fixed = frozenset({"dnsPrefix", "nodeResourceGroup"})
+    # forceNewMap in azure-native's gen/replacement.go, since 3.21 with single settings of the network.
+    fixed = frozenset(
+        {
+            "diskEncryptionSetID",
+            "dnsPrefix",
+            "linuxProfile",
+            "nodeResourceGroup",
+            *(
+                f"networkProfile.{name}"
+                for name in (
+                    "dnsServiceIP",
+                    "networkDataplane",
+                    "networkMode",
+                    "networkPlugin",
+                    "networkPluginMode",
+                    "networkPolicy",
+                    "outboundType",
+                    "podCidr",
+                    "serviceCidr",
+                    "serviceCidrs",
+                )
+            ),
+        }
+    )
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """The rehearsal has nodes of one dataplane."""
@@ -111,9 +133,9 @@ class ManagedCluster(AzureResource):
                 yield Failure("networkProfile", _NO_DATAPLANE.format(given=given))
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
-        """As for every resource; into some profiles ARM writes the issuer or an identity, unknown until then.
+        """As for every resource; what ARM writes into some profiles, the issuer or an identity, is unknown.
 
-        azure-native foretells so whatever ARM adds to a nested object; of a cluster, programs read this.
+        azure-native previews so whatever ARM adds to a nested object; programs read these two.
         """
         outputs = super().preview(inputs, id=id, state=state)
         profile = outputs.get("oidcIssuerProfile")
@@ -153,7 +175,12 @@ class ManagedCluster(AzureResource):
             return running
         try:
             started = self.session.clusters.start(
-                name, version=minor, service_cidr=network["serviceCidr"], issuer=cloud.issuer, cloud=cloud
+                name,
+                version=minor,
+                service_cidr=network["serviceCidr"],
+                issuer=cloud.issuer,
+                cloud=cloud,
+                deployer_known=self._deployer_known(properties),
             )
         except ValueError as error:
             # Not what AKS would refuse, but what one machine cannot do: another version, a second cluster.
@@ -161,6 +188,10 @@ class ManagedCluster(AzureResource):
         cloud.bind(started)
         started.apply(system_workloads(started.endpoint, network["dnsServiceIP"]))
         return started
+
+    def _deployer_known(self, properties: Mapping[str, Any]) -> float:
+        """Seconds until the deployer's role counts in the cluster; an administrator's certificate counts at once."""
+        return self.session.subscription.timing.deployer_known if properties.get("disableLocalAccounts") else 0.0
 
 
 class AgentPool(AzureResource):
@@ -206,9 +237,8 @@ class AgentPool(AzureResource):
     )
     # A pool's own type and tags are properties.
     envelope = ENVELOPE - {"type", "tags"}
-    fixed = frozenset(
-        {"availabilityZones", "osDiskSizeGB", "osDiskType", "osType", "scaleSetPriority", "vmSize", "vnetSubnetID"}
-    )
+    # Other changes that AKS does not take are sent to it, and refused there.
+    fixed = frozenset({"vmSize"})
     name_digits: ClassVar[int] = 0
 
     def answered(self, answer: Mapping[str, Any]) -> Properties:

@@ -13,7 +13,6 @@ class ResourceGroup(AzureResource):
     path, default_version = GROUP, "2024-03-01"
     body = frozenset({"location", "managedBy", "tags"})
     outputs = frozenset({"properties"})
-    fixed = frozenset({"managedBy"})
     flat = False
 
     def remove(self, id: str, timeout: float) -> None:

@@ -8,9 +8,9 @@ read them. What principals ask on the wire is recorded.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
+from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, within
 from rehearsal.azure.arm.store import Resource, Store
@@ -144,7 +144,7 @@ class Access:
         for assignment in self._store.of_type(ASSIGNMENT_TYPE):
             if (
                 str(assignment.properties["principalId"]).lower() == principal.lower()
-                and assignment.private.get(EFFECTIVE, 0.0) <= time.monotonic()
+                and assignment.private.get(EFFECTIVE, 0.0) <= clock.monotonic()
             ):
                 role = roles.find(str(assignment.properties["roleDefinitionId"]))
                 if role:

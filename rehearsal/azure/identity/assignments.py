@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 
+from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, same
 from rehearsal.azure.arm.kind import Kind, Request, at
@@ -88,7 +88,7 @@ class RoleAssignment(Kind):
                 )
         resource = self.resource(request)
         resource.properties.pop("provisioningState")
-        resource.private.setdefault(EFFECTIVE, time.monotonic() + self.context.role_effective)
+        resource.private.setdefault(EFFECTIVE, clock.monotonic() + self.context.role_effective)
         resource.body["properties"] |= {"principalType": kind, "scope": request.id.scope or "/"}
         return resource
 

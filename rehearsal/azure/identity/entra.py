@@ -15,12 +15,12 @@ import binascii
 import json
 import secrets
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Protocol
+
+from karpenter import clock
 
 TENANT_ID = "11111111-2222-3333-4444-555555555555"
 TOKEN_AUDIENCE = "api://AzureADTokenExchange"
@@ -93,7 +93,7 @@ class EntraError(Exception):
     def body(self) -> dict[str, Any]:
         """The answer's JSON body."""
         trace, correlation = str(uuid.uuid4()), str(uuid.uuid4())
-        moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        moment = clock.utcnow().strftime("%Y-%m-%d %H:%M:%SZ")
         return {
             "error": self.error,
             "error_description": f"{self} Trace ID: {trace} Correlation ID: {correlation} Timestamp: {moment}",
@@ -246,7 +246,7 @@ class Directory:
         """A fresh token for Azure Resource Manager."""
         text = f"rehearsal.{secrets.token_urlsafe(32)}"
         with self._lock:
-            self._tokens[text] = _Token(principal, time.monotonic() + TOKEN_SECONDS)
+            self._tokens[text] = _Token(principal, clock.monotonic() + TOKEN_SECONDS)
         return text
 
     @staticmethod
@@ -263,7 +263,7 @@ class Directory:
         """Whose token this is; None when it is unknown, expired, or its principal is gone."""
         with self._lock:
             issued = self._tokens.get(token)
-            if issued is None or issued.expires < time.monotonic():
+            if issued is None or issued.expires < clock.monotonic():
                 return None
             return self._principals.get(issued.principal.object_id.lower())
 

@@ -40,7 +40,7 @@ class RoleAssignment(AzureResource):
     body = frozenset({"principalId", "principalType", "roleDefinitionId", "description"})
     outputs = frozenset({"scope"})
     required = frozenset({"principalId", "roleDefinitionId"})
-    fixed = frozenset({"principalId", "principalType", "roleDefinitionId"})
+    fixed = frozenset({"principalId"})
     _names: ClassVar[uuid.UUID] = uuid.UUID("5ac2b1a5-3b3c-4f1e-9a0e-6d5f2f0f6f0b")
 
     def autoname(self, inputs: Properties, old: Mapping[str, object], proposed: str | None) -> Properties:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
+from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_reference
 from rehearsal.azure.arm.faults import not_available
 from rehearsal.azure.arm.identifiers import same
@@ -113,7 +113,7 @@ class VirtualMachine(Kind):
             resource.private["customData"] = profile.pop("customData")
         kept = request.existing.properties if request.existing else {}
         properties["vmId"] = kept.get("vmId") or str(uuid.uuid4())
-        properties["timeCreated"] = kept.get("timeCreated") or datetime.now(UTC).isoformat()
+        properties["timeCreated"] = kept.get("timeCreated") or clock.utcnow().isoformat()
         return resource
 
     def created(self, resource: Resource, request: Request) -> None:

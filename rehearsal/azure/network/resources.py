@@ -63,6 +63,7 @@ class PublicIPAddress(AzureResource):
     default_version = "2024-05-01"
     body = frozenset({"location", "tags", "sku", "zones", "publicIPAllocationMethod", "idleTimeoutInMinutes"})
     outputs = frozenset({"etag", "ipAddress", "provisioningState", "publicIPAddressVersion", "resourceGuid"})
+    fixed = frozenset({"sku"})
 
 
 class NatGateway(AzureResource):

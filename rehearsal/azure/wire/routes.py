@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import logging
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.manager import Accepted, Arm
@@ -176,7 +176,7 @@ class Routes:
                 "access_token": self._context.directory.issue(principal),
                 "resource": MANAGEMENT,
                 "token_type": "Bearer",
-                "expires_on": str(int(time.time()) + TOKEN_SECONDS),
+                "expires_on": str(int(clock.now()) + TOKEN_SECONDS),
                 "client_id": principal.client_id,
             },
         )

@@ -6,6 +6,7 @@ toolchain go1.26.11
 
 tool (
 	github.com/aws/karpenter-provider-aws/cmd/controller
+	karpstack/engines/clock
 	karpstack/engines/guard
 )
 
@@ -121,6 +122,7 @@ require (
 	k8s.io/klog/v2 v2.130.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20251125145642-4e65d59e963e // indirect
 	k8s.io/utils v0.0.0-20251222233032-718f0e51e6d2 // indirect
+	karpstack/engines/clock v0.0.0 // indirect
 	karpstack/engines/guard v0.0.0 // indirect
 	sigs.k8s.io/controller-runtime v0.23.1 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
@@ -129,5 +131,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.2-0.20260122202528-d9cc6641c482 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+replace karpstack/engines/clock => ../clock
 
 replace karpstack/engines/guard => ../guard

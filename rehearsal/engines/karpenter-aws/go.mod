@@ -9,6 +9,7 @@ tool github.com/aws/karpenter-provider-aws/cmd/controller
 
 require (
 	github.com/aws/karpenter-provider-aws v1.15.1
+	karpstack/engines/clock v0.0.0
 	karpstack/engines/guard v0.0.0
 )
 
@@ -130,6 +131,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+replace karpstack/engines/clock => ../clock
 
 replace karpstack/engines/guard => ../guard
 

@@ -6,6 +6,7 @@ toolchain go1.26.11
 
 tool (
 	github.com/Azure/karpenter-provider-azure/cmd/controller
+	karpstack/engines/clock
 	karpstack/engines/guard
 )
 
@@ -154,6 +155,7 @@ require (
 	k8s.io/klog/v2 v2.130.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20251125145642-4e65d59e963e // indirect
 	k8s.io/utils v0.0.0-20251222233032-718f0e51e6d2 // indirect
+	karpstack/engines/clock v0.0.0 // indirect
 	karpstack/engines/guard v0.0.0 // indirect
 	sigs.k8s.io/cloud-provider-azure/pkg/azclient v0.14.3 // indirect
 	sigs.k8s.io/controller-runtime v0.23.1 // indirect
@@ -163,5 +165,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.2-0.20260122202528-d9cc6641c482 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+replace karpstack/engines/clock => ../clock
 
 replace karpstack/engines/guard => ../guard

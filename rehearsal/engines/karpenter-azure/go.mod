@@ -10,6 +10,7 @@ tool github.com/Azure/karpenter-provider-azure/cmd/controller
 require (
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.22.0
 	github.com/Azure/karpenter-provider-azure v1.14.2
+	karpstack/engines/clock v0.0.0
 	karpstack/engines/guard v0.0.0
 )
 
@@ -207,6 +208,8 @@ replace (
 	k8s.io/sample-controller => k8s.io/sample-controller v0.36.3
 	k8s.io/streaming => k8s.io/streaming v0.36.3
 )
+
+replace karpstack/engines/clock => ../clock
 
 replace karpstack/engines/guard => ../guard
 

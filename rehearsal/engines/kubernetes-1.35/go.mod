@@ -8,6 +8,7 @@ tool (
 	k8s.io/kubernetes/cmd/kube-apiserver
 	k8s.io/kubernetes/cmd/kube-controller-manager
 	k8s.io/kubernetes/cmd/kube-scheduler
+	karpstack/engines/clock
 )
 
 require (
@@ -159,6 +160,7 @@ require (
 	k8s.io/mount-utils v0.0.0 // indirect
 	k8s.io/pod-security-admission v0.0.0 // indirect
 	k8s.io/utils v0.0.0-20251002143259-bc988d571ff4 // indirect
+	karpstack/engines/clock v0.0.0 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.31.2 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
@@ -201,3 +203,5 @@ replace (
 	k8s.io/sample-controller => k8s.io/sample-controller v0.35.4
 	k8s.io/streaming => k8s.io/streaming v0.35.4
 )
+
+replace karpstack/engines/clock => ../clock

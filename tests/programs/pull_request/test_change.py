@@ -222,6 +222,34 @@ def test_the_rehearsal_knows_what_it_is_asked() -> None:
     assert parser.parse_args(words).patience == 60
 
 
+def test_a_repository_of_stack_files_is_not_taken_for_karpstacks(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own commits are meant; nothing is built or written there, and what can be done is said."""
+    shutil.rmtree(repository.folder / "rehearsal")
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
+    monkeypatch.chdir(repository.folder)
+    assert cli.main(["stacks", "--base", "HEAD^1"]) == 0
+    assert capsys.readouterr().out == '["eks"]\n'
+    assert cli.main(["rehearse", "--base", "HEAD^1"]) == 2
+    assert f"python -m rehearsal whatif STACK --project {repository.folder} --base " in capsys.readouterr().err
+    assert not (repository.folder / "build").exists()
+
+
+def test_no_stack_leads_out_of_the_folder_of_results(repository: Repository) -> None:
+    """`Pulumi....yaml` is the file of a stack called `..`, whose results would lie above all others'."""
+    repository.merged(**{"Pulumi....yaml": STACK.format(cloud="aws")})
+    other = repository.folder / "build" / "review" / "review.md"
+    other.parent.mkdir(parents=True)
+    other.write_text("another review")
+    (repository.folder / "build" / "outcome.json").write_text("{}")
+    refused = repository.step("rehearse", {}, {"stacks": ".."})
+    assert refused.returncode == 2
+    assert "there is no Pulumi....yaml" in refused.stderr
+    assert other.read_text() == "another review"
+    assert repository.asked() == []
+
+
 def test_the_next_push_changes_the_comment(repository: Repository, github: GitHubServer) -> None:
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # review refuses, whatif breaks\n"})
     assert act(repository, github) == 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -160,6 +162,27 @@ def test_the_documented_job_of_gitlab_runs_commands_that_there_are() -> None:
         "_summary",
     ]
     subprocess.run(["bash", "-n", "-c", script], check=True)
+
+
+@pytest.mark.parametrize(
+    ("digest", "unpacked"), [("", False), ("0" * 64, False), ("of another cache", False), ("its own", True)]
+)
+def test_gitlabs_cache_is_unpacked_only_where_its_digest_is_known(digest: str, unpacked: bool, tmp_path: Path) -> None:
+    """A cache carries the manifest of its programs: whoever changes one can change both."""
+    home, checkout = tmp_path / "home", tmp_path / "checkout"
+    (home / ".cache" / "karpstack").mkdir(parents=True)
+    (checkout / "made" / "engines").mkdir(parents=True)
+    (checkout / "made" / "engines" / "etcd").write_text("#!/bin/sh\ntouch poisoned\n")
+    tar = ["tar", "-cf", "engines.tar", "-C", "made", "engines"]
+    subprocess.run(tar, cwd=checkout, check=True)
+    own = hashlib.sha256((checkout / "engines.tar").read_bytes()).hexdigest()
+    (line,) = (line for line in documented()[1]["rehearse"]["script"] if "tar -xf" in line)
+    given = own if digest == "its own" else digest
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "ENGINES_SHA256": given}
+    subprocess.run(["bash", "-ec", line], cwd=checkout, env=environment, check=True, capture_output=True)
+    assert (home / ".cache" / "karpstack" / "engines" / "etcd").exists() == unpacked
+    (checkout / "engines.tar").unlink()  # the first job of all
+    subprocess.run(["bash", "-ec", line], cwd=checkout, env=environment, check=True, capture_output=True)
 
 
 def test_every_input_is_documented() -> None:

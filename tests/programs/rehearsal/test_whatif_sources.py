@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from rehearsal import cli
 from rehearsal.session.deployment import PROJECT
-from rehearsal.whatif import candidates, sources
-from rehearsal.whatif.sources import WORKING_TREE, SourceError, named, source
+from rehearsal.whatif import candidates, command
+from rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, source
+from scale_test.text.names import folder_name
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(tmp_path: Path) -> Path:
     """A repository with two commits of a program, of which the first has no stack file."""
     folder = tmp_path / "repository"
     folder.mkdir()
@@ -33,13 +35,12 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git("add", ".")
     git("commit", "-m", "a stack")
     (folder / EKS.name).write_text("what nobody has committed")
-    monkeypatch.setattr(sources, "PROJECT", folder)
     return folder
 
 
 def test_a_ref_is_the_whole_program_as_it_was_and_the_checkout_is_left_alone(repository: Path, tmp_path: Path) -> None:
-    found = source("main", "eks", tmp_path / "sources")
-    assert found.program.parent == tmp_path / "sources"
+    found = source("main", "eks", tmp_path / "sources", repository)
+    assert found.program.is_relative_to(tmp_path / "sources")
     assert (found.program / "Pulumi.yaml").is_file()
     assert found.stack_file.path == found.program / EKS.name
     assert found.stack_file.region == "us-east-1"
@@ -59,7 +60,6 @@ def test_nothing_is_the_checkout_as_it_is(tmp_path: Path) -> None:
     assert source("", "eks", tmp_path).name == WORKING_TREE
 
 
-@pytest.mark.usefixtures("repository")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -68,9 +68,9 @@ def test_nothing_is_the_checkout_as_it_is(tmp_path: Path) -> None:
         ("empty", "a git ref .* without Pulumi.eks.yaml"),
     ],
 )
-def test_what_is_neither_is_refused(given: str, said: str, tmp_path: Path) -> None:
+def test_what_is_neither_is_refused(given: str, said: str, repository: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=said):
-        source(given, "eks", tmp_path / "sources")
+        source(given, "eks", tmp_path / "sources", repository)
 
 
 def test_a_ref_that_links_out_of_itself_is_refused_and_nothing_is_left(repository: Path, tmp_path: Path) -> None:
@@ -79,8 +79,34 @@ def test_a_ref_that_links_out_of_itself_is_refused_and_nothing_is_left(repositor
     for arguments in (("add", "out"), ("commit", "-m", "a link")):
         subprocess.run(["git", "-C", str(repository), *who, *arguments], check=True, capture_output=True)
     with pytest.raises(SourceError, match="a link out of the repository is refused"):
-        source("HEAD", "eks", tmp_path / "sources")
-    assert list((tmp_path / "sources").iterdir()) == []
+        source("HEAD", "eks", tmp_path / "sources", repository)
+    assert not [path for path in (tmp_path / "sources").rglob("*") if not path.is_dir()]
+
+
+@pytest.mark.parametrize("below", ["", "clusters/production"])
+def test_a_ref_is_of_the_repository_in_which_the_command_is_run(
+    below: str, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stack files alone are made by karpstack's program."""
+    folder = repository / below
+    folder.mkdir(parents=True, exist_ok=True)
+    (repository / "Pulumi.yaml").unlink()
+    (folder / "Pulumi.mine.yaml").write_text(EKS.read_text().replace("us-east-1", "eu-west-1"))
+    who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    for arguments in (("add", "."), ("commit", "-m", "stack files alone")):
+        subprocess.run(["git", "-C", str(repository), *who, *arguments], check=True, capture_output=True)
+    (folder / "Pulumi.mine.yaml").write_text("what nobody has committed")
+    asked: list[str] = []
+
+    def refuse(base: Source, side: Source) -> None:
+        asked.extend((base.stack_file.region, str(base.program), side.stack_file.path.parent.name))
+        raise SourceError("far enough")
+
+    monkeypatch.setattr(command, "_check_same", refuse)
+    monkeypatch.chdir(folder)
+    given = ["whatif", "mine", "--base", "HEAD", "--change", "main", "--output", str(tmp_path / "out")]
+    assert cli.main(given) == 2
+    assert asked == ["eu-west-1", str(PROJECT), folder_name(f"{below}/")]
 
 
 def test_what_is_too_long_for_a_file_is_no_file(tmp_path: Path) -> None:
@@ -89,9 +115,9 @@ def test_what_is_too_long_for_a_file_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_name_can_be_a_folders() -> None:
-    assert named("origin/feature/../x y") == "origin-feature-..-x-y"
-    assert named("../..") == "unnamed"
-    assert len(named("x" * 500)) == 60
+    assert folder_name("origin/feature/../x y") == "origin-feature-..-x-y"
+    assert folder_name("../..") == "unnamed"
+    assert len(folder_name("x" * 500)) == 60
 
 
 def test_as_many_run_at_once_as_the_memory_holds_and_all_are_run(tmp_path: Path) -> None:

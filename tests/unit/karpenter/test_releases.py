@@ -46,7 +46,13 @@ def test_the_calendars_go_forward(cloud: str) -> None:
         ("al2023@v20251108", "1.36", True),
         ("al2023@20260714", "1.36", True),
         ("al2023@a@b", "1.36", True),
-        ("al2023@v20270101", "1.36", False),
+        ("al2023@v20261121", "1.36", False),
+        ("al2023@v20261123", "1.36", True),  # tomorrow's
+        ("al2023@v20991231", "1.36", True),
+        ("al2023@v20260231", "1.36", True),
+        ("al2023@v20260714", "1.37", True),  # there is no image of 1.37 that the facts know
+        ("bottlerocket@v9.0.0", "1.37", True),
+        ("al2023@latest", "1.37", None),
         ("al2@latest", "1.32", None),
         ("al2@latest", "1.33", True),
         ("bottlerocket@1.61.0", "1.36", None),
@@ -57,5 +63,5 @@ def test_the_calendars_go_forward(cloud: str) -> None:
     ],
 )
 def test_an_alias_has_an_image_or_none(alias: str, kubernetes: str, certain: bool | None) -> None:
-    found = images.verdict(alias, kubernetes)
+    found = images.verdict(alias, kubernetes, date(2026, 11, 22))
     assert (found and found.certain) is certain

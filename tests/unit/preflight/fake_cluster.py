@@ -31,6 +31,7 @@ class FakeCluster:
         self.host = "karpstack.example"
         self.objects: dict[str, list[Object]] = {}
         self._refused = refused
+        self.may_delete_pools = True
 
     def put(self, path: str, name: str, *, namespace: str = "", **found: Any) -> Object:
         metadata = {"name": name, **({"namespace": namespace} if namespace else {}), **found.pop("metadata", {})}
@@ -40,6 +41,9 @@ class FakeCluster:
     def greet(self) -> None:
         if self._refused == "/version":
             raise NotAskedError("GET /version", "timed out", refused=False)
+
+    def may_delete(self, path: str) -> bool:
+        return self.may_delete_pools
 
     def list(self, path: str) -> list[Object]:
         if path == self._refused:

@@ -1,4 +1,4 @@
-"""A server on this machine that answers GET as it is told."""
+"""A server on this machine that answers GET and POST as it is told."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class FakeServer:
         self.said: dict[str, tuple[int, str]] = {}
         self.headers: dict[str, str] = {}
         self.asked: list[str] = []
+        self.sent: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.port = self._server.server_port
 
@@ -29,6 +30,10 @@ class FakeServer:
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                fake.sent.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                self.do_GET()
+
             def do_GET(self) -> None:
                 fake.asked.append(self.path)
                 status, content = fake.said.get(self.path) or fake.said.get(self.path.partition("?")[0], (404, "no"))

@@ -172,6 +172,19 @@ def test_a_cluster_is_read_page_by_page(server: FakeServer, tmp_path: Path) -> N
     assert (caught.value.call, caught.value.refused) == ("GET /api/v1/pods", True)
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_cluster_says_what_the_user_may_do(server: FakeServer, tmp_path: Path, allowed: bool) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    server.said[path] = 201, json.dumps({"status": {"allowed": allowed}})
+    assert cluster(tmp_path, server.port).may_delete("/apis/karpenter.sh/v1/nodepools") == allowed
+    (sent,) = server.sent
+    wanted = {"verb": "delete", "group": "karpenter.sh", "resource": "nodepools"}
+    assert json.loads(sent)["spec"]["resourceAttributes"] == wanted
+    server.said[path] = 403, "{}"
+    with pytest.raises(NotAskedError, match="403"):
+        cluster(tmp_path, server.port).may_delete("/apis/karpenter.sh/v1/nodepools")
+
+
 LOGIN_PAGE = "<html>Please sign in</html>"
 
 

@@ -138,6 +138,15 @@ def test_a_cluster_without_an_answer_is_not_gone(cluster: FakeCluster) -> None:
     assert finding.severity == "error"
 
 
+@pytest.mark.parametrize(("stack", "fix"), [(EKS, "the access entry"), (NAP, "a group of cluster.admins")])
+def test_a_user_without_rights_in_the_cluster(cluster: FakeCluster, stack: dict[str, Any], fix: str) -> None:
+    assert not look(reached.rights, cluster, **stack)
+    cluster.may_delete_pools = False
+    (finding,) = look(reached.rights, cluster, **stack)
+    assert (finding.severity, "403 Forbidden" in finding.consequence, fix in finding.fix) == ("error", True, True)
+    assert not look(reached.rights, cluster, **{**stack, "nodePools": []})
+
+
 def test_a_service_with_a_load_balancer(cluster: FakeCluster) -> None:
     cluster.put(SERVICES, "inside", namespace="shop", spec={"type": "ClusterIP"})
     cluster.put(SERVICES, "web", namespace="shop", spec={"type": "LoadBalancer"})

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from pull_request.job import JobError, job
+from pull_request.outcome import Outcome, Told
+from pull_request.text import comment
+from scale_test.text.shown import visible
+from tests.mutations import attempt, mutations
 
 OURS = {"repo": {"full_name": "ours/karpstack"}, "sha": "abc"}
 THEIRS = {"repo": {"full_name": "theirs/karpstack"}, "sha": "abc"}
@@ -54,4 +61,40 @@ def test_a_repository_that_is_none_is_refused(repository: str) -> None:
 def test_an_event_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "event.json").write_text("{")
     with pytest.raises(JobError, match=r"GITHUB_EVENT_PATH .* give --number"):
+        job({"GITHUB_REPOSITORY": "a/b", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")})
+
+
+EVENT = {
+    "action": "synchronize",
+    "pull_request": {
+        "number": 7,
+        "title": "${{ secrets.GITHUB_TOKEN }} $(id) \x1b[2J @everyone",
+        "labels": [{"name": "x" * 255}, {"name": "`id`"}],
+        "head": {"ref": "b" * 255, "repo": {"full_name": "ours/karpstack"}, "sha": "a" * 40},
+        "base": {"ref": "main", "repo": {"full_name": "ours/karpstack"}, "sha": "b" * 40},
+    },
+}
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(mutations(EVENT))
+def test_whatever_an_event_holds_the_comment_has_nothing_of_it_but_a_number_and_a_commit(event: Any) -> None:
+    with TemporaryDirectory() as folder:
+        found, words = attempt(lambda: job(environment(Path(folder), event)), JobError)
+    if found is None:
+        assert "GITHUB_EVENT_PATH" in words
+        return
+    assert found.number is None or found.number > 0
+    assert re.fullmatch("[0-9a-f]*", found.commit)
+    said = comment([Told(Outcome("eks", "passed", "off"), "", {})], commit=found.commit, page=found.page)
+    assert visible(said) == said
+    assert not re.search(r"secrets|everyone|script|\$\(", said)
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, "[" + "{}," * 1_000_000 + "{}]", '{"a": 1, "a": 2}', "NaN"], ids=lambda it: it[:9]
+)
+def test_an_event_that_no_server_sends_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "event.json").write_text(content)
+    with pytest.raises(JobError, match="cannot be read"):
         job({"GITHUB_REPOSITORY": "a/b", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")})

@@ -63,8 +63,5 @@ def test_the_worst_is_the_exit_code(made: list[Any], code: int) -> None:
 def test_what_no_rehearsal_has_written_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "eks").mkdir()
     (tmp_path / "eks" / "outcome.json").write_text(content)
-    if content.endswith("x"):  # more than is read: what follows is never looked at
-        assert outcome.read(tmp_path)[0].outcome == Outcome("eks", "passed", "off")
-    else:
-        with pytest.raises(OutcomeError, match=r"outcome\.json is no outcome of `python -m pull_request rehearse`"):
-            outcome.read(tmp_path)
+    with pytest.raises(OutcomeError, match=r"outcome\.json(: has more than 4 KiB| is no outcome of )"):
+        outcome.read(tmp_path)

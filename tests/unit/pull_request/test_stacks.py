@@ -71,7 +71,7 @@ def test_an_unknown_stack_is_refused_with_those_there_are() -> None:
         changed().named(["ekss"])
 
 
-@pytest.mark.parametrize("name", ["$(id)", "-rf", "a b", "a;b", "a\nb", "../x", "a" * 101])
+@pytest.mark.parametrize("name", ["$(id)", "-rf", "a b", "a;b", "a\nb", "../x", "..", ".", "a" * 101])
 def test_what_no_stack_can_be_called_is_named_and_passed_over(name: str) -> None:
     change = changed(f"Pulumi.{name}.yaml")
     assert stacks.unnamed(change) == [f"Pulumi.{name}.yaml"]

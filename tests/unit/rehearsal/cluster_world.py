@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,6 +40,7 @@ class UnaskedCloud:
         annotations: Mapping[str, str],
         token_folder: Path,
         labels: Mapping[str, str],
+        admitted: datetime | None = None,
     ) -> dict[str, str]:
         raise NotImplementedError
 

@@ -23,6 +23,7 @@ class FakeCluster:
     """A control plane that records what it is told, and answers what the test set."""
 
     def __init__(self, name: str) -> None:
+        self.drained: list[str] = []
         self.name = name
         self.endpoint = "https://127.0.0.1:6443"
         self.certificate_authority = b"-----BEGIN CERTIFICATE-----"
@@ -70,6 +71,9 @@ class FakeCluster:
             self.nodes[machine.node_name] = {"taints": list(taints), "labels": dict(labels or {})}
             names.append(machine.node_name)
         return names if self.never_ready else []
+
+    def drain(self, names: Iterable[str], within: float) -> None:
+        self.drained += names
 
     def remove_nodes(self, names: Iterable[str]) -> None:
         for name in names:

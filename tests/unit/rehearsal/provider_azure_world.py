@@ -117,7 +117,7 @@ class FakeClusters:
         self._kubeconfig.write_text("kind: Config\nserver: https://127.0.0.1:6443\ncertificate-authority-data: eA==\n")
 
     def start(self, name: str, **options: Any) -> FakeCluster:
-        assert set(options) == {"version", "service_cidr", "issuer", "cloud"}
+        assert set(options) == {"version", "service_cidr", "issuer", "cloud", "deployer_known"}
         if self.running:
             raise ValueError("a cluster is running, and a rehearsal has one at a time")
         self.started.append({"name": name, **options})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.unit.rehearsal.aws_world import CLUSTER, Stack, trust
 class Tokens:
     """A cluster that makes tokens of their own description."""
 
-    def create_token(self, namespace: str, service_account: str, audience: str, seconds: int = 86400) -> str:
+    def create_token(self, namespace: str, service_account: str, audience: str) -> str:
         return f"{namespace}/{service_account}/{audience}"
 
 
@@ -170,6 +171,20 @@ def test_pod_identity_needs_the_agent(stack: Stack, cloud: AwsCloud, tmp_path: P
     stack.account.client("eks").create_addon(clusterName=CLUSTER, addonName="eks-pod-identity-agent")
     with pytest.raises(ControllerIdentityError, match="is CREATING"):
         environment(cloud, tmp_path)
+
+
+def test_a_pod_before_its_association_is_known_has_no_credentials(
+    stack: Stack, cloud: AwsCloud, tmp_path: Path
+) -> None:
+    associate(stack)
+    stack.account.client("eks").create_addon(clusterName=CLUSTER, addonName="eks-pod-identity-agent")
+    now = datetime.now(UTC)
+    for admitted, said in (
+        (now, "admitted before its pod identity association was known"),
+        (now + timedelta(seconds=2), "is CREATING"),
+    ):
+        with pytest.raises(ControllerIdentityError, match=said):
+            cloud.controller_environment("kube-system", "karpenter", {}, tmp_path, {}, admitted)
 
 
 def test_pod_identity(stack: Stack, cloud: AwsCloud, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ AL2023 = (
     ("path", "created"),
     [
         (AL2023.format("v20251108"), "2025-11-08"),  # what the facts know
-        (AL2023.format("v20270102"), "2027-01-02"),  # what may only be newer
+        (AL2023.format("v20261102"), "2026-11-02"),  # what may only be newer than the facts
         ("/aws/service/bottlerocket/aws-k8s-1.36/x86_64/1.63.0/image_id", "2026-09-15"),
         ("/aws/service/bottlerocket/aws-k8s-1.35-nvidia/arm64/1.60.1/image_id", "2026-06-05"),
     ],

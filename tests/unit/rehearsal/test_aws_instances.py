@@ -89,6 +89,9 @@ def test_gateways_and_addresses_go_in_order(stack: Stack) -> None:
     ec2.attach_internet_gateway(InternetGatewayId=internet, VpcId=stack.vpc)
     address = ec2.allocate_address(Domain="vpc")["AllocationId"]
     nat = ec2.create_nat_gateway(SubnetId=stack.subnets[0], AllocationId=address)["NatGateway"]["NatGatewayId"]
+    (interface,) = ec2.describe_network_interfaces()["NetworkInterfaces"]
+    described = f"Interface for NAT Gateway {nat}"
+    assert (interface["InterfaceType"], interface["Description"]) == ("nat_gateway", described)
     refused(ec2.release_address, "InvalidIPAddress.InUse", AllocationId=address)
     refused(ec2.detach_internet_gateway, "DependencyViolation", InternetGatewayId=internet, VpcId=stack.vpc)
     refused(ec2.delete_subnet, "DependencyViolation", SubnetId=stack.subnets[0])

@@ -40,10 +40,11 @@ def test_neither_tags_nor_instances_are_gone_through(
     def refuse(*_: object, **__: object) -> None:
         raise NotImplementedError("went through everything")
 
-    monkeypatch.setattr(backend, "describe_tags", refuse)
-    filters = [{"Name": "tag:Name", "Values": ["two"]}]
-    (found,) = stack.account.client("ec2").describe_instances(Filters=filters)["Reservations"]
-    assert [instance["InstanceId"] for instance in found["Instances"]] == [two]
-    monkeypatch.setattr(backend, "all_reservations", refuse)
-    assert backend.get_instance_by_id(one).id == one
-    assert backend.get_instance_by_id("i-0") is None
+    with monkeypatch.context() as patched:
+        patched.setattr(backend, "describe_tags", refuse)
+        filters = [{"Name": "tag:Name", "Values": ["two"]}]
+        (found,) = stack.account.client("ec2").describe_instances(Filters=filters)["Reservations"]
+        assert [instance["InstanceId"] for instance in found["Instances"]] == [two]
+        patched.setattr(backend, "all_reservations", refuse)
+        assert backend.get_instance_by_id(one).id == one
+        assert backend.get_instance_by_id("i-0") is None

@@ -15,10 +15,10 @@ from rehearsal.azure.identity.access import Access
 from rehearsal.azure.identity.entra import Principal
 from rehearsal.azure.identity.identities import IDENTITY_TYPE
 from rehearsal.azure.monitor.collection import DataCollectionRule, DataCollectionRuleAssociation
-from rehearsal.azure.monitor.workspaces import LogWorkspace, MetricWorkspace
+from rehearsal.azure.monitor.workspaces import DeletedWorkspace, LogWorkspace, MetricWorkspace
 from rehearsal.azure.network.networks import SCALE_SET_TYPE
 from rehearsal.azure.stores.kinds import Registry, Vault
-from tests.unit.rehearsal.azure_world import AKS, CLUSTER, GROUP, REGION, Body, World
+from tests.unit.rehearsal.azure_world import AKS, CLUSTER, GROUP, GROUPS, REGION, SCOPE, Body, World
 
 ON: Body = {"enabled": True, "config": {"enableSecretRotation": "true", "rotationPollInterval": "2m"}}
 REGISTRY = f"{GROUP}/providers/{Registry.type}/platform"
@@ -128,6 +128,29 @@ def test_a_vault_says_whose_tenant_may_use_it() -> None:
 # Monitoring.
 
 LOGS = f"{GROUP}/providers/{LogWorkspace.type}/logs"
+LOGS_VERSION = LogWorkspace.versions[-1]
+
+
+@pytest.mark.parametrize("what", [LOGS, GROUP])
+def test_a_deleted_workspace_keeps_its_name_and_data(what: str) -> None:
+    """https://learn.microsoft.com/rest/api/loganalytics/workspaces/delete"""
+    world = World()
+    before = world.arm.put(LOGS, LOGS_VERSION, {"location": REGION})
+    world.arm.delete(what, GROUPS if what == GROUP else LOGS_VERSION)
+    world.arm.put(GROUP, GROUPS, {"location": REGION})
+    deleted = f"{SCOPE}/providers/{DeletedWorkspace.type}"
+    (listed,) = world.arm.list(deleted, LOGS_VERSION)
+    assert (listed["id"], listed["name"], listed["location"]) == (LOGS, "logs", REGION)
+    (kept,) = world.azure._context.store.of_type(DeletedWorkspace.type)
+    kept.body["location"] = "eastus"
+    with pytest.raises(ArmError, match="was deleted from eastus within the last 14 days"):
+        world.arm.put(LOGS, LOGS_VERSION, {"location": REGION})
+    kept.body["location"] = REGION
+    again = world.arm.put(LOGS, LOGS_VERSION, {"location": REGION})
+    assert again["properties"]["customerId"] == before["properties"]["customerId"]
+    assert not world.arm.list(deleted, LOGS_VERSION)
+
+
 METRICS = f"{GROUP}/providers/{MetricWorkspace.type}/metrics"
 RULE = f"{GROUP}/providers/{DataCollectionRule.type}/prometheus"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 import pytest
 
+from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.operations import Durations
 from rehearsal.azure.clusters.default_pools import default_manifests
@@ -261,8 +261,8 @@ def test_a_role_takes_effect_late(monkeypatch: pytest.MonkeyPatch) -> None:
     world.grant(subnet, identity["properties"]["principalId"], roles.NETWORK_CONTRIBUTOR)
     with pytest.raises(ArmError, match="LinkedAuthorizationFailed"):
         world.cluster(world.cluster_body(identity, subnet))
-    later = time.monotonic() + 61
-    monkeypatch.setattr("rehearsal.azure.identity.access.time.monotonic", lambda: later)
+    later = clock.monotonic() + 61
+    monkeypatch.setattr("karpenter.clock.monotonic", lambda: later)
     world.cluster(world.cluster_body(identity, subnet))
 
 
@@ -351,6 +351,7 @@ def test_the_default_pools_are_those_of_aks() -> None:
     manifests = default_manifests(cilium=True)
     pools = {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in manifests if one["kind"] == "NodePool"}
     assert set(pools) == {"default", "system-surge"}
-    assert all(pool["nodeClassRef"]["name"] == name for name, pool in pools.items())
+    assert {pool["nodeClassRef"]["name"] for pool in pools.values()} == {"default"}
+    assert {one["spec"]["imageFamily"] for one in manifests if one["kind"] == "AKSNodeClass"} == {"Ubuntu"}
     assert [taint["key"] for taint in pools["system-surge"]["taints"]] == ["CriticalAddonsOnly"]
     assert "startupTaints" not in default_manifests(cilium=False)[2]["spec"]["template"]["spec"]

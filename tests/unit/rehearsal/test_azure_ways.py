@@ -226,6 +226,26 @@ def test_an_api_server_stays_where_it_is() -> None:
         world.cluster(world.cluster_body(world.identity("cluster"), NODES, **integrated(f"{API_SERVER}2")))
 
 
+@pytest.mark.parametrize(("was", "is_now"), [(True, False), (False, True)])
+def test_a_private_cluster_stays_private_and_a_public_one_public(was: bool, is_now: bool) -> None:
+    world = world_with()
+    cluster(world, apiServerAccessProfile={"enablePrivateCluster": was})
+    with pytest.raises(ArmError, match="enablePrivateCluster' is not allowed without API Server VNet Integration"):
+        world.cluster(
+            world.cluster_body(
+                world.identity("cluster"), NODES, apiServerAccessProfile={"enablePrivateCluster": is_now}
+            )
+        )
+
+
+def test_with_vnet_integration_it_changes() -> None:
+    world = api_server_world()
+    cluster(world, JOINED, **integrated())
+    body = world.cluster_body(world.identity("cluster"), NODES, **integrated())
+    body["properties"]["apiServerAccessProfile"]["enablePrivateCluster"] = True
+    assert world.cluster(body)["properties"]["apiServerAccessProfile"]["enablePrivateCluster"]
+
+
 def private(zone: str) -> dict[str, Any]:
     return {"apiServerAccessProfile": {"enablePrivateCluster": True, "privateDNSZone": zone}}
 
@@ -249,6 +269,29 @@ def test_a_zone_of_ones_own(name: str) -> None:
 def test_a_zone_is_the_clusters_own_or_none() -> None:
     assert "privatelink" in cluster(world_with(), **private("system"))["properties"]["privateFQDN"]
     assert "privateFQDN" not in cluster(world_with(), **private("none"))["properties"]
+
+
+VNET = NODES.rpartition("/sub")[0]
+
+
+def world_with_dns_servers() -> World:
+    world = world_with()
+    network = world.arm.get(VNET, NETWORK)
+    network["properties"]["dhcpOptions"] = {"dnsServers": ["10.1.0.4"]}
+    world.arm.put(VNET, NETWORK, {key: network[key] for key in ("location", "properties")})
+    return world
+
+
+def test_a_zone_of_akss_own_is_tied_to_a_network_with_other_dns_servers_by_the_clusters_identity() -> None:
+    error = refused(world_with_dns_servers(), **private("system"))
+    assert (error.code, error.status) == ("LinkedAuthorizationFailed", 403)
+    assert f"virtualNetworks/join/action' on the linked scope(s) '{VNET}'" in error.message
+    assert cluster(world_with_dns_servers(), (VNET, roles.NETWORK_CONTRIBUTOR), **private("system"))
+
+
+@pytest.mark.parametrize("changes", [private("none"), {}])
+def test_no_zone_of_akss_own_no_link(changes: dict[str, Any]) -> None:
+    assert cluster(world_with_dns_servers(), **changes)
 
 
 @pytest.mark.parametrize(

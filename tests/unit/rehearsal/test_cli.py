@@ -14,9 +14,14 @@ import pytest
 from rehearsal import cli
 from rehearsal.engines import releases
 from rehearsal.session import daemon, lifetime, lock
+from rehearsal.session.deployment import PROJECT
 from rehearsal.session.stack_file import StackFile
 from rehearsal.state import ownership
 from rehearsal.state.folder import StackFolder
+from rehearsal.whatif import command as whatif
+
+#: Exit code of an error, where it is not 1: there, 1 says that a rule or a limit is broken.
+FAILED = {"review": 2, "whatif": 2}
 
 
 @pytest.fixture
@@ -78,7 +83,6 @@ class Started:
             monkeypatch.setattr(module, "ensure", lambda clouds, earlier: clouds)
             monkeypatch.setattr(module, "Deployment", lambda *_: self)
         monkeypatch.setattr(lifetime, "forget", lambda folder: self.calls.append("forget"))
-        monkeypatch.setattr(lifetime, "tell_crashes", lambda folder: None)
         monkeypatch.setattr("rehearsal.host.limits.check", lambda folder: None)
         monkeypatch.setattr("rehearsal.session.daemon.start", lambda *_: self)
         monkeypatch.setattr("rehearsal.session.daemon.stop", lambda folder: self.calls.append("stop"))
@@ -184,7 +188,7 @@ def test_a_folder_that_is_not_ours_is_refused_and_left(
     thesis = tmp_path / "eks" / "thesis.tex"
     thesis.parent.mkdir()
     thesis.write_text("years of work")
-    assert cli.main([command, "eks", "--state", str(tmp_path)]) == 1
+    assert cli.main([command, "eks", "--state", str(tmp_path)]) == FAILED.get(command, 1)
     assert "was not made by the rehearsal" in capsys.readouterr().err
     assert [path.name for path in thesis.parent.iterdir()] == ["thesis.tex"]
 
@@ -196,7 +200,7 @@ def test_a_state_that_others_could_exchange_is_not_read_either(
 ) -> None:
     ownership.claim(StackFolder("eks", tmp_path / "state" / "eks"))
     tmp_path.chmod(0o777)
-    assert cli.main([command, "eks", "--state", str(tmp_path / "state")]) == 1
+    assert cli.main([command, "eks", "--state", str(tmp_path / "state")]) == FAILED.get(command, 1)
     assert "chmod go-w" in capsys.readouterr().err
 
 
@@ -208,7 +212,7 @@ def test_the_second_command_is_refused_and_told_of_the_first(
     folder = StackFolder("eks", tmp_path / "eks")
     ownership.claim(folder)
     with lock.held(folder, "python -m rehearsal up eks"):
-        assert cli.main([command, "eks", "--state", str(tmp_path)]) == 1
+        assert cli.main([command, "eks", "--state", str(tmp_path)]) == FAILED.get(command, 1)
     assert "`python -m rehearsal up eks`" in capsys.readouterr().err
 
 
@@ -222,7 +226,7 @@ def test_another_kubernetes_version_is_refused_before_anything_starts(
         'config: {"karpstack:cloud": aws, "aws:region": us-east-1, "karpstack:cluster": {version: "1.30"}}'
     )
     state = ["--state", str(tmp_path / "state"), "--config-file", str(configuration)]
-    assert cli.main([command, "eks", *state]) == 1
+    assert cli.main([command, "eks", *state]) == 2
     assert (
         f'cluster.version = "1.30": the rehearsal has Kubernetes {" and ".join(releases("kubernetes"))}'
         in capsys.readouterr().err
@@ -281,7 +285,7 @@ def test_no_review_goes_where_others_could_lay_links(tmp_path: Path, capsys: pyt
     output = tmp_path / "output"
     output.mkdir()
     output.chmod(0o777)
-    assert cli.main(["review", "eks", "--state", str(tmp_path / "state"), "--output", str(output)]) == 1
+    assert cli.main(["review", "eks", "--state", str(tmp_path / "state"), "--output", str(output)]) == 2
     assert "another folder with --output" in " ".join(capsys.readouterr().err.split())
 
 
@@ -381,6 +385,46 @@ def test_an_update_writes_the_review_anew(
     assert words in capsys.readouterr().err
     assert cli.main([*command, "--no-review"]) == 0
     assert started.calls[2:] == ["up"]
+
+
+@pytest.mark.parametrize("command", ["up", "run", "review", "preflight", "whatif", "network"])
+def test_a_stack_file_that_is_missing_has_one_exit_code(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In all commands, and another one than a story that failed or a rule that is broken."""
+    monkeypatch.setattr(whatif, "_check", lambda _: None)
+    given = ["--config-file", str(tmp_path / "no")]
+    if command == "whatif":
+        given = ["--base", "", "--project", str(tmp_path), "--output", str(tmp_path / "out")]
+    assert cli.main([command, "mine", *given]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_what_if_of_a_stack_with_a_typo_is_refused_although_files_are_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(PROJECT / "Pulumi.eks.yaml")
+    given = ["whatif", "ekss", "--base", file, "--change", file, "--output", str(tmp_path)]
+    assert cli.main(given) == 2
+    assert "did you mean eks?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("command", ["up", "run", "review", "preflight", "whatif", "down"])
+def test_a_checkout_that_cannot_be_written_is_named_and_no_traceback(
+    command: str, number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), str(tmp_path / ".rehearsal"))
+
+    (tmp_path / "eks").mkdir()
+    monkeypatch.setattr(ownership, "claim", refuse)
+    monkeypatch.setattr(ownership, "place_results", refuse)
+    given = ["--base", "Pulumi.eks.yaml"] if command == "whatif" else ["--state", str(tmp_path)]
+    assert cli.main([command, "eks", *given]) == FAILED.get(command, 1)
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{os.strerror(number)} ({tmp_path}/.rehearsal), so nothing more was done;" in said
+    assert "--state DIR, and --output, --report or --review DIR" in said
 
 
 def test_a_machine_that_has_run_out_is_named_and_no_traceback(

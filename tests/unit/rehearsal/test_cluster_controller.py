@@ -39,6 +39,7 @@ class Processes:
         self.told: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._running: Process | None = None
         self.crash_at_start = 0
+        self.environment: Mapping[str, str] = {}
         self._pids = iter(range(1, 100))
 
     def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str], vital: bool) -> Process:
@@ -47,6 +48,7 @@ class Processes:
         if self.crash_at_start:
             self.crash_at_start -= 1
             self._running.crashed = True
+        self.environment = environment
         self.told.put(("start", (environment["METRICS_PORT"], environment["KARPSTACK_METRICS_TOKEN"])))
         return self._running
 
@@ -84,7 +86,7 @@ def pod(uid: str, template: str = "one", created: str = "10:00", **metadata: Any
             "namespace": "kube-system",
             "uid": uid,
             "labels": {"pod-template-hash": template},
-            "creationTimestamp": created,
+            "creationTimestamp": f"2026-01-01T{created}:00Z",
             **metadata,
         },
         "spec": {"nodeName": "node", "containers": [{"name": "controller"}]},
@@ -145,6 +147,16 @@ def test_one_process_for_all_pods_of_a_template(rig: Rig) -> None:
     assert rig.ready() == "b"
     rig.happen("DELETED", pod("b"))
     assert rig.quiet()
+
+
+@pytest.mark.parametrize(("days", "disabled"), [("", None), ("1", "true")])
+def test_a_lease_is_kept_unless_days_are_skipped(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, days: str, disabled: str | None
+) -> None:
+    monkeypatch.setenv(module.DAYS, days)
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    assert rig.processes.environment.get("DISABLE_LEADER_ELECTION") == disabled
 
 
 def test_a_pod_that_is_deleted_takes_the_process_with_it(rig: Rig) -> None:

@@ -114,6 +114,29 @@ def test_an_image_is_published_by_the_cloud() -> None:
     assert world.cloud.asked == [("image",)]
 
 
+def test_time_is_skipped_by_whoever_governs_it() -> None:
+    skipped: list[float] = []
+    control = Control(TheCloud(), {}, skipped.append)
+    assert control.answer("POST", "/clock", b'{"seconds": 90.5}') == (200, {"skipped": 90.5})
+    assert skipped == [90.5]
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"seconds": 0}', b'{"seconds": true}', b'{"seconds": "1"}', b'{"seconds": 1e9}']
+)
+def test_what_is_no_time_is_not_skipped(body: bytes) -> None:
+    skipped: list[float] = []
+    status, answer = Control(TheCloud(), {}, skipped.append).answer("POST", "/clock", body)
+    assert (status, skipped) == (400, [])
+    assert "no time would be skipped; give a number of seconds" in answer["error"]
+
+
+def test_real_time_cannot_be_skipped() -> None:
+    status, answer = World().send("POST", "/clock", seconds=1)
+    assert status == 409
+    assert "keeps real time" in answer["error"]
+
+
 def test_a_restart_answers_when_it_is_over() -> None:
     over: list[str] = []
     world = World(lambda: over.append("restarted"))
@@ -183,7 +206,7 @@ def test_refusals_name_key_value_consequence_and_fix(path: str, body: dict[str, 
 def test_other_requests_are_refused() -> None:
     control = World().control
     status, answer = control.answer("GET", "/fault")
-    assert (status, "/faults, /interruptions, /images, /restarts, /resources" in answer["error"]) == (404, True)
+    assert (status, "/faults, /interruptions, /images, /restarts, /clock, /resources" in answer["error"]) == (404, True)
     status, answer = control.answer("PUT", "/faults")
     assert (status, "use GET, POST, DELETE" in answer["error"]) == (405, True)
     for body in (b"{", b"[]", b"\xff", b"[" * 60_000, b"1" * 60_000, b"[" + b"1," * 30_000 + b"1]"):

@@ -36,7 +36,8 @@ def keys() -> dict[str, str]:
 
 def test_a_change_of_a_pin_or_of_a_line_of_ours_concerns_its_part_alone(pins: Path) -> None:
     sources = [path for path in sorted(pins.rglob("*")) if path.is_file()]
-    assert {path.name for path in sources} >= {"go.mod", "go.sum", "guarded.go", "main.go", "guard.go", "left_out.go"}
+    names = {"go.mod", "go.sum", "guarded.go", "main.go", "guard.go", "clock.go", "left_out.go"}
+    assert names <= {path.name for path in sources}
     for source in sources:
         before = keys()
         source.write_text(source.read_text() + "// changed\n")
@@ -45,6 +46,8 @@ def test_a_change_of_a_pin_or_of_a_line_of_ours_concerns_its_part_alone(pins: Pa
         concerned = {folder}
         if folder == "guard":
             concerned = families["karpenter-aws"] | families["karpenter-azure"]
+        elif folder == "clock":
+            concerned = families["karpenter-aws"] | families["karpenter-azure"] | families["kubernetes"]
         elif inner == "controller":
             concerned = families[folder]
         assert {part for part, key in keys().items() if key != before[part]} == concerned
@@ -118,9 +121,11 @@ def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, part: str) -> N
         (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / source).touch()
     guarded = HERE / f"karpenter-{cloud}" / "controller" / "guarded.go"
-    assert 'import _ "karpstack/engines/guard"' in guarded.read_text()
+    assert {f'_ "karpstack/engines/{ours}"' for ours in ("clock", "guard")} <= {
+        line.strip() for line in guarded.read_text().splitlines()
+    }
     go = SimpleNamespace(download=lambda _, module: tmp_path / module)
-    with builder._upstream_main(part, go) as flag:  # type: ignore[arg-type]
+    with builder._upstream_mains(part, go) as flag:  # type: ignore[arg-type]
         overlay = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
     folder = HERE / part / "controller"
     assert overlay == {

@@ -11,8 +11,9 @@ import pytest
 
 from rehearsal.state import ownership
 from rehearsal.state.ancestors import ExposedError
-from rehearsal.state.folder import StackFolder, stack_name
+from rehearsal.state.folder import StackFolder
 from rehearsal.state.ownership import OwnershipError
+from scale_test.text.names import stack_name
 from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 

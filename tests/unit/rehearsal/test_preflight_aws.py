@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components.documents.iam import VERSION
-from preflight.aws import account, images, instance_types, names, quotas, spot_role, versions
+from preflight.aws import account, charts, images, instance_types, names, network, quotas, spot_role, versions, volumes
 from preflight.aws.asking import Aws
 from preflight.aws.checks import CHECKS
 from preflight.aws.subject import subject
@@ -32,11 +34,48 @@ def default_pool(**changes: Any) -> dict[str, Any]:
 
 
 def test_nothing_is_in_the_way_of_the_example(aws: Account) -> None:
-    checked = run(CHECKS, looked_at(aws))
+    checked = run(CHECKS, looked_at(aws, cluster__publicAccessCidrs=["1.1.1.0/24"]))
     assert [one.name for one in checked] == list(CHECKS)
     assert in_the_way(checked) == []
     said = [finding.what for one in checked for finding in one.findings if finding.severity == "warning"]
     assert said == []
+
+
+def test_a_first_up_from_outside_needs_a_public_endpoint(aws: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = one(network.way_in, looked_at(aws))
+    assert finding.severity == "error"
+    assert "without a public endpoint" in finding.what + finding.consequence
+    made = State(resources=frozenset({("aws:eks/cluster:Cluster", NAME)}))
+    assert not found(network.way_in, looked_at(aws, state=made))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:5000")  # a rehearsed account
+    assert not found(network.way_in, looked_at(aws))
+
+
+def test_an_own_default_key_admits_who_launches_nodes(aws: Account) -> None:
+    assert not found(volumes.default_key, looked_at(aws))
+    kms, names = aws.client("kms"), ("AWSServiceRoleForAutoScaling", f"{NAME}-karpenter-controller")
+    key = kms.create_key(Policy=json.dumps({"Version": VERSION, "Statement": []}))["KeyMetadata"]["KeyId"]
+    aws.client("ec2").modify_ebs_default_kms_key_id(KmsKeyId=key)
+    assert [severity for severity, _ in found(volumes.default_key, looked_at(aws))] == ["error", "warning"]
+    admitted = [{"Effect": "Allow", "Principal": {"AWS": [f"arn:aws:iam::1:role/{one}" for one in names]}}]
+    policy = json.dumps({"Version": VERSION, "Statement": admitted})
+    kms.put_key_policy(KeyId=key, PolicyName="default", Policy=policy)
+    assert not found(volumes.default_key, looked_at(aws))
+
+
+@pytest.mark.parametrize(("ends", "severity"), [(1, "error"), (4_000_000_000, "warning"), (None, "warning")])
+def test_a_sign_in_at_the_charts_registry(
+    aws: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: int | None, severity: str
+) -> None:
+    monkeypatch.setenv("HELM_REGISTRY_CONFIG", str(tmp_path / "none.json"))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    assert not found(charts.sign_in, looked_at(aws))
+    password = base64.b64encode(json.dumps({"expiration": ends} if ends else {}).encode()).decode()
+    auth = base64.b64encode(f"AWS:{password}".encode()).decode()
+    (tmp_path / "config.json").write_text(json.dumps({"auths": {"public.ecr.aws": {"auth": auth}}}))
+    finding = one(charts.sign_in, looked_at(aws))
+    assert finding.severity == severity
+    assert "helm registry logout public.ecr.aws" in finding.fix
 
 
 def test_it_says_who_asks_and_where(aws: Account) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from azure.core.credentials import AccessToken
 
-from preflight.azure import locks, names, network, quotas, rights, sizes, subscription, versions
+from preflight.azure import charts, locks, names, network, quotas, rights, sizes, subscription, versions
 from preflight.azure.checks import CHECKS
 from preflight.azure.scopes import within
 from preflight.azure.subject import CLUSTER, subject
@@ -18,11 +21,14 @@ from preflight.stack import State
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.faults import Fault
 from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.entra import TENANT_ID
+from rehearsal.azure.monitor.workspaces import DeletedWorkspace, LogWorkspace
 from tests.unit.rehearsal.azure_world import AKS, GROUPS, NETWORK, REGION, SCOPE, World
 from tests.unit.rehearsal.azure_world import GROUP as OTHER_GROUP
 from tests.unit.rehearsal.preflight_azure_world import (
     GROUP,
     NODES,
+    Token,
     asked,
     deny,
     found,
@@ -57,6 +63,25 @@ def test_nothing_is_in_the_way_of_the_examples(world: World, stack: str) -> None
 def test_it_says_who_asks_and_where(world: World) -> None:
     finding = one(subscription.subscription, looked_at(world))
     assert f"asked as a test in the subscription rehearsal ({world.azure.subscription_id})" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("claims", "changes", "refused"),
+    [
+        ({"tid": "22222222-2222-2222-2222-222222222222"}, {}, True),
+        ({"tid": "22222222-2222-2222-2222-222222222222"}, {"cluster__localAccounts": True}, False),
+        ({"tid": TENANT_ID.upper()}, {}, False),
+        ({}, {}, False),
+    ],
+)
+def test_a_login_of_another_tenant(
+    world: World, monkeypatch: pytest.MonkeyPatch, claims: dict[str, str], changes: dict[str, Any], refused: bool
+) -> None:
+    seen = looked_at(world, **changes)
+    token = f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.signature"
+    monkeypatch.setattr(Token, "get_token", lambda *_: AccessToken(token, 0))
+    said = [text for severity, text in found(subscription.subscription, seen) if severity == "error"]
+    assert any("is of the tenant 22222222-2222-2222-2222-222222222222" in text for text in said) == refused
 
 
 def test_a_subscription_that_is_disabled(world: World) -> None:
@@ -94,6 +119,54 @@ def test_a_page_elsewhere_is_not_followed(world: World, monkeypatch: pytest.Monk
     monkeypatch.setattr(azure, "find", lambda *given, **query: {"value": [], "nextLink": "https://example.com/"})
     with pytest.raises(NotAskedError, match="elsewhere"):
         azure.all("Microsoft.Compute/skus/read", "/x", "1")
+
+
+@pytest.mark.parametrize(
+    ("location", "severity"), [(REGION, "warning"), ("eastus", "error")], ids=["same place", "elsewhere"]
+)
+def test_a_deleted_workspace_of_the_stacks_name(world: World, location: str, severity: str) -> None:
+    seen = looked_at(world, addons={"logRetentionDays": 30})
+    identifier = f"{GROUP}/providers/{LogWorkspace.type}/{seen.names.log_workspace}"
+    world.arm.put(GROUP, GROUPS, {"location": REGION})
+    world.arm.put(identifier, LogWorkspace.versions[-1], {"location": REGION})
+    assert not found(names.deleted_workspace, seen)
+    world.arm.delete(identifier, LogWorkspace.versions[-1])
+    (kept,) = world.azure._context.store.of_type(DeletedWorkspace.type)
+    kept.body["location"] = location
+    finding = one(names.deleted_workspace, looked_at(world, addons={"logRetentionDays": 30}))
+    assert (finding.severity, f"deleted from {location}" in finding.what) == (severity, True)
+    assert "workspace delete --force" in finding.fix
+    assert not found(names.deleted_workspace, looked_at(world))
+
+
+@pytest.mark.parametrize(
+    ("stack", "status", "severities"),
+    [("aks-self-hosted", 200, []), ("aks-self-hosted", 404, ["error"] * 2), ("aks-nap", 404, [])],
+)
+def test_charts_that_the_registry_does_not_have(
+    world: World, monkeypatch: pytest.MonkeyPatch, stack: str, status: int, severities: list[str]
+) -> None:
+    asked_for: list[str] = []
+
+    def answer(call: str) -> int:
+        asked_for.append(call)
+        return status
+
+    monkeypatch.setattr(charts, "_status", answer)
+    seen = looked_at(world, stack)
+    assert not found(charts.charts, seen)
+    assert not asked_for, "a rehearsal asks no registry"
+    seen.azure.is_local = False
+    assert [severity for severity, _ in found(charts.charts, seen)] == severities
+    assert all(call.startswith("GET https://mcr.microsoft.com/v2/aks/karpenter/karpenter") for call in asked_for)
+
+
+def test_a_registry_that_does_not_answer_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = looked_at(world, "aks-self-hosted")
+    seen.azure.is_local = False
+    monkeypatch.setattr(charts, "_status", lambda _: 503)
+    with pytest.raises(NotAskedError, match=r"mcr\.microsoft\.com answers 503"):
+        found(charts.charts, seen)
 
 
 # Rights, deny assignments, locks

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from preflight.aws.asking import Aws
 from preflight.azure.asking import Azure
-from preflight.destroy import balancers, subscription
+from preflight.destroy import balancers, interfaces, subscription
 from preflight.destroy.checks import checks
 from preflight.destroy.subject import Subject
 from preflight.finding import Finding, run
@@ -141,6 +142,45 @@ def test_a_security_group_of_awss_own_controller(aws: Account, cluster: FakeClus
     assert "the one that its load balancers share" in shared.what
     assert shared.fix.endswith(f"delete-security-group --region us-east-1 --group-id {groups[0]}")
     assert groups[1] in frontend.what
+
+
+def test_interfaces_of_others_in_the_stacks_vpc(aws: Account, cluster: FakeCluster) -> None:
+    ec2 = aws.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    ec2.create_network_interface(SubnetId=subnet, Description="Amazon EKS karpstack-eks")
+    state = State(resources=frozenset({("aws:ec2/vpc:Vpc", vpc)}))
+    seen = Subject(cluster, EKS, Aws(aws.region, aws.client), state=state)
+    assert not list(interfaces.interfaces(seen))
+    ec2.create_network_interface(SubnetId=subnet, Description="AWS Lambda VPC ENI-shop")
+    (finding,) = interfaces.interfaces(replace(seen, aws=Aws(aws.region, aws.client)))
+    assert (finding.severity, "AWS Lambda VPC ENI-shop" in finding.what) == ("error", True)
+    assert not list(interfaces.interfaces(replace(seen, state=State())))
+
+
+class GuardDuty:
+    """A client of EC2 in whose VPC GuardDuty has an endpoint, which the simulated account has not."""
+
+    def can_paginate(self, operation: str) -> bool:
+        return False
+
+    def describe_network_interfaces(self, **given: Any) -> Any:
+        found = {"NetworkInterfaceId": "eni-1", "InterfaceType": "vpc_endpoint"}
+        return {"NetworkInterfaces": [{**found, "Description": "VPC Endpoint Interface vpce-1"}]}
+
+    def describe_vpc_endpoints(self, **given: Any) -> Any:
+        return {"VpcEndpoints": [{"Tags": [{"Key": "GuardDutyManaged", "Value": "true"}]}]}
+
+
+def test_what_guard_duty_puts_into_the_vpc(cluster: FakeCluster) -> None:
+    own = frozenset({("aws:ec2/vpc:Vpc", "vpc-1")})
+    account = Aws("us-east-1", lambda service: GuardDuty())
+    (finding,) = interfaces.interfaces(Subject(cluster, EKS, account, state=State(resources=own)))
+    assert "GuardDuty's Runtime Monitoring has put the VPC endpoint vpce-1" in finding.what
+    assert "delete-vpc-endpoints --region us-east-1 --vpc-endpoint-ids vpce-1" in finding.fix
+    made = State(resources=own | {("aws:ec2/vpcEndpoint:VpcEndpoint", "vpce-1")})
+    account = Aws("us-east-1", lambda service: GuardDuty())
+    assert not list(interfaces.interfaces(Subject(cluster, EKS, account, state=made)))
 
 
 def test_load_balancers_of_others(aws: Account, cluster: FakeCluster) -> None:

@@ -43,8 +43,9 @@ def as_role(aws: Account, *statements: dict[str, Any]) -> Callable[[str], Any]:
 
 
 def test_the_deployers_policy_is_enough(aws: Account) -> None:
-    seen = looked_at(aws)
-    seen = looked_at(aws, client=as_role(aws, *policy(scope(seen))["Statement"]))
+    seen = looked_at(aws, cluster__publicAccessCidrs=["1.1.1.0/24"])
+    role = as_role(aws, *policy(scope(seen))["Statement"])
+    seen = looked_at(aws, client=role, cluster__publicAccessCidrs=["1.1.1.0/24"])
     assert seen.caller.role == "deployer"
     checked = run(CHECKS, seen)
     assert in_the_way(checked) == []

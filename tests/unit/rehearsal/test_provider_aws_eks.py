@@ -6,12 +6,13 @@ import base64
 import json
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rehearsal.attachment.resource import Created, RefusedError
+from rehearsal.attachment.resource import AUTOMATIC, Created, RefusedError
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.provider import configuration
 from rehearsal.aws.resource import AwsResource
@@ -168,11 +169,30 @@ def test_the_version_goes_up_by_one_in_place(world: World, cluster: Created) -> 
     assert world.clusters.upgraded == [(cluster.id, "1.36")]
 
 
+def test_the_control_plane_stays_in_its_zones(world: World, cluster: Created) -> None:
+    first, second = cluster.outputs["vpcConfig"]["subnetIds"]
+    vpc = cluster.outputs["vpcConfig"]["vpcId"]
+    twin, third = world.subnet(vpc, 11, "us-east-1b").id, world.subnet(vpc, 12, "us-east-1c").id
+    for subnets in ([first, second, third], [first, third]):
+        refused = "exact set of AZs 'us-east-1a,us-east-1b'"
+        _refuses(partial(world.update, CLUSTER, cluster, **world.cluster_inputs(subnets)), refused)
+    assert world.update(CLUSTER, cluster, **world.cluster_inputs([first, twin]))["vpcConfig"]["subnetIds"]
+
+
+def test_a_given_name_deletes_first_even_where_it_changes(world: World) -> None:
+    """pulumi-terraform-bridge, nameRequiresDeleteBeforeReplace; an automatic name is drawn anew."""
+    group = world.type(NODES)
+    assert group.deletes_first({"nodeGroupName": "a"}, {"nodeGroupName": "b"})
+    assert not group.deletes_first({}, {"nodeGroupName": "eks-system-0123456", AUTOMATIC: ["nodeGroupName"]})
+
+
 def test_cluster_with_node_groups_stays(world: World, cluster: Created) -> None:
     group = world.create(NODES, **world.node_group_inputs(cluster))
     _refuses(lambda: world.delete(CLUSTER, cluster), "ResourceInUseException: Cluster has nodegroups attached")
     assert "rehearsed" in world.clusters.running
+    nodes = list(world.clusters.running["rehearsed"].nodes)
     world.delete(NODES, group)
+    assert world.clusters.running["rehearsed"].drained == nodes != []
     world.delete(CLUSTER, cluster)
 
 
@@ -492,6 +512,14 @@ def test_a_log_group_that_was_kept_stays_as_it_is(tmp_path: Path) -> None:
         group = world.create(LOG_GROUP, **LOGS)
         world.delete(CLUSTER, world.cluster(enabledClusterLogTypes=["audit"]))
         assert world.read(LOG_GROUP, group) == group.outputs
+
+
+def test_the_kind_of_support_is_kept(world: World) -> None:
+    cluster = world.cluster(upgradePolicy={"supportType": "STANDARD"})
+    assert cluster.outputs["upgradePolicy"] == {"supportType": "STANDARD"}
+    inputs = world.cluster_inputs(cluster.outputs["vpcConfig"]["subnetIds"])
+    extended = {"supportType": "EXTENDED"}
+    assert world.update(CLUSTER, cluster, **inputs, upgradePolicy=extended)["upgradePolicy"] == extended
 
 
 def test_a_protected_cluster_is_not_deleted(world: World) -> None:

@@ -292,7 +292,58 @@ def test_preview_knows_the_name_and_nothing_that_arm_computes(provider: Provider
     inputs = provider.check(name, **CASES[name].inputs(provider))
     known = resource.preview(inputs, id="", state={})
     assert known["name"] == CASES[name].id.rsplit("/", 1)[1]
-    assert not known.keys() & (resource.outputs | {"id"})
+    assert not known.keys() & ((resource.outputs - resource.accepts) | {"id"})
+
+
+def test_the_preview_of_an_update_knows_no_more_than_that_of_a_new_resource(provider: Provider) -> None:
+    """As in azure-native: roles of the kubelet's identity preview as replaced whenever the cluster is updated."""
+    created = provider.cluster()
+    state = {key: value for key, value in created.outputs.items() if key not in provider.cluster_inputs()}
+    inputs = provider.check("ManagedCluster", **provider.cluster_inputs(tags={"a": "b"}))
+    previewed = provider.type("ManagedCluster").preview(inputs, id=created.id, state=state)
+    assert {"fqdn", "identityProfile", "currentKubernetesVersion"} <= state.keys() - previewed.keys()
+    assert (previewed["name"], previewed["location"], previewed["tags"]) == ("rehearsed", REGION, {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value", "replaces"),
+    [
+        ("ManagedCluster", "resourceName", "other", True),
+        ("ManagedCluster", "resourceGroupName", "other", True),
+        ("ManagedCluster", "location", "eastus", True),
+        ("ManagedCluster", "dnsPrefix", "other", True),
+        ("ManagedCluster", "nodeResourceGroup", "other", True),
+        ("ManagedCluster", "diskEncryptionSetID", "/other", True),
+        ("ManagedCluster", "networkProfile.podCidr", "10.1.0.0/16", True),
+        ("ManagedCluster", "networkProfile.serviceCidr", "10.1.0.0/16", True),
+        ("ManagedCluster", "networkProfile.dnsServiceIP", "10.0.0.11", True),
+        ("ManagedCluster", "networkProfile.outboundType", "userDefinedRouting", True),
+        ("ManagedCluster", "networkProfile.networkPlugin", "none", True),
+        ("ManagedCluster", "networkProfile.networkPluginMode", "", True),
+        ("ManagedCluster", "networkProfile.networkDataplane", "azure", True),
+        ("ManagedCluster", "networkProfile.networkPolicy", "none", True),
+        ("ManagedCluster", "networkProfile.advancedNetworking", {"enabled": True}, False),
+        ("ManagedCluster", "networkProfile.loadBalancerProfile", {"managedOutboundIPs": {"count": 2}}, False),
+        ("ManagedCluster", "apiServerAccessProfile", {"enablePrivateCluster": True}, False),
+        ("ManagedCluster", "identity", {"type": "None"}, False),
+        ("ManagedCluster", "agentPoolProfiles", [], False),
+        ("AgentPool", "vmSize", "Standard_D4s_v5", True),
+        ("AgentPool", "availabilityZones", ["1"], False),
+        ("RoleAssignment", "principalId", "other", True),
+        ("RoleAssignment", "roleDefinitionId", "other", False),
+        ("PublicIPAddress", "sku", {"name": "Basic"}, True),
+        ("Subnet", "addressPrefix", "10.1.0.0/23", False),
+        ("VirtualNetwork", "addressSpace", {"addressPrefixes": ["10.2.0.0/16"]}, False),
+    ],
+)
+def test_what_replaces_is_azure_natives(provider: Provider, name: str, path: str, value: Any, replaces: bool) -> None:
+    """gen/replacement.go of pulumi-azure-native, and its test program aks-networkprofile-forcenew."""
+    resource = provider.type(name)
+    before = CASES[name].inputs(provider)
+    key, _, below = path.partition(".")
+    after = {**before, key: {**before[key], below: value} if below else value}
+    assert any(change.replaces for change in changes(before, after, resource.replace_on)) == replaces
+    assert resource.deletes_first(before, after), "azure-native deletes first, even under another name"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rehearsal import cli
-from rehearsal.session import daemon, lifetime, removal
+from rehearsal.session import daemon, removal
 from rehearsal.session.deployment import CommandError
 from rehearsal.session.removal import NotLookedError, Progress, draining, hindrances
 from rehearsal.state import ownership
@@ -158,7 +158,6 @@ class Stack:
         monkeypatch.setattr(daemon, "running", lambda _: object() if "stop" not in self.calls else None)
         monkeypatch.setattr(daemon, "stop", self._stop)
         monkeypatch.setattr(cli, "_deployment", lambda _: self)
-        monkeypatch.setattr(lifetime, "tell_crashes", lambda _: None)
 
     def _stop(self, _: StackFolder) -> list[str]:
         self.calls.append("stop")

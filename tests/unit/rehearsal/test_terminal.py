@@ -12,10 +12,10 @@ from rehearsal.session.terminal import plain, tell
     [
         ("a\n\tb", "a\n\tb"),
         ("\x1b[1;31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07x", "]0;titlex"),
-        ("\r\x08\x00\x9b31mx", "31mx"),
-        ("admin\u202egpj.exe\u2066\u200b", "admingpj.exe"),
-        ("half \ud800 of one", "half  of one"),
+        ("\x1b]0;title\x07x", r"\x1b]0;title\x07x"),
+        ("\r\x08\x00\x9b31mx", r"\r\x08\x00\x9b31mx"),
+        ("admin\u202egpj.exe\u2066\u200b", r"admin\u202egpj.exe\u2066\u200b"),
+        ("half \ud800 of one", r"half \ud800 of one"),
         ("größe 図 ✅", "größe 図 ✅"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,8 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return 0
 
     monkeypatch.setattr(candidate, "rehearse", rehearse)
-    monkeypatch.setattr(command, "_check", lambda workloads: None)
+    monkeypatch.setattr(command, "_check_settings", lambda side: None)
+    monkeypatch.setattr(command, "_accept", lambda package, name, file: None)
     return asked
 
 
@@ -56,6 +59,50 @@ def test_a_new_image_is_a_change_by_itself(
     assert nothing_starts == [("a", "new-image")]
     assert asked(tmp_path, "--base", base, "--new-image", "--change", base) == 2
     assert "--new-image and --change are two changes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--for", "7"], "'7' is no time such as 7d, 36h or 90m; units are d, h and m"),
+        (["--for", "2w"], "'2w' is no time such as 7d"),
+        (["--for", "0d"], "0d is not between 1m and 21d"),
+        (["--for", "22d"], "22d is not between 1m and 21d"),
+        (["--curve", "curve.yml"], "--curve without --for would have no effect"),
+        (["--image-every", "1d"], "--image-every without --for would have no effect"),
+        (["--for", "1d", "--at", "2026-11-23"], "leave out --at"),
+        (["--for", "1d", "--speed", "1"], "leave out --speed 1"),
+    ],
+)
+def test_days_that_cannot_be_lived_are_refused(
+    tmp_path: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(asked(tmp_path, "--base", str(EKS), *options))
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "image_every"),
+    [([], timedelta()), (["--image-every", "36h"], timedelta(hours=36)), (["--new-image"], timedelta(days=7))],
+)
+def test_days_are_handed_to_the_playbook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], image_every: timedelta
+) -> None:
+    questions: list[candidate.Question] = []
+
+    def rehearse(question: candidate.Question, *_: object, **__: object) -> int:
+        questions.append(question)
+        return 0
+
+    monkeypatch.setattr(candidate, "rehearse", rehearse)
+    accepted: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(command, "_accept", lambda *given: accepted.append(given))
+    monkeypatch.delenv("REHEARSAL_SPEED", raising=False)
+    asked(tmp_path, "--base", str(EKS), "--for", "7d", "--curve", str(tmp_path / "curve.yml"), *options)
+    assert ("whatif", "curve", str(tmp_path / "curve.yml")) in accepted
+    assert questions[0].life == candidate.Life(timedelta(days=7), tmp_path / "curve.yml", image_every)
 
 
 def test_nodes_as_they_are_need_a_policy_that_older_clusters_do_not_have(

@@ -375,14 +375,14 @@ class Pods:
 def test_all_pods_of_the_controller_are_deleted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, the second would take over from the first, and nothing would have been killed."""
     pods = Pods("karpenter-1", "karpenter-2")
-    monkeypatch.setattr("kubernetes.config.new_client_from_config", lambda: None)
+    monkeypatch.setattr("scale_test.acting.faults.connect", lambda: None)
     monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: pods)
     assert faults.kill_controller("kube-system") == ["karpenter-1", "karpenter-2"]
     assert pods.deleted == [("kube-system", "app.kubernetes.io/name=karpenter", 0)]
 
 
 def test_where_no_controller_is_none_can_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubernetes.config.new_client_from_config", lambda: None)
+    monkeypatch.setattr("scale_test.acting.faults.connect", lambda: None)
     monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: Pods())
     with pytest.raises(FaultError, match=r"in kube-system, so there is no controller to kill"):
         faults.kill_controller("kube-system")

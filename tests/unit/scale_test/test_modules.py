@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-MODULES = sorted((Path(__file__).resolve().parents[3] / "playbooks" / "plugins" / "modules").glob("karpstack_*.py"))
+MODULES = sorted((Path(__file__).resolve().parents[3] / "playbooks" / "library").glob("karpstack_*.py"))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)

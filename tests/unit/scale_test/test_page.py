@@ -319,6 +319,17 @@ def test_without_a_bound_the_cost_is_drawn_and_the_reason_said(report: dict[str,
     assert "no facts about instance types" in html
 
 
+@pytest.mark.parametrize("judged", [False, True])
+def test_figures_without_a_limit_say_that_they_are_not_judged(report: dict[str, Any], judged: bool) -> None:
+    """A story that waits for empty nodes costs many times the bound, as it must."""
+    for story in report["stories"]:
+        kept = [one for one in story["assertions"] if not one["name"].startswith("threshold ")]
+        limits = [dict(kept[0], name=f"threshold {name}", step=None) for name in ("cost_ratio", "packing.cpu")]
+        story["assertions"] = [*kept, *(limits if judged else ())]
+    said = Page(page.render(report)).text.count("not judged: nodes that wait to go count too")
+    assert said == (0 if judged else 2 * len(report["stories"]))
+
+
 def test_assertions_stand_under_their_steps(html: str) -> None:
     text = Page(html).text
     assert re.search(r"Step 1 \(scale to 300\) ✓ passed time at rest within 120 s", text)
@@ -326,6 +337,15 @@ def test_assertions_stand_under_their_steps(html: str) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn")
+def test_each_dollar_says_of_which_region_it_is_where_that_is_not_the_stacks(report: dict[str, Any]) -> None:
+    assert "price of" not in Page(page.render(report)).text
+    report["environment"] |= {"region": "eu-west-1", "prices_of": "us-east-1"}
+    dollars = re.findall(r"\$[0-9][0-9.,]*(.{0,20})", Page(page.render(report)).text)
+    assert len(dollars) > 3
+    assert {rest.strip()[:18] for rest in dollars} == {"price of us-east-1"}
+
+
 def test_gaps_of_the_record_are_told(report: dict[str, Any]) -> None:
     report["gaps"] = [{"kind": "Pod", "at": "2026-11-21T03:55:00+00:00", "reason": "too old resource version"}]
     text = Page(page.render(report)).text

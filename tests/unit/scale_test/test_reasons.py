@@ -280,3 +280,12 @@ def test_the_command_line_prints_them(
     (tmp_path / "report.json").write_text("{}")
     assert main(["why", str(tmp_path)]) == 2
     assert "so it is not a report" in capsys.readouterr().err
+
+
+def test_prices_of_another_region_are_called_so() -> None:
+    found = story({"price": price(source="controller")})
+    (own,), (other,) = reasons(found, "aws"), reasons(found, "aws", "us-east-1")
+    said = "Dollars are at the prices of us-east-1, which a rehearsed controller has."
+    assert said in other.sentences
+    assert said not in own.sentences
+    assert not [text for text in other.sentences if "in the cheapest zone of the region" in text]

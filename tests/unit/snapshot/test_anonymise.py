@@ -15,6 +15,7 @@ from snapshot.anonymise import anonymised
 from snapshot.model import Snapshot
 from snapshot.objects import objects
 from snapshot.reading import as_data, checked
+from snapshot.stack_own import Existing
 from snapshot.taking import snapshot_of
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import data, snapshot, workload
@@ -140,9 +141,11 @@ def test_devices_and_addresses_have_no_names() -> None:
 def test_what_the_stack_brings_is_known_afterwards_too() -> None:
     system = {"namespace": "kube-system", "controller": {"apiVersion": "apps/v1", "kind": "DaemonSet"}}
     made = anonymised(snapshot(workloads=[workload("cilium", **system), workload("payroll-agent", **system)]), KEY)
-    loaded = objects(made, {})
+    loaded = objects(
+        made, {}, existing=Existing({("DaemonSet", "kube-system", "cilium"): {"cpu": "500m", "memory": "1Gi"}})
+    )
     assert [one["kind"] for one in loaded.objects] == ["DaemonSet"]
-    assert "kube-system/cilium" in loaded.notes[0]
+    assert "the cluster runs them itself: kube-system/cilium" in loaded.notes[0]
 
 
 def test_only_kubernetes_own_priority_classes_keep_a_name_that_begins_with_system() -> None:

@@ -10,6 +10,7 @@ from scale_test.recording import timeline
 from snapshot.elsewhere import Place
 from snapshot.manifests import WORKLOAD_LABEL
 from snapshot.objects import Loaded, objects
+from snapshot.stack_own import Existing
 from tests.unit.snapshot.made import snapshot, workload
 
 LABELS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "whatif"}
@@ -252,34 +253,120 @@ def test_volumes_that_hold_no_pod_anywhere_are_not_made(volume: Any) -> None:
     assert one_of(loaded, "StatefulSet")["spec"]["volumeClaimTemplates"] == []
 
 
-def test_what_the_stack_brings_by_itself_is_left_out_and_named() -> None:
-    system = {"namespace": "kube-system", "controller": controller("DaemonSet")}
-    loaded = made(
+DAEMONS = {"namespace": "kube-system", "controller": controller("DaemonSet")}
+
+
+def loaded_into(existing: Existing, **more: Any) -> Loaded:
+    return objects(snapshot(**more), LABELS, Place(), existing)
+
+
+def test_no_workload_is_left_out_for_its_name() -> None:
+    names = ["aws-node", "ebs-csi-node", "kube-proxy"]
+    budget = {"namespace": "kube-system", "name": "coredns", "selector": {}, "maxUnavailable": 1}
+    loaded = made(workloads=[workload(name, **DAEMONS) for name in names], podDisruptionBudgets=[budget])
+    found = [(one["kind"], one["metadata"]["name"]) for one in loaded.objects]
+    assert found == [*(("DaemonSet", name) for name in names), ("PodDisruptionBudget", "coredns")]
+    assert loaded.notes == ()
+
+
+def test_pods_of_a_kubelets_files_are_left_out_and_named() -> None:
+    loaded = made(workloads=[workload("proxy", namespace="kube-system", controller=controller("Node", "v1"))])
+    assert loaded.objects == ()
+    assert "kubelets run these pods from files of their own: kube-system/proxy" in loaded.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "beside"),
+    [
+        ({"cpu": "500m", "memory": "1Gi"}, None),
+        ({"cpu": "2", "memory": "4Gi"}, None),
+        ({}, {"cpu": "500m", "memory": "1Gi"}),
+        ({"cpu": "200m", "memory": "1Gi"}, {"cpu": "300m"}),
+    ],
+)
+def test_a_daemon_set_that_the_cluster_has_is_made_up_to_the_snapshots_requests(
+    own: dict[str, str], beside: dict[str, str] | None
+) -> None:
+    pod = {"requests": {"cpu": "500m", "memory": "1Gi"}, "labels": {"k8s-app": "cilium"}, "hostPorts": [{"port": 1}]}
+    loaded = loaded_into(
+        Existing({("DaemonSet", "kube-system", "cilium"): own}), workloads=[workload("cilium", **DAEMONS, pod=pod)]
+    )
+    found = {one["metadata"]["name"]: one["spec"]["template"] for one in loaded.objects}
+    assert list(found) == (["cilium-snapshot"] if beside else [])
+    assert "the cluster runs them itself: kube-system/cilium" in loaded.notes[0]
+    for template in found.values():
+        (container,) = template["spec"]["containers"]
+        assert container["resources"]["requests"] == beside
+        assert "ports" not in container
+        assert "k8s-app" not in template["metadata"]["labels"]
+
+
+@pytest.mark.parametrize(
+    ("own", "requests"),
+    [
+        ({}, [{"cpu": "50m"}, {"cpu": "100m", "memory": "1Gi"}]),
+        ({"cpu": "30m"}, [{"cpu": "20m"}, {"cpu": "100m", "memory": "1Gi"}]),
+        ({"cpu": "80m", "memory": "1Gi"}, [{}, {"cpu": "70m"}]),
+        ({"cpu": "2"}, [{}, {"memory": "1Gi"}]),
+    ],
+)
+def test_daemon_sets_that_only_the_cluster_has_take_no_room_of_their_own(
+    own: dict[str, str], requests: list[dict[str, str]]
+) -> None:
+    existing = Existing(
+        {("DaemonSet", "kube-system", "cilium"): own, ("DaemonSet", "kube-system", "windows"): {"cpu": "1"}},
+        on_pools=frozenset({("kube-system", "cilium")}),
+    )
+    asked = {
+        "aws-node": {"cpu": "50m"},
+        "kube-proxy": {"cpu": "100m", "memory": "1Gi"},
+        "some": {"cpu": "1"},
+    }
+    loaded = loaded_into(
+        existing,
+        nodes=[{"name": "one", "nodePool": "general"}, {"name": "two", "nodePool": "general"}],
         workloads=[
-            workload("cilium", **system),
-            workload("ebs-csi-node", **system),
-            workload("coredns", namespace="kube-system"),
-            workload("kube-proxy-ip-10-0-0-1", namespace="kube-system", controller=controller("Node", "v1")),
-            workload("karpenter", namespace="karpenter"),
-            workload("node-exporter", **system),
-            workload("cilium"),
-        ],
-        podDisruptionBudgets=[
-            {"namespace": "kube-system", "name": "coredns", "selector": {}, "maxUnavailable": 1},
-            {"namespace": "kube-system", "name": "metrics-server", "selector": {}, "maxUnavailable": 1},
+            workload(
+                name, **DAEMONS, pod={"requests": of}, nodes={"one": 1} if name == "some" else {"one": 1, "two": 1}
+            )
+            for name, of in asked.items()
         ],
     )
-    names = [(one["kind"], one["metadata"]["name"]) for one in loaded.objects]
-    # One that is called so in a namespace of one's own is one's own.
-    assert names == [
-        ("Namespace", "shop"),
-        ("DaemonSet", "node-exporter"),
-        ("Deployment", "cilium"),
-        ("PodDisruptionBudget", "metrics-server"),
+    found = [
+        one["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+        for one in loaded.objects
+        if one["kind"] == "DaemonSet"
     ]
-    (note,) = loaded.notes
-    for name in ("kube-system/cilium", "kube-system/ebs-csi-node", "kube-system/coredns", "karpenter/karpenter"):
-        assert name in note
+    assert found == [*requests, {"cpu": "1"}]  # the last one is not on every node
+    assert bool(loaded.notes) == bool(own)
+
+
+def test_pods_on_nodes_of_node_pools_are_made_beside_a_deployment_that_the_cluster_has() -> None:
+    own = Existing({("Deployment", "kube-system", "coredns"): {}}, namespaces=frozenset({"karpenter"}))
+    nodes = [{"name": "managed"}, {"name": "ours", "nodePool": "general"}]
+    dns = {"namespace": "kube-system", "pod": {"labels": {"k8s-app": "kube-dns"}}}
+    budgets = [
+        {"namespace": "kube-system", "name": "dns", "selector": {"matchLabels": {"k8s-app": "kube-dns"}}},
+        {"namespace": "kube-system", "name": "other", "selector": {"matchLabels": {"k8s-app": "other"}}},
+    ]
+    loaded = loaded_into(
+        own,
+        nodes=nodes,
+        podDisruptionBudgets=budgets,
+        workloads=[
+            workload("coredns", **dns, nodes={"managed": 2, "ours": 1}),
+            workload("web", namespace="karpenter"),  # the cluster has this namespace, and nothing of that name in it
+        ],
+    )
+    found = [
+        (one["kind"], one["metadata"]["name"], one["spec"].get("replicas")) for one in loaded.objects if "spec" in one
+    ]
+    assert found == [
+        ("Deployment", "coredns-snapshot", 1),
+        ("Deployment", "web", 3),
+        ("PodDisruptionBudget", "other", None),
+    ]
+    assert "Namespace" not in kinds(loaded)
 
 
 def test_workloads_without_pods_and_their_namespaces_are_not_made() -> None:

@@ -11,7 +11,7 @@ import yaml
 from snapshot import cli
 from snapshot.model import Snapshot
 from snapshot.reading import SnapshotError, load
-from snapshot.stack_file import stack_file
+from snapshot.stack_file import StackFile, stack_file
 
 ROOT = Path(__file__).resolve().parents[3]
 EKS = ROOT / "Pulumi.eks.yaml"
@@ -69,9 +69,36 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest
     output.write_text("mine")
     given = ["stack-file", str(SMALL), "--like", str(EKS), "--unchecked", "--output"]
     assert cli.main([*given, str(output)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert output.read_text() == "mine"
     assert cli.main([*given, str(tmp_path / "new.yaml")]) == 0
+
+
+def notes(made: StackFile) -> list[str]:
+    """Those that are not about the other file."""
+    return [note for note in made.notes if not note.startswith("taken from")]
+
+
+@pytest.mark.parametrize(
+    ("disk", "encrypted"),
+    [({}, True), ({"encrypted": True}, True), ({"encrypted": False}, False)],
+)
+@pytest.mark.parametrize("device", ["/dev/xvda", "/dev/sda1"])
+def test_volumes_stay_encrypted(disk: dict[str, bool], encrypted: bool, device: str) -> None:
+    snapshot = load(SMALL).snapshot
+    mappings = [{"deviceName": device, "ebs": {"volumeSize": "80Gi", **disk}}]
+    (of, *_) = snapshot.node_classes
+    changed = of.model_copy(update={"spec": {"blockDeviceMappings": mappings}})
+    text = stack_file(snapshot.model_copy(update={"node_classes": [changed]}), EKS).text
+    (found,) = yaml.safe_load(text)["config"]["karpstack:nodeClasses"]["default"]["blockDeviceMappings"]
+    assert found == {"deviceName": device, "ebs": {"volumeSize": "80Gi", "encrypted": encrypted}}
+
+
+def test_what_is_taken_from_the_other_file_is_told() -> None:
+    (note,) = (one for one in stack_file(small(), EKS).notes if one.startswith("taken from Pulumi.eks.yaml"))
+    assert 'karpenter.featureGates: {"spotToSpotConsolidation": true}' in note
+    assert 'cluster.version: "1.36"' in note
+    assert "metadataOptions" in note
 
 
 def small(**node: Any) -> Snapshot:
@@ -84,7 +111,7 @@ def small(**node: Any) -> Snapshot:
 def test_a_node_takes_as_many_pods_as_those_of_the_cluster_do() -> None:
     made = stack_file(small(capacity={"pods": "29"}), EKS)
     assert yaml.safe_load(made.text)["config"]["karpstack:nodeClasses"]["default"]["kubelet"]["maxPods"] == 29
-    assert made.notes == []
+    assert notes(made) == []
 
 
 def test_where_they_take_as_many_as_their_types_do_that_is_said() -> None:
@@ -92,10 +119,10 @@ def test_where_they_take_as_many_as_their_types_do_that_is_said() -> None:
     (of, *_), (first, *others) = snapshot.node_classes, snapshot.nodes
     larger = first.model_copy(update={"capacity": {"pods": "110"}})
     snapshot = snapshot.model_copy(update={"nodes": [larger, *others]})
-    (note,) = stack_file(snapshot, EKS).notes
+    (note,) = notes(stack_file(snapshot, EKS))
     assert note.startswith(
         "nodeClasses.default: its nodes take 58 to 110 pods, by their types, and here each takes 110"
     )
     # What the node class says itself is so for all of its nodes.
     own = of.model_copy(update={"spec": {"kubelet": {"maxPods": 58}}})
-    assert stack_file(snapshot.model_copy(update={"node_classes": [own]}), EKS).notes == []
+    assert notes(stack_file(snapshot.model_copy(update={"node_classes": [own]}), EKS)) == []

@@ -55,15 +55,22 @@ class Made:
         gone: float | None = None,
         conditions: dict[str, str] | None = None,
         simulated: bool = False,
+        drifted: float = 110,
+        **asks: Any,
     ) -> None:
-        """A NodeClaim and its node `ip-<name>`; `conditions` are true ones, with a reason."""
+        """A NodeClaim and its node `ip-<name>`; `conditions` are true ones, with a reason, Drifted from `drifted` on.
+
+        `asks` is what else the recorder keeps of the NodeClaim, such as `terminationGracePeriod`.
+        """
         labels = {
             "karpenter.sh/nodepool": pool,
             "node.kubernetes.io/instance-type": type_,
             "karpenter.sh/capacity-type": capacity,
             "topology.kubernetes.io/zone": zone,
         }
+        later = {kind: why for kind, why in (conditions or {}).items() if kind == "Drifted"}
         true = {"Launched": "Launched", "Registered": "Registered", "Initialized": "Initialized", **(conditions or {})}
+        true = {kind: why for kind, why in true.items() if kind not in later}
 
         def claim(when: float, type_: str, more: dict[str, str], **metadata: Any) -> None:
             self.add(
@@ -78,10 +85,14 @@ class Made:
                     "nodeName": f"ip-{name}",
                     "capacity": {"cpu": "2", "memory": "8Gi"},
                     "allocatable": {"cpu": "2", "memory": "8Gi"},
+                    **asks,
                 },
             )
 
         claim(seconds, "ADDED", {})
+        if later:
+            true |= later
+            claim(max(seconds, drifted), "MODIFIED", {})
         self.add(
             seconds,
             "ADDED",
@@ -147,6 +158,12 @@ class Made:
             if disruption:  # the API server writes it before it deletes the pod
                 target = {"type": "DisruptionTarget", "status": "True", "reason": disruption}
                 self._lines[-1][1]["object"]["conditions"].append(target)
+
+    def budget(self, name: str, namespace: str = "shop", seconds: float = 6, **kept: Any) -> None:
+        """A PodDisruptionBudget; `kept` is what the recorder keeps of it. It selects all pods of its namespace."""
+        metadata = {"name": name, "namespace": namespace}
+        budget = {"metadata": metadata, "conditions": [], "selector": {}, "disruptionsAllowed": 0, **kept}
+        self.add(seconds, "ADDED", kind="PodDisruptionBudget", object=budget)
 
     def event(self, seconds: float, kind: str, name: str, reason: str, message: str) -> None:
         self.add(

@@ -111,6 +111,38 @@ def test_pods_that_wait_already_are_told_as_such() -> None:
     assert not_anew(made) == []
 
 
+@pytest.mark.parametrize(
+    ("node", "counts"),
+    [
+        ({"arch": "amd64"}, False),
+        ({"arch": "arm64"}, True),
+        ({"arch": "amd64", "taints": [{"key": "system", "effect": "NoSchedule"}]}, True),
+        ({"arch": "amd64", "cpu": "100m"}, True),
+    ],
+)
+def test_pods_on_a_managed_node_count_only_if_such_a_node_could_not_take_them(
+    node: dict[str, Any], counts: bool
+) -> None:
+    made = changed({}, spec(), spec(taints=[{"key": "new", "effect": "NoSchedule"}]))
+    made.add(
+        3,
+        "ADDED",
+        kind="Node",
+        object={
+            "metadata": {"name": "ip-managed", "labels": {"kubernetes.io/arch": node["arch"]}},
+            "conditions": [],
+            "taints": node.get("taints", []),
+            "allocatable": {"cpu": node.get("cpu", "2"), "memory": "8Gi"},
+        },
+    )
+    made.pod("own-0", "managed", workload="own", tolerations=[], nodeSelector={"kubernetes.io/arch": "amd64"})
+    assert [one.workload for one in not_anew(made)] == (["api", "own"] if counts else ["api"])
+    nodes = {"of": 1, "made": 1, "podsPlaced": 1, "leftOut": []}
+    as_is = judged(read(made.lines(loaded={"pods": 1, "leftOut": [], "nodes": nodes}))).blast_radius
+    assert as_is is not None
+    assert [one.workload for one in as_is.not_anew] == ["api"]
+
+
 def test_another_node_pool_is_enough() -> None:
     made = changed(C5, spec(), spec(NEWER))
     made.pool("second", 2, **spec())

@@ -11,6 +11,7 @@ from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
 from whatif.answer import Answer, AsIs, Settings, Truth
 from whatif.candidates import AnswersError, candidates, load, spread
+from whatif.limits import Limits
 from whatif.phases import read
 from whatif.prices import Given
 
@@ -37,7 +38,7 @@ def test_candidates_side_by_side() -> None:
     text = candidates([asked("spot", 0.05), asked("arm", 0.2)])
     found = rows(text)
     assert found["spot"][:5] == [
-        "no limit is set",
+        "within its limits",
         "\\$0.0960",
         "\\$0.0500",
         "\N{MINUS SIGN}\\$0.0460 (\N{MINUS SIGN}48 %)",
@@ -130,7 +131,7 @@ def test_answers_to_other_questions_are_refused(other: dict[str, Any], message: 
 def test_a_candidate_without_an_answer_has_its_row() -> None:
     found = rows(candidates([asked("good", 0.2)], ["killed"]))
     assert found["killed"][0] == "no answer"
-    assert found["good"][0] == "no limit is set"
+    assert found["good"][0] == "within its limits"
     assert rows(candidates([], ["killed"]))["killed"][0] == "no answer"
 
 
@@ -145,9 +146,38 @@ def test_folders_without_an_answer_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AnswersError, match="python -m whatif report"):
         load([tmp_path])
     path = tmp_path / "whatif.json"
-    path.write_text('{"schemaVersion": 2}')
-    with pytest.raises(AnswersError, match="schemaVersion: 2: "):
+    path.write_text('{"schemaVersion": 3}')
+    with pytest.raises(AnswersError, match="schemaVersion: 3: "):
         load([tmp_path])
     path.write_text("{")
-    with pytest.raises(AnswersError, match="no answer of schema 1"):
+    with pytest.raises(AnswersError, match="no answer of schema 2"):
         load([tmp_path])
+
+
+def drifting(*going: str) -> Answer:
+    """Two drifted nodes, of which some go."""
+    made = Made()
+    made.pool(disruption={"budgets": [{"nodes": "1"}]})
+    for name in ("one", "two"):
+        times = {"disrupted": 150.0, "deleting": 160.0} if name in going else {"disrupted": None, "deleting": None}
+        made.node(name, conditions={"Drifted": "NodePoolDrifted"}, **times)
+    return judged(read(made.lines(change_begins={"candidate": "a"})), Limits(max_nodes_replaced=1))
+
+
+@pytest.mark.parametrize(
+    ("again", "said", "unsaid"),
+    [
+        (("one",), ["The verdict is the same", "for the same causes"], ["Which nodes go differs"]),
+        (("two",), ["The verdict is the same", "for the same causes", "Which nodes go differs"], []),
+        (
+            ("one", "two"),
+            ["Verdicts differ: within its limits; 1 limit of 6 broken.", "for other causes", "Which nodes go differs"],
+            [],
+        ),
+    ],
+)
+def test_the_spread_says_whether_verdicts_causes_and_nodes_agree(
+    again: tuple[str, ...], said: list[str], unsaid: list[str]
+) -> None:
+    text = spread([drifting("one"), drifting(*again)])
+    assert [words for words in (*said, *unsaid) if words in text] == said

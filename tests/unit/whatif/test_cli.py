@@ -32,7 +32,7 @@ def test_a_report(consolidation: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert said.startswith("What if tighter on eks: within its limits. $0.169 (36 %) an hour cheaper")
     assert "Not compared with any real cluster" in said
     data = json.loads((consolidation / "whatif.json").read_text())
-    assert (data["schemaVersion"], data["candidate"], data["after"]["nodes"]) == (1, "tighter", 4)
+    assert (data["schemaVersion"], data["candidate"], data["after"]["nodes"]) == (2, "tighter", 4)
     assert (consolidation / "whatif.md").read_text().startswith("## ")
     assert (consolidation / "whatif.html").read_text().startswith("<!doctype html>")
 
@@ -153,7 +153,7 @@ def test_a_table_and_a_spread(consolidation: Path, tmp_path: Path, capsys: pytes
     told = capsys.readouterr()
     assert "| tighter | within its limits |" in told.out
     assert "| killed | no answer |" in told.out
-    assert "killed/whatif.json: cannot be read" in told.err
+    assert "killed/whatif.json: is not there" in told.err
     assert main(["table", str(consolidation), str(again)]) == 0
     assert "tighter (asked 2 times)" in capsys.readouterr().out
     assert main(["spread", str(consolidation), str(again)]) == 0

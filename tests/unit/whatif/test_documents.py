@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -85,9 +86,9 @@ def test_the_first_lines_are_the_answer() -> None:
 def test_a_broken_limit_is_said_at_once() -> None:
     answer = judged(told("eks.consolidation-policies", 3), Limits(max_nodes=3))
     text = Page(shown(markdown.render(answer).partition("<details>")[0])).text
-    assert text.startswith("❌ A what-if on eks: 1 limit of 2 broken")
+    assert text.startswith("❌ A what-if on eks: 1 limit of 6 broken")
     assert "maxNodes : at most 3 nodes, seen 4 nodes" in text
-    assert "1 limit of 2 broken" in Page(page.render(answer)).text
+    assert "1 limit of 6 broken" in Page(page.render(answer)).text
 
 
 def test_a_refusal_is_said_and_nothing_else_is_claimed() -> None:
@@ -143,8 +144,8 @@ def test_nodes_that_stay_for_pods_of_other_names_are_together() -> None:
     made.pool()
     words = 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=data/ledger-{})'
     for index in range(3):
-        made.node(f"n{index}")
-        made.event(150 + index, "Node", f"ip-n{index}", "DisruptionBlocked", words.format(index))
+        made.node(f"n{index}", conditions={"Consolidatable": "Consolidatable"})
+        made.event(350 + index, "Node", f"ip-n{index}", "DisruptionBlocked", words.format(index))
     made.node("other")
     made.event(150, "Node", "ip-other", "Unconsolidatable", "Not all pods would schedule, a/b-1 => incompatible")
     (three, one) = wording.causes(judged(read(made.lines())).surviving)
@@ -185,7 +186,7 @@ def test_a_week_that_varies_is_drawn() -> None:
     answer = judged(read(made.lines()))
     html = page.render(answer)
     assert html.count('<td class="none">0</td>') == 5 * 8
-    assert "they forbid it: default: Drifted" in Page(html).text
+    assert "they forbid it now: default: Drifted" in Page(html).text
     assert "Mon, Tue, Wed, Thu, Fri: 1 from 0 to 9 h, 0 from 9 to 17 h, 1 from 17 to 24 h" in markdown.render(answer)
 
 
@@ -216,3 +217,27 @@ def test_the_base_is_set_beside_the_real_cluster_when_it_was_loaded_and_when_it_
     row = '<tr><td>nodes</td><td class="number">2</td><td class="number">2</td><td class="number">1</td>'
     assert row in page.render(answer)
     assert "base when loaded" not in page.render(judged(read(made.lines()), real=real))
+
+
+@pytest.mark.parametrize(("said", "words"), [({}, "settled after"), ({"gaveUp": "480 s"}, "not settled after")])
+def test_the_page_says_what_the_run_says_of_rest(said: dict[str, str], words: str) -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    text = Page(page.render(judged(read(made.lines(change_settled=said))))).text
+    assert f"{words} 5 min 00 s" in text
+    assert ("not settled after" in text) == bool(said)
+
+
+def test_nodes_are_called_by_their_node_claims_and_by_the_snapshots_names() -> None:
+    made = Made()
+    made.pool()
+    made.node("general-a", standsFor="ip-10-0-1-2", simulated=True, disrupted=150, deleting=151, gone=160)
+    made.node("general-b", simulated=True)
+    answer = judged(read(made.lines()))
+    assert answer.blast_radius is not None
+    assert [one.name for one in answer.blast_radius.replaced] == ["ip-10-0-1-2"]
+    assert [one.name for one in answer.surviving] == [None]
+    for text in (markdown.render(answer), page.render(answer)):
+        assert "general-a (ip-10-0-1-2): m5.large" in html.unescape(text)
+        assert "ip-general" not in text

@@ -19,6 +19,10 @@ from whatif.phases import Told, read
 SHIPPED = Path(__file__).resolve().parents[3] / "playbooks" / "thresholds.yml"
 
 
+#: Switches off what is limited by default.
+OFF = dict.fromkeys(("maxPodsUnschedulable", "maxWorkloadsWithoutNodePool", "maxNodesNeverReplaced", "maxPodsKilled"))
+
+
 def answer(limits: dict[str, Any], found: Told | None = None) -> Answer:
     """Of a consolidation from six nodes to four, two of which go, with two pods."""
     return judged(found or told("eks.consolidation-policies", 3), Limits.parse(limits, "thresholds.yml"))
@@ -57,14 +61,14 @@ def dearer() -> Told:
 )
 def test_each_limit(name: str, broken: Any, kept: Any, seen: str) -> None:
     for limit, verdict in ((broken, "limits broken"), (kept, "within limits")):
-        found = answer({name: limit}, dearer())
+        found = answer({**OFF, name: limit}, dearer())
         assert found.verdict == verdict
         (judgement,) = [one for one in found.limits if one.name == name]
         assert (judgement.seen, judgement.kept) == (seen, verdict == "within limits")
 
 
 def test_what_is_not_limited_is_not_judged() -> None:
-    assert [one.name for one in answer({}).limits] == ["mustSettle"]
+    assert [one.name for one in answer(OFF).limits] == ["mustSettle"]
 
 
 def test_cheaper_is_no_increase() -> None:
@@ -72,7 +76,7 @@ def test_cheaper_is_no_increase() -> None:
 
 
 def test_what_is_not_known_keeps_no_limit() -> None:
-    found = answer({"maxHourly": 100, "maxDistanceFromTruth": "50%"}, told("eks.eks-limit", 0))
+    found = answer({**OFF, "maxHourly": 100, "maxDistanceFromTruth": "50%"}, told("eks.eks-limit", 0))
     assert [(one.name, one.seen, one.kept) for one in found.limits[1:]] == [
         ("maxHourly", "not known", False),
         ("maxDistanceFromTruth", "not known", False),

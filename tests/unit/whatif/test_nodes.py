@@ -54,13 +54,14 @@ def test_what_has_no_price_makes_the_sum_unknown() -> None:
     assert any("m5.xlarge is not known" in text for text in judged(read(made.lines())).unknown)
 
 
-def test_a_node_on_its_way_out_still_costs() -> None:
+def test_a_node_on_its_way_out_is_counted_apart() -> None:
     made = Made()
     made.pool()
     made.node("one", disrupted=50, deleting=60, gone=200)
     made.node("two")
     found = before(made)
-    assert (found.nodes, found.leaving, found.usd_per_hour) == (2, 1, 0.192)
+    assert (found.nodes, found.usd_per_hour, found.leaving, found.leaving_usd_per_hour) == (1, 0.096, 1, 0.096)
+    assert [group.nodes for group in found.by_pool] == [1]
 
 
 def test_spot_of_a_rehearsal_is_marked() -> None:

@@ -10,7 +10,7 @@ from scale_test.acting.cluster import ClusterError
 from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL
 from tests.unit.snapshot.made import snapshot, workload
 from tests.unit.whatif.live import Clock, Live
-from whatif import placing
+from whatif import base_nodes, placing
 
 LABELS = {"app.kubernetes.io/part-of": "karpstack-scale-test", SCENARIO_LABEL: "whatif"}
 
@@ -65,6 +65,28 @@ def test_what_is_on_a_node_already_has_its_room() -> None:
     agent["metadata"]["labels"] = {"app": "agent"}
     live = Live(node("ip-1"), agent, *(pod(f"web-{name}") for name in "abc"))
     assert placing.place(live, web(nodes={"one": 3}), {"one": "ip-1"}) == placing.Placed(1, 2)
+
+
+def test_nodes_that_one_stands_for_have_its_room_together() -> None:
+    live = Live(node("ip-1", cpu="1"), *(pod(f"web-{name}") for name in "abc"))
+    standing = {"one": "ip-1", "two": "ip-1"}
+    assert placing.place(live, web(nodes={"one": 2, "two": 1}), standing) == placing.Placed(2, 1)
+
+
+def test_pods_of_managed_nodes_are_put_on_rehearsed_nodes_of_no_node_pool() -> None:
+    def live_node(name: str, played: bool, **labels: str) -> dict[str, Any]:
+        annotations = {"kwok.x-k8s.io/node": "fake"} if played else {}
+        return {"kind": "Node", "metadata": {"name": name, "labels": labels, "annotations": annotations}}
+
+    pool = {"karpenter.sh/nodepool": "general"}
+    of = snapshot(
+        nodes=[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d", "nodePool": "general"}, {"name": "e"}],
+        nodeClaims=[{"name": "general-e", "node": "e"}],
+    )
+    system = [live_node("system-1", True), live_node("system-2", True)]
+    rehearsed = Live(*system, live_node("ours", True, **pool))
+    assert base_nodes.managed(rehearsed, of) == {"a": "system-1", "b": "system-2", "c": "system-1"}
+    assert base_nodes.managed(Live(live_node("real", False)), of) == {}
 
 
 def test_pods_that_never_come_are_not_waited_for_for_ever() -> None:

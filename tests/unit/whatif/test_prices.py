@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,11 @@ def test_dollars_of_another_region_are_called_so_beside_them() -> None:
     assert (found.prices_elsewhere or "").startswith(said)
     assert said in markdown.render(found).partition("<details>")[0]
     assert said in Page(page.render(found)).text
+    assert found.prices_of == "us-east-1"
+    assert ", at prices of us-east-1" in found.sentence
+    for text in (markdown.render(found), Page(page.render(found)).text):
+        assert "Dollars an hour (prices of us-east-1)" in html.unescape(text)
+        assert "dollars an hour before" not in text
     # Prices of one type's are none of the others'.
     assert in_paris(Given(on_demand={"m5.large": 0.1})).prices_elsewhere is not None
 
@@ -94,7 +100,8 @@ def test_dollars_of_the_stacks_region_are_not() -> None:
         in_paris(Given(region="us-east-1")),
         in_paris(Given(), simulated=False),
     ):
-        assert found.prices_elsewhere is None
+        assert found.prices_elsewhere is found.prices_of is None
+        assert "prices of" not in found.sentence
         assert "Dollars are at the prices of" not in markdown.render(found)
 
 

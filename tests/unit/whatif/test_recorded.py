@@ -1,6 +1,9 @@
-"""A what-if as it was rehearsed once: the NodePool's instance categories become m alone, with thirty-three pods on it.
+"""What-ifs as they were rehearsed once; lines that no answer is made of are left out.
 
-The change was a stack file of which `pulumi up` made the difference; lines that no answer is made of are left out.
+- only-m: the NodePool's instance categories become m alone, with thirty-three pods on it.
+- held: a cluster with VPC CNI gets a label on nodes of the NodePool `general`: 7 nodes, a budget of 20 %, on each a pod
+  with do-not-disrupt, and a terminationGracePeriod of 2 hours. By hand: all 7 drift, 2 of them drain, and their held
+  pods are deleted 2 hours less their own minute later; 5 wait for the NodePool's budget and for nothing else.
 """
 
 from __future__ import annotations
@@ -16,12 +19,22 @@ from tests.unit.whatif.told import judged
 from whatif.answer import Answer
 from whatif.phases import read
 
-RECORDED = Path(__file__).with_name("recorded") / "eks.only-m.timeline.jsonl.gz"
+RECORDED = Path(__file__).with_name("recorded")
+
+
+def recorded(name: str) -> list[Line]:
+    text = gzip.decompress((RECORDED / f"eks.{name}.timeline.jsonl.gz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture(scope="module")
 def lines() -> list[Line]:
-    return [json.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).decode().splitlines()]
+    return recorded("only-m")
+
+
+@pytest.fixture(scope="module")
+def held() -> Answer:
+    return judged(read(recorded("held")))
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +69,42 @@ def test_whom_it_replaces(answer: Answer) -> None:
 
 
 def test_why_the_others_stay(answer: Answer) -> None:
-    assert [(one.instance_type, one.why) for one in answer.surviving] == [
-        ("m8i-flex.large", "price"),
-        ("m8i.large", "spot to spot"),
-    ]
+    # What was said of them is older than the change of their NodePool, so it decides nothing.
+    found = {one.instance_type: (one.why, one.words) for one in answer.surviving}
+    assert {why for why, _ in found.values()} == {"not said"}
+    assert (found["m8i.large"][1] or "").startswith("SpotToSpotConsolidation")
     assert all(one.said is not None and one.said < 0 for one in answer.surviving)
+
+
+def test_held_nodes_end_with_an_answer(held: Answer) -> None:
+    assert {one.name for one in held.limits if not one.kept} == {"maxPodsKilled"}
+    assert held.blast_radius is not None
+    draining = [one.node_claim for one in held.blast_radius.replaced]
+    assert draining == ["general-aaaaa", "general-fffff"]
+    drained = {one.node_claim: one for one in held.blast_radius.held if not one.earliest}
+    assert list(drained) == draining
+    for one in drained.values():
+        assert (one.workload, one.pods, one.why) == ("job", 1, "do-not-disrupt")
+        assert one.deleted == pytest.approx(15 + 2 * 3600 - 60, abs=10)
+    assert held.blast_radius.pods_killed == 7
+
+
+def test_nodes_that_wait_have_the_cause_that_holds_them_now(held: Answer) -> None:
+    waiting = [one for one in held.surviving if one.drifted]
+    words = (
+        "the budget of NodePool general for Drifted (2 of 7 nodes at once) is used up by general-aaaaa, general-fffff"
+    )
+    assert len(waiting) == 5
+    assert {tuple((cause.why, cause.words) for cause in one.causes) for one in waiting} == {
+        (("disruption budget", words),)
+    }
+    assert held.week.used_up == [words]
+
+
+def test_dollars_hold_no_node_that_drains(held: Answer) -> None:
+    assert held.after is not None
+    sums = held.before.usd_per_hour, held.after.usd_per_hour, held.after.leaving_usd_per_hour
+    assert sums == pytest.approx((0.864, 0.672, 0.192))
+    assert "$0.864 while 2 nodes drain (9 nodes), $0.672 when they are gone (7 nodes)" in held.sentence
+    assert "cheaper" not in held.sentence
+    assert held.sentence.count("at prices of us-east-1") == 1

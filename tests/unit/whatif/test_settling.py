@@ -159,15 +159,17 @@ def metrics(looks: int, started: float = 1.0) -> Line:
         (lambda second: metrics(1 + second // 60), 180),
         # Another process begins to count anew.
         (lambda second: metrics(50, 1.0) if second < 60 else metrics(second // 10 - 5, 2.0), 80),
+        # The clock is ahead, so metrics come once in 70 s; and none of these looks is over before that.
+        (lambda second: metrics(1 + second // 200) if second % 70 == 0 else pool("30s"), 420),
         # Nobody counts any more.
-        (lambda second: metrics(second // 10) if second < 50 else pool("30s"), 132),
+        (lambda second: metrics(second // 10) if second < 50 else pool("30s"), 226),
     ],
 )
 def test_where_karpenters_looks_are_counted_two_of_them_are_waited_for(
     reading: Callable[[int], Line], when: int
 ) -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
-    lines |= {second: reading(second) for second in range(5, 300, 5)}  # as the recorder asks
+    lines |= {second: reading(second) for second in range(5, 500, 5)}  # as the recorder asks
     assert settled(lines)[0] == when
 
 
@@ -189,3 +191,22 @@ def test_looks_are_counted_from_the_last_thought_on() -> None:
     thought = {"reason": "ConsolidationRejected", "involvedObject": {"kind": "Node", "name": "n"}}
     lines |= {second + 0.5: line("Event", str(second), **thought) for second in range(60, 130, 15)}
     assert settled(lines)[0] > 130
+
+
+HELD = line("Pod", "a", conditions=[{"type": "Ready", "status": "True"}], nodeName="n", doNotDisrupt="true")
+
+
+def draining(name: str) -> Line:
+    told = claim(name, "Initialized", "DisruptionReason")
+    told["object"]["metadata"]["deletionTimestamp"] = at(60).isoformat()
+    return told
+
+
+@pytest.mark.parametrize(
+    ("pod_on_it", "seconds"),
+    [(HELD, 60 + 55 + 75), (pod("a", "n"), 60 + 3 * (55 + 75))],  # the second may leave at any moment
+)
+def test_a_node_that_waits_for_a_held_pod_is_at_rest(pod_on_it: Line, seconds: float) -> None:
+    found = settled({0: pool("30s"), 1: claim("n", "Initialized"), 2: pod_on_it, 60: draining("n")})
+    assert found[0] == seconds
+    assert found[1].left == ([] if pod_on_it is HELD else ["NodeClaim n is on its way out"])

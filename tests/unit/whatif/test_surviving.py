@@ -28,12 +28,6 @@ WORDS = [
     ("Unconsolidatable", "Filtering by price: no instance type is cheaper", "price"),
     ("Unconsolidatable", "Can't remove without creating 2 candidates", "pods"),
     ("Unconsolidatable", "Not all pods would schedule, shop/web-1 => incompatible requirements", "pods"),
-    ("Unconsolidatable", 'NodePool "default" has consolidation disabled', "policy"),
-    (
-        "Unconsolidatable",
-        'NodePool "default" has consolidation policy WhenEmpty, but node is not empty',
-        "policy",
-    ),
     (
         "Unconsolidatable",
         "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
@@ -58,15 +52,20 @@ WORDS = [
         "do-not-disrupt",
     ),
     ("Unconsolidatable", 'Instance Type "m5.huge" not found', "other"),
+    (
+        "Unconsolidatable",
+        "Not all pods would schedule, pdb/do-not-disrupt-1 => did not tolerate taint (taint=a.b/do-not-disrupt)",
+        "pods",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("reason", "words", "why"), WORDS)
 def test_the_controllers_words_have_a_kind(made: Made, reason: str, words: str, why: str) -> None:
     made.node("one")
-    made.event(150, "Node", "ip-one", reason, words)
+    made.event(300, "Node", "ip-one", reason, words)
     found = only(made)
-    assert (found.why, found.words, found.said, found.looked_at) == (why, words, 50.0, True)
+    assert (found.why, found.words, found.said, found.looked_at) == (why, words, 200.0, True)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +93,29 @@ def test_the_last_word_counts_and_may_be_older_than_the_change(made: Made) -> No
     assert (found.why, found.said) == ("pods", -40.0)
 
 
+@pytest.mark.parametrize(
+    ("disruption", "why"),
+    [
+        ({"consolidateAfter": "Never", "consolidationPolicy": "WhenEmptyOrUnderutilized"}, "policy"),
+        ({"consolidateAfter": "0s", "consolidationPolicy": "WhenEmpty"}, "policy"),
+        ({"consolidateAfter": "0s", "budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}, "disruption budget"),
+        ({"consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized"}, "not said"),
+    ],
+)
+@pytest.mark.parametrize("seconds", [50, 105, 135])  # before the change, and of what was before it
+def test_the_node_pool_says_whether_consolidation_is_off_not_what_was_said_of_it(
+    seconds: float, disruption: dict[str, object], why: str
+) -> None:
+    made = Made()
+    made.pool(disruption={"consolidateAfter": "Never"})
+    made.pool(seconds=110, disruption=disruption)
+    made.node("one", conditions={"Consolidatable": "Consolidatable"})
+    made.pod("web", "one")
+    made.event(seconds, "Node", "ip-one", "Unconsolidatable", 'NodePool "default" has consolidation disabled')
+    found = only(made)
+    assert (found.why, "disabled" in (found.words or "")) == (why, False)
+
+
 def test_what_was_said_of_an_earlier_node_of_that_name_is_none_of_its_words(made: Made) -> None:
     made.event(5, "Node", "ip-one", "Unconsolidatable", "Can't replace with a cheaper node")
     made.node("one", 10, conditions={"Consolidatable": "Consolidatable"})
@@ -119,7 +141,7 @@ def test_a_drifted_node_stays_for_what_blocks_drift_not_consolidation() -> None:
         (
             True,
             "disruption budget",
-            "No allowed disruptions for disruption reason Drifted due to blocking budget",
+            "the budgets of NodePool budget-by-reason allow none for Drifted",
         )
     }
 
@@ -128,7 +150,7 @@ def test_a_drifted_node_of_which_nothing_was_said_stays_for_its_budgets(made: Ma
     made.pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]})
     made.node("one", conditions={"Drifted": "NodePoolDrifted"})
     found = only(made)
-    assert (found.why, found.drifted, found.looked_at) == ("disruption budget", True, False)
+    assert (found.why, found.drifted, found.never) == ("disruption budget", True, True)
     made = Made()
     made.pool()
     made.node("one", conditions={"Drifted": "NodePoolDrifted"})
@@ -152,7 +174,8 @@ def test_what_kept_nodes_until_all_was_loaded_is_no_cause(made: Made) -> None:
     made.node("one")
     words = 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation'
     made.event(15, "NodeClaim", "one", "DisruptionBlocked", words)
+    made.event(16, "NodeClaim", "one", "Unconsolidatable", "Can't replace with a cheaper node")
     nodes = {"of": 1, "made": 1, "podsPlaced": 0, "leftOut": []}
     (found,) = judged(read(made.lines(loaded={"pods": 0, "leftOut": [], "nodes": nodes}))).surviving
-    assert found.words is None or "do-not-disrupt" not in found.words
-    assert only(made).why == "do-not-disrupt"
+    assert found.words == "consolidateAfter of NodePool default is 30s, which was not over"
+    assert only(made).words == "Can't replace with a cheaper node"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
 from whatif.answer import Truth
+from whatif.limits import Limits
 from whatif.phases import read
 from whatif.prices import Given
-from whatif.truth import RealNode
+from whatif.truth import Load, RealNode
 
 
 def truth(*real: RealNode, given: Given | None = None, spot: bool = False) -> Truth:
@@ -121,3 +127,49 @@ def test_a_base_in_which_nothing_moved_says_so() -> None:
         "then 0.0% in nodes and 0.0% in dollars an hour away; while it settled, no node went and none came."
         in found.sentence
     )
+
+
+def loaded(*pods: tuple[float, bool], others: dict[str, float] | None = None) -> Truth:
+    """Of a base of one node with pods that request so many CPUs and a GiB each, some of them a DaemonSet's."""
+    made = Made()
+    made.pool()
+    made.node("one")
+    for number, (cpu, daemon) in enumerate(pods):
+        labels = {"pod-template-generation": "1"} if daemon else {}
+        made.pod(f"pod-{number}", "one", cpu=cpu, labels=labels)
+    real = [replace(node(), load=Load(2, 1.5, 2 * 2**30, 0.5, 2**30))]
+    said = {"loaded": {"pods": 1, "leftOut": [], "others": others}} if others else {}
+    return judged(read(made.lines(**said)), real=real).truth
+
+
+@pytest.mark.parametrize(
+    ("pods", "others", "away"),
+    [
+        ([(1.0, False), (0.5, True)], None, [0.0, 0.0, 0.0, 0.0, 0.0]),
+        ([(1.0, False)], None, [0.5, 0.3333, 0.5, 1.0, 1.0]),  # a DaemonSet that was not loaded
+        ([(1.0, False)], {"nodes": 2, "pods": 2, "cpu": 1.0, "memory": 2 * 2**30}, [0.0, 0.0, 0.0, 0.0, 0.0]),
+    ],
+)
+def test_pods_and_requests_of_nodes_are_compared(
+    pods: list[tuple[float, bool]], others: dict[str, float] | None, away: list[float]
+) -> None:
+    found = loaded(*pods, others=others)
+    names = ["pods on them", "CPUs that pods request", "GiB that pods request"]
+    names += [f"{unit} that DaemonSets request per node" for unit in ("CPUs", "GiB")]
+    assert [distances(found)[name] for name in names] == away
+    assert "its pods request 1" in found.sentence
+    assert "where the real ones request 1.5 and 2" in found.sentence
+
+
+def test_a_limit_on_the_distance_counts_what_pods_request() -> None:
+    (broken,) = (one for one in Limits(max_distance_from_truth="25%").judge(*_judged()) if "Distance" in one.name)
+    assert (broken.kept, broken.seen) == (False, "100.0%")
+
+
+def _judged() -> tuple[Any, ...]:
+    made = Made()
+    made.pool()
+    made.node("one")
+    made.pod("pod", "one", cpu=1.0)
+    answer = judged(read(made.lines()), real=[replace(node(), load=Load(2, 1.5, 2 * 2**30, 0.5, 2**30))])
+    return answer.before, answer.after, answer.blast_radius, answer.surviving, answer.truth, answer.moments

@@ -1,7 +1,11 @@
-// Command karpenter-azure is the controller of github.com/Azure/karpenter-provider-azure behind a guard.
+// Command karpenter-azure is the controller of github.com/Azure/karpenter-provider-azure behind a guard, on the
+// cluster's time.
 //
 // This file is all that is ours: the build lays upstream's cmd/controller beside it, unchanged, out of the verified
 // module (see builder.py).
 package main
 
-import _ "karpstack/engines/guard"
+import (
+	_ "karpstack/engines/clock"
+	_ "karpstack/engines/guard"
+)

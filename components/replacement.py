@@ -1,0 +1,101 @@
+"""Refuses updates that would destroy a cluster, its network or its workload: at preview, unless the settings consent.
+
+Rules on settings compare them with the last state and name the setting; each cloud has its own (`settings/*_identity`).
+For what no rule knows, hooks refuse the replacement of single resources, by the engine's own decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from .last_state import LastState
+from .problems import OTHER_WAYS, Problem, key_of, shown
+
+
+class ReplacementError(pulumi.RunError):
+    """The update would destroy what the stack has. The engine prints its text, without a traceback."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = f"{len(self.problems)} change{'s' * (len(self.problems) != 1)}"
+        parts = [f"{count} of the configuration would destroy what the stack has; nothing was changed"]
+        super().__init__("\n\n".join([*parts, *map(str, self.problems)]))
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Keeps what the stack has.
+
+    Attributes:
+        last: The stack's last state.
+        allowed: Whether karpstack:allowReplacement consents to a replacement.
+    """
+
+    last: LastState
+    allowed: bool
+
+    def refuse(self, problems: Iterable[Problem]) -> None:
+        """Refuse changes that destroy something; with consent, warn of them.
+
+        Raises:
+            ReplacementError: There are some, and no consent.
+        """
+        found = list(problems)
+        if found and not self.allowed:
+            raise ReplacementError(found)
+        for problem in found:
+            pulumi.log.warn(str(problem))
+        if self.allowed and self.last.resources:
+            pulumi.log.warn(str(_STANDING_CONSENT))
+
+    def hooks(
+        self, name: str, *, lost: str, before_create: Sequence[pulumi.ResourceHook] = (), **others: Any
+    ) -> pulumi.ResourceHookBinding:
+        """Return the hooks of a resource, one of which refuses its replacement at preview.
+
+        Args:
+            name: Begins the hook's name; unique in the program.
+            lost: What would be lost with the resource.
+            before_create: Further hooks of the resource.
+            others: The same, of other kinds.
+        """
+        options = pulumi.ResourceHookOptions(on_dry_run=True)
+        own = [] if self.allowed else [pulumi.ResourceHook(f"{name}-kept", self._refusal(lost), options)]
+        return pulumi.ResourceHookBinding(before_create=[*own, *before_create], **others)
+
+    def _refusal(self, lost: str) -> Callable[[pulumi.ResourceHookArgs], None]:
+        def refuse(created: pulumi.ResourceHookArgs) -> None:
+            # The engine creates what the stack has already for one reason: to replace it.
+            if (old := self.last.resources.get(created.urn)) is not None:
+                raise pulumi.RunError(
+                    f"{created.name} ({created.type}) would be replaced, and {lost} would be lost. What changes: "
+                    f"{changed(old.outputs, created.new_inputs or {})}\n"
+                    f"    fix: take the change back; or {OTHER_WAYS}"
+                )
+
+        return refuse
+
+
+_STANDING_CONSENT: Final = Problem(
+    key_of("allowReplacement"),
+    shown(["cluster"]),
+    "is set: this update may destroy the cluster and all that runs in it, and so may each later one while it is set",
+    "remove it when this update is done: pulumi config rm karpstack:allowReplacement",
+    warning=True,
+)
+
+
+def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return the names of the inputs that differ from the outputs of the last state."""
+    return ", ".join(sorted(key for key, value in new.items() if not _same(old.get(key), value))) or "not known"
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether an input is what the last state has; outputs hold more keys than inputs."""
+    if isinstance(new, Mapping) and isinstance(old, Mapping):
+        return all(_same(old.get(key), value) for key, value in new.items())
+    return new is None or bool(old == new)

@@ -1,0 +1,141 @@
+"""What decides which cluster an AKS stack has: a change of it would delete what the stack has and make something else.
+
+The rules compare the settings with the stack's last state. Each has its row in docs/azure.md. azure-native deletes the
+old cluster first (its gen/replacement.go and provider.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..naming import AksNames
+from ..problems import Problem, another_existing, key_of, replacing
+from .aks import AksSettings, network_of
+from .aks_existing import ExistingAksSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksBefore:
+    """What an AKS stack has, by its last state; a text is empty where the state does not have it.
+
+    Attributes:
+        cluster_id: Resource ID of the cluster, the stack's own or an existing one.
+        is_own: Whether the stack has made the cluster.
+        resource_group: Name of the stack's own resource group.
+        location: Of the stack's own cluster.
+        pod_cidr, service_cidr, outbound_type: Network settings of the stack's own cluster.
+        subnet_id: Resource ID of the subnet of its system nodes.
+        subnet_cidr: Range of that subnet, if the stack has made it.
+    """
+
+    cluster_id: str = ""
+    is_own: bool = False
+    resource_group: str = ""
+    location: str = ""
+    pod_cidr: str = ""
+    service_cidr: str = ""
+    outbound_type: str = ""
+    subnet_id: str = ""
+    subnet_cidr: str = ""
+
+    @property
+    def subscription(self) -> str:
+        """Subscription of the cluster."""
+        return _part(self.cluster_id, 2)
+
+    @property
+    def cluster(self) -> str:
+        """Name of the cluster."""
+        return _part(self.cluster_id, 8)
+
+    @property
+    def existing(self) -> str:
+        """Resource group and name of the existing cluster that the stack works on."""
+        return "" if self.is_own or not self.cluster_id else f"{_part(self.cluster_id, 4)}/{self.cluster}"
+
+    @property
+    def gone(self) -> str:
+        """What would be lost with the cluster, as the beginning of a sentence."""
+        if self.existing:
+            return f"the stack would remove its NodePools, with their nodes, and Karpenter from {self.existing}"
+        return f"the AKS cluster {self.cluster} would be deleted first, with all that runs in it, and then made again"
+
+
+def destroying(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Problem]:
+    """Find the settings whose change destroys what the stack has."""
+    if not before.cluster_id:
+        return
+    other_cluster = [*_elsewhere(settings, before)] or [*_other_cluster(settings, before)]
+    if other_cluster:
+        yield from other_cluster
+    elif isinstance(settings, AksSettings):
+        yield from _other_network(settings, before)
+
+
+def _elsewhere(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Problem]:
+    if before.subscription.lower() != settings.subscription_id.lower():
+        yield replacing(
+            "azure-native:subscriptionId",
+            before.subscription,
+            settings.subscription_id,
+            f"the update would run in another subscription than that of {before.cluster}: Pulumi would take everything "
+            "there for missing, forget it, and make it again here",
+            f"set it back to {before.subscription}",
+        )
+    if before.location and before.location != settings.region:
+        keeping = f"set it back to {before.location}"
+        lost = f"{before.gone}, and its resource group and network too"
+        yield replacing("azure-native:location", before.location, settings.region, lost, keeping)
+
+
+def _other_cluster(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Problem]:
+    existing = (
+        f"{settings.cluster.resource_group}/{settings.cluster.existing}"
+        if isinstance(settings, ExistingAksSettings)
+        else ""
+    )
+    if existing.lower() != before.existing.lower():
+        yield another_existing(before.existing, existing, before.gone)
+        return
+    names = AksNames(settings.name)
+    # A stack on an existing cluster whose Karpenter is AKS's has no resource group, and nothing is named after it.
+    if before.resource_group and before.resource_group != names.resource_group:
+        lost = before.gone if before.is_own else f"{before.gone} until the controller has its new identity"
+        keeping = f"set it back to {before.resource_group}"
+        yield replacing(key_of("name"), before.resource_group, settings.name, lost, keeping)
+
+
+def _other_network(settings: AksSettings, before: AksBefore) -> Iterator[Problem]:
+    network = settings.network
+    for field, was, wanted in (
+        ("podCidr", before.pod_cidr, str(network.pod_cidr)),
+        ("serviceCidr", before.service_cidr, str(network.service_cidr)),
+        ("outboundType", before.outbound_type, network.outbound_type),
+    ):
+        if was and was != wanted:
+            yield replacing(key_of("network", field), was, wanted, before.gone, f"set it back to {was}")
+    given = None if before.subnet_cidr else before.subnet_id or None
+    if (given or "").lower() != (network.subnet_id or "").lower():
+        yield replacing(
+            key_of("network", "subnetId"),
+            given,
+            network.subnet_id,
+            "AKS never moves its system nodes to another subnet: it refuses the update (PropertyChangeNotAllowed)"
+            + ("" if given else f", and the stack would delete its own network {network_of(before.subnet_id)}"),
+            f"set it back to {given}" if given else "remove it",
+        )
+    elif before.subnet_cidr and before.subnet_cidr != str(network.subnet_cidr):
+        yield replacing(
+            key_of("network", "subnetCidr"),
+            before.subnet_cidr,
+            str(network.subnet_cidr),
+            "Azure refuses another range for a subnet with machines in it (InUsePrefixCannotBeDeleted), when other "
+            "changes are made already",
+            f"set it back to {before.subnet_cidr}",
+        )
+
+
+def _part(resource_id: str, index: int) -> str:
+    parts = resource_id.split("/")
+    return parts[index] if len(parts) > index else ""

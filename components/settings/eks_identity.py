@@ -1,0 +1,171 @@
+"""What decides which cluster an EKS stack has: a change of it would delete what the stack has and make something else.
+
+The rules compare the settings with the stack's last state. Each has its row in docs/aws.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from karpenter.releases import number
+
+from ..naming import EksNames
+from ..problems import Problem, another_existing, key_of, replacing, shown
+from .eks import EksSettings
+from .eks_existing import ExistingEksSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class EksBefore:
+    """What an EKS stack has, by its last state; a text is empty where the state does not have it.
+
+    Attributes:
+        account, region: Where.
+        node_role: Name of the role of Karpenter's nodes, which begins with karpstack:name.
+        cluster: Name of the stack's own cluster.
+        version: Its Kubernetes.
+        protected: Whether EKS refuses to delete that.
+        existing: Name of the existing cluster that the stack works on.
+        vpc_id: VPC of the stack's own cluster.
+        vpc_cidr: Range of the stack's own VPC.
+        zones: Zones of the subnets of that VPC, in their order.
+        service_cidr: Range of Services of the stack's own cluster.
+        control_plane_subnet_ids: Its subnets.
+    """
+
+    account: str = ""
+    region: str = ""
+    node_role: str = ""
+    cluster: str = ""
+    version: str = ""
+    protected: bool = False
+    existing: str = ""
+    vpc_id: str = ""
+    vpc_cidr: str = ""
+    zones: Sequence[str] = ()
+    service_cidr: str = ""
+    control_plane_subnet_ids: Sequence[str] = ()
+
+    @property
+    def gone(self) -> str:
+        """What would be lost with the cluster, as the beginning of a sentence."""
+        if self.existing:
+            return f"the stack would remove its NodePools, with their nodes, and Karpenter from {self.existing}"
+        protection = "; EKS refuses that in the middle of it, because of deletionProtection" if self.protected else ""
+        return f"the EKS cluster {self.cluster} would be deleted, with all that runs in it{protection}"
+
+
+def destroying(settings: EksSettings | ExistingEksSettings, before: EksBefore, *, account: str) -> Iterator[Problem]:
+    """Find the settings whose change destroys what the stack has.
+
+    Args:
+        settings: The stack's.
+        before: What it has.
+        account: ID of the AWS account in which the update would run; empty if nobody asked.
+    """
+    elsewhere = [*_elsewhere(settings, before, account)]
+    other_cluster = elsewhere or [*_other_cluster(settings, before)]
+    if other_cluster:
+        yield from other_cluster
+    elif isinstance(settings, EksSettings):
+        yield from _other_network(settings, before)
+
+
+def version_steps(settings: EksSettings, before: EksBefore) -> Iterator[Problem]:
+    """Find a version that EKS does not take a cluster to: an older one, or one beyond the next."""
+    wanted = settings.cluster.version
+    if not before.version or number(before.version) <= number(wanted) <= _next(before.version):
+        return
+    major, minor = _next(before.version)
+    yield Problem(
+        key_of("cluster", "version"),
+        f"{shown(wanted)}, was {shown(before.version)}",
+        "is refused by EKS: a cluster goes up by one minor version at a time, and never down",
+        f"choose {before.version} or {major}.{minor}",
+    )
+
+
+def _next(version: str) -> tuple[int, ...]:
+    major, minor = number(version)[:2]
+    return major, minor + 1
+
+
+def _elsewhere(settings: EksSettings | ExistingEksSettings, before: EksBefore, account: str) -> Iterator[Problem]:
+    if before.account and account and before.account != account:
+        yield replacing(
+            "aws:profile",
+            f"an identity in account {before.account}",
+            f"an identity in account {account}",
+            f"the update would run in another account than that of {before.cluster or before.existing}: Pulumi would "
+            "take everything there for missing, forget it, and make it again here",
+            f"use credentials for {before.account}",
+        )
+    if before.region and before.region != settings.region:
+        yield replacing("aws:region", before.region, settings.region, before.gone, f"set it back to {before.region}")
+
+
+def _other_cluster(settings: EksSettings | ExistingEksSettings, before: EksBefore) -> Iterator[Problem]:
+    existing = settings.cluster.existing if isinstance(settings, ExistingEksSettings) else ""
+    if existing != before.existing and (before.cluster or before.existing):
+        yield another_existing(before.existing, existing, before.gone)
+        return
+    names = EksNames(settings.name, existing=existing)
+    was, wanted = (before.cluster, names.cluster) if before.cluster else (before.node_role, names.node_role)
+    if was and was != wanted:
+        # Roles and the queue are named after it too, and a role has no other name.
+        stem = before.node_role.removesuffix(EksNames("").node_role)
+        lost = before.gone if before.cluster else f"{before.gone}: roles have other names, and nodes have their role"
+        yield replacing(key_of("name"), stem or was, settings.name, lost, f"set it back to {stem or was}")
+
+
+def _other_network(settings: EksSettings, before: EksBefore) -> Iterator[Problem]:
+    network = settings.network
+    own = network.vpc_id is None
+    was = None if before.vpc_cidr else before.vpc_id
+    if before.vpc_id and was != network.vpc_id:
+        yield replacing(key_of("network", "vpcId"), was, network.vpc_id, before.gone, "take the change back")
+        return
+    if own and before.vpc_cidr and before.vpc_cidr != str(network.vpc_cidr):
+        lost = f"{before.gone}: the VPC would be replaced, and a cluster does not move to another VPC"
+        keeping = f"set it back to {before.vpc_cidr}"
+        yield replacing(key_of("network", "vpcCidr"), before.vpc_cidr, str(network.vpc_cidr), lost, keeping)
+    if before.service_cidr and before.service_cidr != str(network.service_cidr):
+        keeping = f"set it back to {before.service_cidr}"
+        wanted = str(network.service_cidr)
+        yield replacing(key_of("network", "serviceCidr"), before.service_cidr, wanted, before.gone, keeping)
+    if own:
+        yield from _other_zones(network.zones, before.zones)
+
+
+def _other_zones(zones: int | Sequence[str], before: Sequence[str]) -> Iterator[Problem]:
+    """Further zones are fine: nodes use them, and the control plane stays where it is."""
+    names = [*before[:zones], *[""] * (zones - len(before))] if isinstance(zones, int) else list(zones)
+    if names[: len(before)] != list(before):
+        yield replacing(
+            key_of("network", "zones"),
+            list(before),
+            zones,
+            "subnets would be deleted or replaced in which the control plane and nodes have interfaces; EKS fixes the "
+            "control plane's zones when it makes the cluster",
+            f"set it to {len(before)} or more, or begin the list with {', '.join(before)}, in this order",
+        )
+
+
+def other_control_plane_zones(key: str, was: Sequence[str], before: set[str], wanted: set[str]) -> Iterator[Problem]:
+    """Find out whether an existing VPC's subnets are in other zones than those of the control plane.
+
+    Args:
+        key: The setting that names the subnets.
+        was: IDs of the control plane's subnets.
+        before: Their zones.
+        wanted: The zones of those that the settings name.
+    """
+    if before != wanted:
+        yield replacing(
+            key,
+            sorted(before),
+            sorted(wanted),
+            "EKS takes only subnets in the zones that the cluster was made with, and refuses the update",
+            f"set karpstack:network.controlPlaneSubnetIds to [{', '.join(was)}]; nodes may live in other zones",
+        )

@@ -1,0 +1,45 @@
+"""Whether the facts by which settings are judged are too old: what was published since is not in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Final
+
+from karpenter import age
+
+from ..problems import Problem, key_of, shown
+
+#: Days from which on old facts are an error.
+REFUSED: Final = 180
+#: A location that the facts do not have is a warning at any age.
+_WARNING_ONLY: Final = "locations-"
+_KEY: Final = key_of("acceptOldFacts")
+
+
+def old_facts(cloud: str, today: date, *, accepted: bool, simulated: bool) -> Iterator[Problem]:
+    """Find facts that are older than 60 days, which is a warning, or 180, which is an error.
+
+    Args:
+        cloud: `aws` or `azure`.
+        today: The day of the judgement.
+        accepted: Whether the settings accept facts of any age.
+        simulated: Whether the account is simulated, which has what the facts have.
+    """
+    ages = {name: (today - day).days for name, day in age.days(cloud).items()}
+    old = {name: days for name, days in ages.items() if days > age.OLD}
+    if not old:
+        return
+    listed = ", ".join(f"{name} {days} days" for name, days in sorted(old.items(), key=lambda one: -one[1]))
+    judging = [days for name, days in old.items() if not name.startswith(_WARNING_ONLY)]
+    refused = max(judging, default=0) > REFUSED and not accepted and not simulated
+    yield Problem(
+        _KEY,
+        shown(accepted),
+        f"is about the facts in karpenter/facts, and these are old: {listed}. What the cloud has changed since "
+        "(versions and their last days, images, sizes, prices) is not known here: a setting may be refused that is "
+        "right, or taken and refused by the cloud",
+        "take a newer karpstack, or write newer facts (karpenter/facts/README.md)"
+        + (f"; or accept them: pulumi config set {_KEY} true" if refused else ""),
+        warning=not refused,
+    )

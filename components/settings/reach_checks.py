@@ -1,0 +1,44 @@
+"""Whether the deployer can reach the API server of a cluster that is still to be made in a VPC of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ..problems import Problem, key_of
+
+if TYPE_CHECKING:
+    from .eks import ClusterSettings, NetworkSettings
+
+
+def out_of_reach(
+    network: NetworkSettings, cluster: ClusterSettings, variables: Mapping[str, str] = os.environ
+) -> Iterator[Problem]:
+    """Find a first `up` that fails after network and control plane: nothing leads into a VPC that is made with them.
+
+    Args:
+        network, cluster: The stack's settings.
+        variables: The deployer's environment, which tells a simulated account: its clusters are on this machine.
+    """
+    if network.vpc_id is None and not cluster.public_access_cidrs and not _is_simulated(variables):
+        yield Problem(
+            key_of("cluster", "publicAccessCidrs"),
+            "[]",
+            "leaves the cluster without a public endpoint, and its VPC is made with it: nobody outside reaches the API "
+            "server, so `up` fails after network and control plane, before Cilium and Karpenter",
+            "set it to the range that you come from, for one address <address>/32, as `curl "
+            "https://checkip.amazonaws.com` prints it; remove it again when a way leads into the VPC",
+        )
+
+
+def _is_simulated(variables: Mapping[str, str]) -> bool:
+    """Whether Pulumi has another AWS provider than its own attached, or AWS's API is on this machine."""
+    attached = variables.get("PULUMI_DEBUG_PROVIDERS", "").split(",")
+    host = urlsplit(variables.get("AWS_ENDPOINT_URL", "")).hostname or ""
+    try:
+        return any(one.startswith("aws:") for one in attached) or host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,1 +1,0 @@
-"""Ansible plugins of the scale test; ansible.cfg names their folders."""

@@ -1,0 +1,39 @@
+"""Whether nodes get their volumes, which are encrypted with the account's default key in the region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..finding import Finding
+from .subject import StackSubject, Subject
+
+_CALL: Final = "ec2:GetEbsDefaultKmsKeyId"
+#: Launches the instances of managed node groups, and has no right on a key but by the key's own policy.
+_AUTO_SCALING: Final = "AWSServiceRoleForAutoScaling"
+
+
+def default_key(subject: StackSubject) -> Iterator[Finding]:
+    """Find a customer-managed default key whose policy admits neither Auto Scaling nor Karpenter."""
+    key = str(subject.aws.ask("ec2", "GetEbsDefaultKmsKeyId").get("KmsKeyId") or "")
+    if not key or key.endswith("alias/aws/ebs"):
+        return
+    if subject.aws.ask("kms", "DescribeKey", KeyId=key)["KeyMetadata"].get("KeyManager") == "AWS":
+        return
+    policy = str(subject.aws.ask("kms", "GetKeyPolicy", KeyId=key, PolicyName="default").get("Policy"))
+    if isinstance(subject, Subject) and _AUTO_SCALING not in policy:
+        yield _finding(key, _AUTO_SCALING, "the system nodes fail to launch when the control plane stands already")
+    if (role := subject.names.controller_role) not in policy:
+        yield _finding(key, role, "each node that Karpenter launches ends at once, unless its node class names a key")
+
+
+def _finding(key: str, role: str, consequence: str) -> Finding:
+    return Finding(
+        "error" if role == _AUTO_SCALING else "warning",
+        f"the account encrypts volumes with its own key {key}, whose policy does not name {role}",
+        f"{consequence}: Client.InvalidKMSKey.InvalidState, or an instance that is terminated without a reason",
+        f"let {role} use the key and make grants of it (kms:CreateGrant, Decrypt, DescribeKey, Encrypt, "
+        "GenerateDataKeyWithoutPlaintext, ReEncrypt*) in the key's policy, or make alias/aws/ebs the default: "
+        "aws ec2 reset-ebs-default-kms-key-id",
+        _CALL,
+    )

@@ -1,0 +1,3 @@
+module karpstack/engines/clock
+
+go 1.26.0

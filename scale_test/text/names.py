@@ -1,0 +1,45 @@
+"""Names that become paths: of stacks, of candidates, of whatever else a folder or a file is called after.
+
+Standard library only, as `files` is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Final
+
+_LONGEST: Final = 100
+_STACK: Final = re.compile(rf"(?!-)[A-Za-z0-9_.-]{{1,{_LONGEST}}}")
+_OTHERS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_FOLDER: Final = 60
+
+
+class StackNameError(argparse.ArgumentTypeError, ValueError):
+    """No stack can be called so; the text says why and what to do."""
+
+
+def is_stack_name(text: str) -> bool:
+    """Whether a stack can be called so: Pulumi's rule, and no name that means another folder or an option."""
+    return bool(_STACK.fullmatch(text)) and text not in (".", "..")
+
+
+def stack_name(text: str) -> str:
+    """Return the text if a stack can be called so; good as the type of an argument.
+
+    Raises:
+        StackNameError: It cannot.
+    """
+    if not is_stack_name(text):
+        shown = repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
+        raise StackNameError(
+            f"stack = {shown}: Pulumi refuses such a name, and as a path it would lead out of the folder of all "
+            "stacks; name the stack with 1 to 100 letters, digits, '_', '-' or '.', no '-' in front: eks, for "
+            "Pulumi.eks.yaml"
+        )
+    return text
+
+
+def folder_name(text: str) -> str:
+    """Return a name for a folder that is as near to any text as a name can be."""
+    return _OTHERS.sub("-", text).strip(".-")[:_FOLDER] or "unnamed"

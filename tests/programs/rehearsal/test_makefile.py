@@ -1,0 +1,130 @@
+"""What `make` builds for whom, and what it removes: nothing that the project did not make."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rehearsal import cleaning
+from scale_test.text.files import make_ours
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def clean(cache: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "--no-print-directory", "clean-cache", f"KARPSTACK_CACHE={cache}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_the_project_did_not_put_into_the_cache_stays(tmp_path: Path) -> None:
+    """A home, for example, where `go` is the user's own: the project's engines go, the rest does not."""
+    (tmp_path / "go" / "src" / "mine").mkdir(parents=True)
+    (tmp_path / ".ssh").mkdir()
+    result = clean(tmp_path)
+    assert result.returncode
+    assert "Removing" not in result.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"go", ".ssh"}
+    make_ours(tmp_path / "engines")
+    make_ours(tmp_path / "go")  # has something in it
+    result = clean(tmp_path)
+    assert result.returncode
+    assert f"Removing what the project made:\n  {tmp_path.name}/engines\nKept" in result.stdout
+    assert (tmp_path / "go" / "src" / "mine").is_dir()
+    assert {path.name for path in tmp_path.iterdir()} == {"go", ".ssh"}
+
+
+def test_a_link_to_an_engine_folder_is_not_followed(tmp_path: Path) -> None:
+    make_ours(tmp_path / "other" / "engines")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "engines").symlink_to(tmp_path / "other" / "engines")
+    result = clean(tmp_path / "cache")
+    assert result.stdout.startswith("Kept, ")
+    assert "  cache/engines" in result.stdout
+    assert "Traceback" not in result.stderr
+    assert (tmp_path / "other" / "engines").is_dir()
+
+
+def test_a_cache_folder_of_the_projects_alone_goes(tmp_path: Path) -> None:
+    cache = tmp_path / "karpstack"
+    for name in ("engines", "go", "uv"):
+        make_ours(cache / name)
+    (cache / "engines.lock").touch()
+    assert clean(cache).returncode == 0
+    assert not cache.exists()
+
+
+def test_a_cache_from_before_there_were_markers_goes_too(tmp_path: Path) -> None:
+    cache = tmp_path / "karpstack"
+    for name in ("engines/kubernetes/k1", "go/modules/cache", "uv", "mypy"):
+        (cache / name).mkdir(parents=True)
+    (cache / "engines" / "kubernetes" / "k1" / "manifest.json").touch()
+    for name in ("uv", "mypy"):
+        (cache / name / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# by a tool")
+    assert clean(cache).returncode == 0
+    assert not cache.exists()
+
+
+def test_of_a_checkout_goes_what_is_marked_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended: list[str] = []
+
+    def stop(stack: Path) -> bool:
+        ended.append(stack.name)
+        return stack.name != "runs"
+
+    monkeypatch.setattr(cleaning, "_stopped", stop)
+    for stack in (".rehearsal/eks", ".rehearsal/runs", "build/whatif/eks/change/state/asked"):
+        (tmp_path / stack).mkdir(parents=True)
+        (tmp_path / stack / "karpstack-rehearsal").touch()
+    make_ours(tmp_path / "build" / "review")
+    (tmp_path / "build" / "whatif" / "eks" / "change" / "timeline.jsonl").touch()
+    for mine in (".rehearsal/mine", "build/mine", "build/rehearsal", "mine"):
+        (tmp_path / mine).mkdir()
+    (tmp_path / "build" / "pack").symlink_to(tmp_path / "mine")
+    (tmp_path / ".venv").mkdir()
+    assert cleaning.clean_checkout(tmp_path) == 1
+    assert sorted(ended) == ["asked", "eks", "runs"]
+    removed, kept = capsys.readouterr().out.split("Kept, ")
+    assert removed.split()[5:] == [".rehearsal/eks", "build/review", "build/whatif"]
+    assert kept.splitlines()[1:] == [
+        f"  {name}" for name in (".rehearsal/mine", "build/mine", "build/pack", "build/rehearsal", ".venv")
+    ]
+    assert (tmp_path / "mine").is_dir()
+    assert not (tmp_path / "build" / "review").exists()
+    assert (tmp_path / ".rehearsal" / "runs").is_dir()
+
+
+@pytest.mark.parametrize("given", ["WORKLOAD=mine.json", "Base=main", "CHANGES=a.yaml"])
+def test_a_variable_with_a_typo_is_refused(given: str) -> None:
+    """Without a word, the made workload would be taken."""
+    command = ["make", "--dry-run", "whatif", "BASE=Pulumi.eks.yaml", "CHANGE=a.yaml b.yaml", "OPTIONS=--at x=y", given]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert f"{given.partition('=')[0]} is no variable of this Makefile, so it would have no effect" in result.stderr
+    subprocess.run(command[:-1], cwd=ROOT, capture_output=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("goals", "asked"),
+    [
+        (["rehearsal"], "-m rehearsal.engines Pulumi.eks.yaml"),
+        (["soak", "STACK=aks-nap"], "-m rehearsal.engines Pulumi.aks-nap.yaml"),
+        (["review", "STACK=aks-nap"], "-m rehearsal.engines Pulumi.aks-nap.yaml"),
+        (["setup"], "-m rehearsal.engines Pulumi.eks.yaml"),
+        (["setup", "STACK=aks-nap"], "-m rehearsal.engines Pulumi.aks-nap.yaml"),
+        (["facts"], "-m rehearsal.engines"),
+        (["test"], "-m rehearsal.engines"),
+    ],
+)
+def test_a_stack_needs_the_engines_of_its_cloud_and_the_tests_need_all(goals: list[str], asked: str) -> None:
+    result = subprocess.run(["make", "--dry-run", *goals], cwd=ROOT, capture_output=True, text=True, check=True)
+    (line,) = (line for line in result.stdout.splitlines() if "-m rehearsal.engines" in line and "--lint" not in line)
+    assert line.rstrip().endswith(asked)

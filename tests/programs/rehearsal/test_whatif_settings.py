@@ -1,0 +1,35 @@
+"""Settings that the program refuses are told before a what-if starts anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rehearsal import cli
+from rehearsal.session.deployment import PROJECT
+from rehearsal.whatif import candidate, command
+
+EKS = PROJECT / "Pulumi.eks.yaml"
+
+
+@pytest.mark.parametrize("wrong_is", ["base", "change"])
+def test_a_typo_is_told_at_once(
+    wrong_is: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rehearse(*_: object, **__: object) -> int:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr(candidate, "rehearse", rehearse)
+    monkeypatch.setattr(command, "_check", lambda workloads: None)
+    content = yaml.safe_load(EKS.read_text())
+    content["config"]["karpstack:nodePools"] = {"default": {"disruption": {"consolidationPolice": "WhenEmpty"}}}
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(yaml.dump(content))
+    base, change = (wrong, EKS) if wrong_is == "base" else (EKS, wrong)
+    given = ["whatif", "eks", "--base", str(base), "--change", str(change), "--output", str(tmp_path / "answers")]
+    assert cli.main(given) == 2
+    said = capsys.readouterr().err
+    assert f"wrong: the program refuses {wrong}" in said
+    assert "did you mean consolidationPolicy?" in said

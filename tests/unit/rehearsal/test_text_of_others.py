@@ -1,0 +1,113 @@
+"""One rule for names that become paths, and one for text that others wrote, wherever it is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from components.problems import shown as in_settings
+from preflight.shown import table as in_preflight
+from rehearsal.aws.errors import on_the_wire
+from rehearsal.session.stack_file import StackFile, StackFileError
+from rehearsal.session.terminal import plain
+from scale_test.text import yaml_file
+from scale_test.text.json_file import FileError, parse
+from scale_test.text.markdown import code, escape
+from scale_test.text.names import folder_name, is_stack_name, stack_name
+from scale_test.text.shown import message, visible
+from scale_test.text.yaml_file import YamlError
+from tests.steering import STEERING
+
+SHOWN: dict[str, Callable[[str], str]] = {
+    "terminal": visible,
+    "message": lambda text: message([text]),
+    "rehearsal": plain,
+    "markdown": escape,
+    "markdown, as code": code,
+    "a setting that is refused": in_settings,
+    "preflight": lambda text: in_preflight(text, []),
+    "xml": lambda text: on_the_wire("ec2", is_json=False, code="X", message=text)[1].decode(),
+}
+HARMLESS = "größe 図 ✅ a-b_c"
+
+
+@pytest.mark.parametrize("where", SHOWN)
+@pytest.mark.parametrize("text", STEERING, ids=ascii)
+def test_nothing_acts_instead_of_being_seen(text: str, where: str) -> None:
+    said = SHOWN[where](f"before {text} after")
+    acting = {one for one in text if not one.isprintable() and one not in "\n\t"}
+    assert acting, "of Python's own opinion"
+    assert not acting & set(said)
+    assert "before" in said
+    assert "after" in said or where == "a setting that is refused"
+
+
+@pytest.mark.parametrize("text", [HARMLESS, "two\nlines\tand a tab"])
+def test_what_can_be_seen_stays(text: str) -> None:
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".", "", "-rf", "a/b", "../../etc", "a\\b", "a b", "a\n", "x" * 101, "ä", "\x00"]
+)
+def test_no_stack_is_called_like_another_folder(name: str) -> None:
+    assert not is_stack_name(name)
+    with pytest.raises(ValueError, match="stack = "):
+        stack_name(name)
+    assert is_stack_name(folder_name(name))
+    assert folder_name(name).strip(".") == folder_name(name)
+
+
+@pytest.mark.parametrize("name", ["eks", "a", "eks.prod", "x" * 100, "_a", "9"])
+def test_a_stack_keeps_its_name(name: str) -> None:
+    assert stack_name(name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" + "{}," * 1000 + "{}]", "more than 1,000 values"),
+        ("[" + "[]," * 1000 + "[]]", "more than 1,000 values"),
+        ("[" * 50 + "]" * 50, "levels deep"),
+        ("{" + ",".join(f'"k{number}": 1' for number in range(900)) + ', "k7": 2}', "the key 'k7' is there twice"),
+        ("[1e999]", "too large to reckon with"),
+        ("[NaN]", "no number of JSON"),
+        ("[" * 100_000, "more than 1,000 values"),
+        ("{", "not JSON"),
+    ],
+    ids=lambda it: it[:20],
+)
+def test_json_is_bounded(text: str, words: str) -> None:
+    with pytest.raises(FileError, match=words):
+        parse(text.encode(), Path("x.json"), depth=40, values=1_000)
+
+
+def test_where_json_breaks_on_a_long_line_is_said_by_what_stands_before() -> None:
+    text = "[" + " " * 7_000_000 + '"the pods of web", x]'
+    with pytest.raises(FileError, match=r'line 1, after .* "the pods of web", ') as refused:
+        parse(text.encode(), Path("x.json"), depth=40, values=1_000)
+    assert "column" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "tab"),
+    [("config:\n\tkarpstack:cloud: aws\n", 2), ("a:\n  b: 1\n\tc: 2\n", 3), ("a: [1\n", 0)],
+)
+def test_a_tab_in_yaml_is_called_a_tab(text: str, tab: int, tmp_path: Path) -> None:
+    path = tmp_path / "Pulumi.eks.yaml"
+    path.write_text(text)
+    said = "is indented with a tab, which YAML does not take; use spaces"
+    for read, error in ((yaml_file.read, YamlError), (StackFile.load, StackFileError)):
+        with pytest.raises(error) as refused:
+            read(path)
+        assert (f"line {tab} {said}" in str(refused.value)) == bool(tab)
+
+
+def test_a_key_that_is_there_twice_among_many_is_found_at_once() -> None:
+    """Once the time grew with the square: 100,000 keys took minutes."""
+    text = json.dumps({f"k{number}": 1 for number in range(100_000)})[:-1] + ', "k99999": 2}'
+    with pytest.raises(FileError, match="the key 'k99999' is there twice"):
+        parse(text.encode(), Path("x.json"), depth=40, values=1_000_000)

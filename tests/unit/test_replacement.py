@@ -1,0 +1,254 @@
+"""Changes that would destroy what a stack has are refused by its last state; test_kept.py asks the engine."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pulumi
+import pytest
+
+from components import eks, last_state, settings
+from components.last_state import LastState
+from components.problems import SettingsError
+from components.replacement import Keeper, ReplacementError, changed
+from components.workloads import eks as workloads
+from tests.unit.example_stack import example
+from tests.unit.mock_engine import ACCOUNT, VPCS, ZONES, Deployment, deploy
+from tests.unit.test_existing_cluster import RUNS
+
+SUBNET = "aws:ec2/subnet:Subnet"
+EXISTING: dict[str, Any] = {
+    "cluster": {"existing": "shop"},
+    "network": {"subnetIds": ["subnet-0000000a", "subnet-0000000b"]},
+    "systemNodes": None,
+    "addons": None,
+}
+IN_A_VPC: dict[str, Any] = {
+    "network__vpcId": VPCS[0],
+    "network__zones": None,
+    "network__natGateways": None,
+    "network__endpoints": None,
+    "network__flowLogRetentionDays": None,
+    "network__subnetIds": ["subnet-0000000a", "subnet-0000000b"],
+    "cluster__privateAccessCidrs": ["10.0.0.0/16"],
+}
+
+
+def environment(last: dict[str, Any] | None = None, **changes: Any) -> Deployment:
+    loaded = settings.load(example(**changes))
+    assert isinstance(loaded, settings.EksSettings | settings.ExistingEksSettings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workloads, "look", lambda kubeconfig, stack: RUNS)
+        return deploy(lambda: eks.Environment("eks", loaded), clusters=["shop", "shop-2"], last=last)
+
+
+@cache
+def last(kind: str = "own") -> dict[str, Any]:
+    """The state after an `up`, as the engine has it."""
+    made = environment(**{"own": {}, "in-a-vpc": IN_A_VPC, "existing": EXISTING}[kind])
+    known: dict[str, Any] = {
+        urn: {"type": each.type, "outputs": dict(each.inputs)} for urn, each in made.resources.items()
+    }
+    for urn, each in made.resources.items():
+        outputs = known[urn]["outputs"]
+        outputs |= made.outputs.get(urn, {}) | {"arn": f"arn:aws:any:us-east-1:{ACCOUNT}:{each.name}"}
+        if each.type == "aws:eks/cluster:Cluster":
+            outputs["vpcConfig"] = {**outputs["vpcConfig"], "vpcId": VPCS[0]}
+            outputs["deletionProtection"] = True
+    return known
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "texts"),
+    [
+        ("own", {"name": "other"}, ["karpstack:name =", '"other", was "karpstack-eks"', "all that runs in it"]),
+        ("own", {"name": "other"}, ["EKS refuses that in the middle of it, because of deletionProtection"]),
+        ("own", {"aws:region": "us-west-2"}, ["aws:region =", '"us-west-2", was "us-east-1"']),
+        ("own", {"network__vpcCidr": "10.8.0.0/16"}, ["karpstack:network.vpcCidr", "does not move to another VPC"]),
+        ("own", {"network__serviceCidr": "172.21.0.0/16"}, ["karpstack:network.serviceCidr", "172.20.0.0/16"]),
+        ("own", {"network__zones": 2}, ["karpstack:network.zones = 2, was", *ZONES[:3], "set it to 3 or more"]),
+        ("own", {"network__zones": [*ZONES[:2], ZONES[3]]}, ["karpstack:network.zones"]),
+        ("own", {"network__zones": [ZONES[1], ZONES[0], ZONES[2]]}, ["karpstack:network.zones"]),
+        ("own", IN_A_VPC, ["karpstack:network.vpcId", f'"{VPCS[0]}", was (not set)']),
+        ("own", EXISTING, ["karpstack:cluster.existing", '"shop", was (not set)', "karpstack-eks would be deleted"]),
+        ("in-a-vpc", {}, ["karpstack:network.vpcId", f'(not set), was "{VPCS[0]}"']),
+        ("in-a-vpc", IN_A_VPC | {"network__vpcId": VPCS[1]}, ["karpstack:network.vpcId", VPCS[1]]),
+        (
+            "in-a-vpc",
+            IN_A_VPC | {"network__subnetIds": ["subnet-0000000a", "subnet-0000000c"]},
+            ["karpstack:network.subnetIds", "controlPlaneSubnetIds to [subnet-0000000a, subnet-0000000b]"],
+        ),
+        ("existing", {}, ["karpstack:cluster.existing", '(not set), was "shop"', "NodePools, with their nodes"]),
+        ("existing", EXISTING | {"cluster": {"existing": "shop-2"}}, ['"shop-2", was "shop"']),
+        ("existing", EXISTING | {"name": "other"}, ["karpstack:name", "roles have other names"]),
+    ],
+)
+def test_what_would_be_destroyed_is_refused(kind: str, changes: dict[str, Any], texts: list[str]) -> None:
+    with pytest.raises(ReplacementError) as caught:
+        environment(last(kind), **changes)
+    for text in (*texts, "fix: ", "allowReplacement", "nothing was changed"):
+        assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("own", {}),
+        ("own", {"network__zones": ZONES[:3]}),
+        ("own", {"network__zones": 4}),
+        ("own", {"network__zones": ZONES}),
+        ("in-a-vpc", IN_A_VPC),
+        # Nodes in further zones, the control plane where it is.
+        (
+            "in-a-vpc",
+            IN_A_VPC
+            | {
+                "network__subnetIds": ["subnet-0000000a", "subnet-0000000c"],
+                "network__controlPlaneSubnetIds": ["subnet-0000000a", "subnet-0000000b"],
+            },
+        ),
+        # Other subnets in the same zones: the mocks' zones repeat.
+        ("in-a-vpc", IN_A_VPC | {"network__subnetIds": ["subnet-0000000e", "subnet-0000000f"]}),
+        ("existing", EXISTING),
+    ],
+)
+def test_what_destroys_nothing_is_taken(kind: str, changes: dict[str, Any]) -> None:
+    assert environment(last(kind), **changes).resources
+
+
+@pytest.mark.parametrize(("before", "is_refused"), [("1.34", True), ("1.35", False), ("1.36", False), ("1.37", True)])
+def test_a_version_that_eks_does_not_go_to_is_refused(before: str, is_refused: bool) -> None:
+    """The example has 1.36."""
+    state = {urn: {**each, "outputs": dict(each["outputs"])} for urn, each in last().items()}
+    for each in state.values():
+        if each["type"] == "aws:eks/cluster:Cluster":
+            each["outputs"]["version"] = before
+    if not is_refused:
+        assert environment(state).resources
+        return
+    with pytest.raises(
+        SettingsError, match=rf'cluster.version = "1.36", was "{before}"\n.*one minor version at a time'
+    ):
+        environment(state)
+
+
+def settling(made: Deployment) -> dict[str, list[str]]:
+    """Hooks after the creation of pod identity associations, by the associations' names."""
+    found = made.of("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+    return {each.name: list(each.request.hooks.after_create) for each in found}
+
+
+def test_pods_that_follow_at_once_wait_for_their_association() -> None:
+    """In a new cluster Karpenter comes minutes later, when nodes are up; add-ons follow their roles at once."""
+    controller, addon = "eks-controller-association", "eks-extra-addons-ebs-csi-association"
+    assert settling(environment()) == {controller: []}
+    assert settling(environment(last())) == {controller: ["eks-controller-settled"]}
+    assert settling(environment(**EXISTING)) == {controller: ["eks-controller-settled"]}
+    added = settling(environment(addons__ebsCsi=True))
+    assert added == {controller: [], addon: ["eks-extra-addons-ebs-csi-settled"]}
+
+
+def test_another_account_is_refused() -> None:
+    elsewhere = {
+        urn: {**each, "outputs": {**each["outputs"], "arn": "arn:aws:any:us-east-1:210987654321:x"}}
+        for urn, each in last().items()
+    }
+    with pytest.raises(ReplacementError, match=r"aws:profile = .*123456789012.*, was .*210987654321"):
+        environment(elsewhere)
+
+
+def test_subnets_stay_in_their_zones_when_aws_offers_others() -> None:
+    before = {urn: {**each, "outputs": dict(each["outputs"])} for urn, each in last().items()}
+    for each in before.values():
+        if each["outputs"].get("availabilityZone") == ZONES[0]:
+            each["outputs"]["availabilityZone"] = "us-east-1f"
+    made = environment(before, network__zones=4)
+    zones = [made.one(f"eks-network-private-{index}", SUBNET).inputs["availabilityZone"] for index in range(4)]
+    assert zones == ["us-east-1f", *ZONES[1:3], ZONES[0]]
+
+
+def test_a_stack_without_outputs_is_asked_for_no_resources() -> None:
+    """The engine crashes at that question before a stack's first state."""
+    assert not deploy(lambda: read.append(last_state.read()), last={}).resources
+    assert read.pop() == LastState({})
+
+
+read: list[LastState] = []
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        pytest.param(["EOF", {"region": "r"}, {}], True, id="that is being written is read again"),
+        pytest.param([{}, {"region": "r"}, {}], True, id="that was moved away for a moment is there a moment later"),
+        pytest.param([{}, {}], False, id="that is not there is asked for twice"),
+    ],
+)
+def test_a_state(answers: list[Any], found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def invoke(token: str, arguments: object) -> Any:
+        asked.append(token)
+        if (answer := answers.pop(0)) == "EOF":
+            raise Exception(f"{token} returned an error: failed to load checkpoint: EOF")
+        return SimpleNamespace(value={"outputs": answer})
+
+    monkeypatch.setattr("pulumi.runtime.invoke", invoke)
+    monkeypatch.setattr(last_state, "_PAUSE", 0.0)
+    assert last_state.read() == LastState({})
+    assert not answers
+    assert ("pulumi:pulumi:readStackResourceOutputs" in asked) == found
+
+
+def test_another_error_of_the_engine_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def invoke(token: str, arguments: object) -> Any:
+        raise Exception("access denied")
+
+    monkeypatch.setattr("pulumi.runtime.invoke", invoke)
+    with pytest.raises(Exception, match="access denied"):
+        last_state.read()
+
+
+def test_with_consent_the_loss_and_the_consent_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, *_: said.append(text))
+    assert environment(last(), name="other", allowReplacement=["cluster"]).resources
+    assert any("pulumi config rm karpstack:allowReplacement" in text for text in said)
+    assert any("all that runs in it" in text for text in said)
+    said.clear()
+    environment(None, allowReplacement=["cluster"])
+    assert not any("allowReplacement" in text for text in said)
+
+
+KEPT = "urn:pulumi:test::karpstack::aws:ec2/vpc:Vpc::vpc"
+
+
+def refusal(keeper: Keeper) -> Any:
+    (hook,) = keeper.hooks("vpc", lost="the network").before_create or []
+    assert isinstance(hook, pulumi.ResourceHook)
+    assert hook.opts is not None
+    assert hook.opts.on_dry_run
+    return hook.callback
+
+
+def test_a_resource_that_the_stack_has_is_not_made_again() -> None:
+    resource = last_state.Resource(KEPT, "aws:ec2/vpc:Vpc", "vpc", {"cidrBlock": "10.0.0.0/16"})
+    keeper = Keeper(LastState({KEPT: resource}), allowed=False)
+    new = pulumi.ResourceHookArgs(KEPT, "", "vpc", "aws:ec2/vpc:Vpc", new_inputs={"cidrBlock": "10.8.0.0/16"})
+    with pytest.raises(pulumi.RunError, match=r"the network would be lost. What changes: cidrBlock\n"):
+        refusal(keeper)(new)
+    refusal(keeper)(pulumi.ResourceHookArgs(f"{KEPT}2", "", "vpc2", "aws:ec2/vpc:Vpc", new_inputs={}))
+    assert not Keeper(keeper.last, allowed=True).hooks("vpc", lost="the network").before_create
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ({"a": 1, "b": {"c": 1, "computed": 2}}, {"a": 1.0, "b": {"c": 1}}, "not known"),
+        ({"a": 1, "b": {"c": 1}}, {"a": 2, "b": {"c": 2}, "d": None}, "a, b"),
+    ],
+)
+def test_changed_inputs_are_named(old: dict[str, Any], new: dict[str, Any], names: str) -> None:
+    assert changed(old, new) == names

@@ -1,0 +1,185 @@
+"""Lets a cluster live for days of its own time: what is planned happens at its moment, and idle time is skipped.
+
+While pods or nodes are on their way, time runs as fast as the engines keep up with. When nothing has moved for a while,
+time jumps: first over some seconds, then twice as far each time, never over a moment at which something may begin.
+docs/decisions/0028-a-week.md says why so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from karpenter import clock
+from karpenter.budgets import BudgetError, allowed, budgets
+from karpenter.quantities import duration
+from scale_test.judging.live import Live
+from scale_test.judging.replay import NodeClaim, Replay
+from scale_test.recording.process import LOOK_SECONDS, RecorderError
+
+from .settling import state, under_way
+
+# Longer than the scheduler, and Karpenter's batch of pods (ten seconds by default), take to begin with something.
+_CALM: Final = timedelta(seconds=30)
+# What has been under way for longer does not get on, such as a node whose pods a PodDisruptionBudget holds.
+_STUCK: Final = timedelta(minutes=5)
+_FIRST: Final = timedelta(seconds=10)
+#: The farthest jump: far less than a kubelet may be silent (`servers.NODE_GRACE` of the rehearsal).
+LONGEST: Final = timedelta(minutes=30)
+# Karpenter replaces drifted nodes one look after another; a far jump would leave it a single look. What has not been
+# replaced after so long is held by something else.
+_NEAR: Final = timedelta(minutes=1)
+_LOOKS_FOR: Final = timedelta(minutes=10)
+_BETWEEN_WORDS: Final = 20.0  # seconds of real time
+
+
+class Planned(NamedTuple):
+    """What is to happen at a moment.
+
+    Attributes:
+        at: The moment.
+        act: Does it.
+    """
+
+    at: datetime
+    act: Callable[[datetime], object]
+
+
+@dataclass(frozen=True)
+class Lived:
+    """How it went.
+
+    Attributes:
+        real_seconds: How long it took.
+        skipped_seconds: How much cluster time was skipped.
+        skips: In how many jumps.
+    """
+
+    real_seconds: float
+    skipped_seconds: float
+    skips: int
+
+
+class Pace:
+    """Decides when time may jump, and how far."""
+
+    def __init__(self, begin: datetime) -> None:
+        self._moved = begin
+        self._state: Hashable = None
+        self._step = _FIRST
+
+    def next(self, replay: Replay, now: datetime, until: datetime) -> timedelta | None:
+        """Return how far time may jump now; None where it may not.
+
+        Args:
+            replay: The cluster.
+            now: Its time.
+            until: The next moment at which something is planned.
+        """
+        if (seen := state(replay)) != self._state:
+            self._state = seen
+            self.moved(now)
+        busy = any(True for _ in under_way(replay))
+        if now - self._moved < (_STUCK if busy else _CALM):
+            return None
+        near = now - self._moved < _LOOKS_FOR and may_be_replaced(replay, now)
+        self._step = min(self._step, _NEAR if near else LONGEST)
+        moments = (moment for moment in turns(replay, now, now + self._step) if moment > now)
+        ends = min([until, now + self._step, *moments])
+        self._step = min(2 * self._step, LONGEST) if ends == now + self._step else _FIRST
+        return max(ends - now, timedelta(milliseconds=1))
+
+    def moved(self, now: datetime) -> None:
+        """Note that something has begun."""
+        self._moved, self._step = now, _FIRST
+
+
+def may_be_replaced(replay: Replay, now: datetime) -> bool:
+    """Return whether there is a drifted node that the budgets of its NodePool would let go now."""
+    there = [claim for claim in replay.claims.values() if claim.gone is None and claim.node_pool]
+    for pool in {claim.node_pool for claim in there if _drifted(claim)}:
+        count = sum(claim.node_pool == pool for claim in there)
+        with suppress(BudgetError):  # then Karpenter disrupts nothing
+            if (spec := replay.node_pool_spec(pool)) and allowed(budgets(spec), "Drifted", count, now):
+                return True
+    return False
+
+
+def _drifted(claim: NodeClaim) -> bool:
+    return claim.deleting is None and claim.conditions.get("Drifted", {}).get("status") == "True"
+
+
+def turns(replay: Replay, begin: datetime, end: datetime) -> Iterator[datetime]:
+    """Yield the moments after `begin` at which a budget may open or close, or a node expires."""
+    for name, history in replay.node_pools.items():
+        spec = replay.node_pool_spec(name)
+        if spec is None or not history or history[-1][1]["gone"]:
+            continue
+        with suppress(BudgetError):  # then Karpenter disrupts nothing, whatever the time
+            for budget in budgets(spec):
+                yield from budget.changes(begin, end)
+    for claim in replay.claims.values():
+        if claim.gone is None and claim.deleting is None and claim.created:
+            with suppress(ValueError):  # `Never`
+                yield datetime.fromisoformat(claim.created) + duration(claim.expire_after)
+
+
+def live(
+    cluster: Live,
+    end: datetime,
+    planned: Iterable[Planned],
+    skip: Callable[[float], object],
+    tell: Callable[[str], object] = lambda _: None,
+) -> Lived:
+    """Return when the cluster's time has come to its end.
+
+    Args:
+        cluster: The timeline, into which a recorder writes.
+        end: The end.
+        planned: What happens meanwhile.
+        skip: Lets time jump ahead by seconds.
+        tell: Is told how far it is, every now and then.
+
+    Raises:
+        RecorderError: The recorder has ended meanwhile.
+        TimelineError: A line of the timeline cannot be read.
+    """
+    begun, begin = time.monotonic(), clock.utcnow()
+    left: list[Planned] = sorted(planned, key=lambda one: one.at)
+    pace, words, skipped, skips = Pace(begin), begun, timedelta(), 0
+    with clock.waiting():
+        while (now := clock.utcnow()) < end:
+            if not cluster.look():
+                raise RecorderError(
+                    f"the recorder has ended ({cluster.replay.stopped or 'it was killed'}), so what came after it "
+                    "cannot be judged; run the what-if again"
+                )
+            for one in _due(left, now):
+                one.act(now)
+                pace.moved(clock.utcnow())
+            if time.monotonic() >= words:
+                words = time.monotonic() + _BETWEEN_WORDS
+                tell(_told(cluster.replay, begin, now, end))
+            until = min(end, left[0].at) if left else end
+            if (ahead := pace.next(cluster.replay, now, until)) is None:
+                time.sleep(LOOK_SECONDS)
+                continue
+            skip(ahead.total_seconds())
+            skipped, skips = skipped + ahead, skips + 1
+    return Lived(round(time.monotonic() - begun, 1), round(skipped.total_seconds()), skips)
+
+
+def _due(left: list[Planned], now: datetime) -> Sequence[Planned]:
+    due = [one for one in left if one.at <= now]
+    del left[: len(due)]
+    return due
+
+
+def _told(replay: Replay, begin: datetime, now: datetime, end: datetime) -> str:
+    claims = sum(claim.gone is None for claim in replay.claims.values())
+    hours, of = (round((moment - begin) / timedelta(hours=1)) for moment in (now, end))
+    return f"hour {hours} of {of}, {now:%a %H:%M}: {claims} nodes, {len(replay.pods)} pods"
