@@ -25,7 +25,7 @@ from scale_test.recording.timeline import Reader
 from scale_test.text.shown import cut
 from tests.rehearsal.conftest import RehearsedStack, new_stack
 from tests.truths import judging, writing
-from tests.truths.cases import STACKS, Case, batches, load
+from tests.truths.cases import STACKS, Case, Change, Expected, batches, load
 from whatif import cli as whatif
 
 _OUTPUT: Final = PROJECT / "build" / "truths"
@@ -56,9 +56,12 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", help="names of cases, of their files or of stacks (default: all)")
     parser.add_argument("--output", type=Path, default=_OUTPUT, help="folder for what is seen (default: build/truths)")
     parser.add_argument("--judge", action="store_true", help="run nothing: judge again what is in the folder")
+    parser.add_argument("--no-change", action="store_true", help="change nothing: nothing may happen to any cluster")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a stack that is up is taken down
     cases = chosen(options.cases)
+    if options.no_change:
+        cases = [unchanged(case) for case in cases]
     verdicts = judged(cases, options.output) if options.judge else run(cases, options.output)
     show(verdicts)
     return int(any(one.word == "wrong" for one in verdicts))
@@ -74,6 +77,11 @@ def chosen(names: Sequence[str]) -> list[Case]:
         raise SystemExit(f"no case, file or stack is called {', '.join(unknown)}; see tests/truths/cases")
     wanted = {case.name for name in names for case in known[name]} if names else {case.name for case in every}
     return [case for case in every if case.name in wanted]
+
+
+def unchanged(case: Case) -> Case:
+    """Return a case that changes nothing, so that nothing may happen."""
+    return case.model_copy(update={"change": Change(), "answer": Expected(moved=0, preempted=0, came=[])})
 
 
 def run(cases: Sequence[Case], output: Path) -> list[Verdict]:
