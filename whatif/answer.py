@@ -252,6 +252,7 @@ class Replaced(Node):
         gone: When it was gone; null if it still was on its way.
         pods: Pods that had to leave it after the change began, without those of DaemonSets.
         held_up: What kept it.
+        never: Whether it stays as long as nobody changes something, because its replacement does not become ready.
     """
 
     order: int
@@ -262,6 +263,7 @@ class Replaced(Node):
     gone: float | None
     pods: int
     held_up: list[HeldUp]
+    never: bool = False
 
 
 class Made(Node):

@@ -17,7 +17,7 @@ from .held_pods import held_pods
 from .holds import held, told_once
 from .homes import homes, workload_of
 from .nodes import described
-from .phases import Told
+from .phases import Told, awaits_replacement
 from .pod_budgets import PodBudget, selecting
 from .prices import Priced
 
@@ -93,7 +93,12 @@ def _replaced(
         drained=told.t(claim.reached["Drained"]) if "Drained" in claim.reached else None,
         gone=told.t(claim.gone) if claim.gone else None,
         pods=sum(one.claim is claim for one in departed),
-        held_up=[*_blocked(told, claim, said), *_evictions(told, claim, said, pods, pod_budgets)],
+        held_up=[
+            *_blocked(told, claim, said),
+            *_replacements(told, claim),
+            *_evictions(told, claim, said, pods, pod_budgets),
+        ],
+        never=awaits_replacement(claim, told.end),
     )
 
 
@@ -128,6 +133,23 @@ def _blocked(told: Told, claim: NodeClaim, said: list[Said]) -> list[HeldUp]:
         )
         for words, times in found.items()
     ]
+
+
+def _replacements(told: Told, claim: NodeClaim) -> Iterator[HeldUp]:
+    """Replacements that are not ready, so that Karpenter keeps the node that it chose."""
+    if not awaits_replacement(claim, told.end) or claim.disrupted is None:
+        return
+    for one in told.claims:
+        if one.first_seen >= claim.disrupted and one.present_at(told.end) and "Initialized" not in one.reached:
+            why = one.conditions.get("Initialized", {}).get("message") or "Karpenter does not say why"
+            yield HeldUp(
+                words=f"its replacement {one.name} does not become ready: {why}",
+                pod_disruption_budgets=[],
+                workload=None,
+                pods=0,
+                first=told.t(claim.disrupted),
+                until=told.t(told.end),
+            )
 
 
 def _evictions(

@@ -165,6 +165,7 @@ class Limits(BaseModel):
         yield from self._most("max_pods_unschedulable", radius.unschedulable, None, " pods")
         yield from self._most("max_workloads_without_node_pool", len(radius.not_anew), None, " workloads")
         never = sum(one.never and not one.drifted_before for one in stayed)
+        never += sum(one.never for one in radius.replaced)
         yield from self._most("max_nodes_never_replaced", never, None, " drifted nodes")
         yield from self._most("max_pods_killed", radius.pods_killed, None, " pods")
         distances = {figure.what: figure.distance for figure in truth.figures}

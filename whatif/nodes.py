@@ -14,7 +14,7 @@ from scale_test.numbers.cost import NoBoundError, bound_of, hourly, pools_of
 from scale_test.numbers.figures import accumulate, together
 
 from .answer import DaemonSets, Group, Inventory, Point
-from .phases import Told, leaving, there
+from .phases import Told, awaits_replacement, leaving, there
 from .prices import Priced
 
 _DIGITS = 6  # of a dollar
@@ -37,17 +37,22 @@ def described(claim: NodeClaim, market: Priced) -> dict[str, Any]:
 
 
 def inventory(told: Told, market: Priced, time: datetime) -> Inventory:
-    """The nodes at a moment: those that stay; nodes on their way out are counted apart."""
+    """The nodes at a moment: those that stay; nodes on their way out are counted apart.
+
+    A node whose replacement does not become ready stays, although Karpenter wants it to go.
+    """
     launched = [claim for claim in told.claims if there(claim, time)]
-    claims = [claim for claim in launched if not leaving(claim, time)]
-    going = [claim for claim in launched if leaving(claim, time)]
+    going = [claim for claim in launched if leaving(claim, time) and not awaits_replacement(claim, time)]
+    claims = [claim for claim in launched if claim not in going]
     offerings = [claim.offering for claim in claims if claim.offering]
     bound, no_bound = _lower_bound(told, market, launched, time)
     return Inventory(
         at=time.isoformat(),
         nodes=len(claims),
         leaving=len(going),
-        coming=sum(claim.present_at(time) and not leaving(claim, time) for claim in told.claims) - len(claims),
+        coming=sum(
+            claim.present_at(time) and not there(claim, time) and not leaving(claim, time) for claim in told.claims
+        ),
         usd_per_hour=_dollars(claims, market),
         leaving_usd_per_hour=_dollars(going, market),
         known_usd_per_hour=round(sum(market.usd(claim) or 0.0 for claim in claims), _DIGITS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
@@ -19,6 +19,7 @@ Name = Literal["loaded", "base-settled", "change-begins", "change-applied", "cha
 ORDER: tuple[Name, ...] = ("loaded", "base-settled", "change-begins", "change-applied", "change-settled")
 # The controller may publish the price of a node when all is over.
 _LATE = ("PRICE", "PRICES")
+_REPLACED_WITHIN = timedelta(minutes=3)
 
 
 class NotJudgedError(ValueError):
@@ -139,6 +140,15 @@ def there(claim: NodeClaim, time: datetime) -> bool:
 def leaving(claim: NodeClaim, time: datetime) -> bool:
     """Whether a NodeClaim was on its way out at a moment."""
     return claim.disrupted is not None and claim.disrupted <= time
+
+
+def awaits_replacement(claim: NodeClaim, time: datetime) -> bool:
+    """Return whether Karpenter chose a node long ago and still keeps it, because a replacement never became ready.
+
+    Karpenter deletes a node when its replacements are initialized. That takes a minute or two, if it happens at all.
+    """
+    kept = claim.deleting is None or claim.deleting > time
+    return kept and claim.disrupted is not None and time - claim.disrupted >= _REPLACED_WITHIN
 
 
 def read(lines: Iterable[object]) -> Told:

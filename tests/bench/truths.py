@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -22,32 +20,15 @@ from components.documents.manifests import AKS_NODE_CLASS, DEFAULT_NODE_CLASS, E
 from rehearsal.session.deployment import PROJECT
 from scale_test.acting.cluster import Cluster
 from scale_test.recording.timeline import Reader
-from scale_test.text.shown import cut
 from tests.rehearsal.conftest import RehearsedStack, new_stack
-from tests.truths import judging, writing
+from tests.truths import writing
 from tests.truths.cases import STACKS, Case, Change, Expected, batches, load
-from whatif import cli as whatif
+from tests.truths.judging import Verdict, lines_of, verdict
 
 _OUTPUT: Final = PROJECT / "build" / "truths"
 _READY_SECONDS: Final = 60.0
 _PATIENCE: Final = 900  # seconds for which a side may settle
 _TIMEOUT: Final = 3600.0
-_WORDS: Final = 300  # characters of why there is no answer
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What came of a case.
-
-    Attributes:
-        case: The case.
-        word: right, wrong or not decided.
-        texts: How the answer differs, or why it does not decide.
-    """
-
-    case: Case
-    word: str
-    texts: list[str]
 
 
 def main() -> int:
@@ -138,7 +119,7 @@ def rehearse(stack: RehearsedStack, batch: Sequence[Case], output: Path) -> None
     for case in batch:
         mine = output / case.name
         mine.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(line) + "\n" for line in judging.lines_of(case, lines))
+        text = "".join(json.dumps(line) + "\n" for line in lines_of(case, lines))
         (mine / "timeline.jsonl").write_text(text)
         put(mine / "snapshot.json", writing.snapshot([case], stack.info.region))
     wait_until_gone(cluster, made)
@@ -215,23 +196,6 @@ def put(path: Path, content: object) -> None:
 def judged(cases: Sequence[Case], output: Path) -> list[Verdict]:
     """Judge cases by the timelines in a folder."""
     return [verdict(case, output / case.name) for case in cases]
-
-
-def verdict(case: Case, folder: Path) -> Verdict:
-    """Judge a case by the timeline in its folder."""
-    (folder / "whatif.json").unlink(missing_ok=True)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        whatif.main(["report", str(folder), "--snapshot", str(folder / "snapshot.json")])
-    if not (folder / "whatif.json").is_file():
-        return Verdict(case, "not decided", [said.getvalue().strip()])
-    answer = json.loads((folder / "whatif.json").read_text())
-    if answer["blastRadius"] is None:
-        return Verdict(case, "not decided", [f"the change was refused: {cut(answer['refused'], _WORDS)}"])
-    wrong = judging.differences(case, answer)
-    if wrong and (why := judging.undecided(case, answer)):
-        return Verdict(case, "not decided", [*why, *wrong])
-    return Verdict(case, "wrong" if wrong else "right", wrong)
 
 
 def show(verdicts: Sequence[Verdict]) -> None:

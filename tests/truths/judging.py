@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from scale_test.text.shown import cut
+from whatif import cli as whatif
 
 from .cases import Case
 
@@ -15,9 +21,42 @@ _UNKNOWN: Final = "not said"
 _LABEL: Final = "karpenter.sh/nodepool"
 _DOLLARS: Final = 4  # digits
 _WORDS: Final = 160  # characters of a cause
+_REFUSED: Final = 300  # characters of why there is no answer
 _NAMESPACED: Final = "Pod"
 
 Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a case.
+
+    Attributes:
+        case: The case.
+        word: right, wrong or not decided.
+        texts: How the answer differs, or why it does not decide.
+    """
+
+    case: Case
+    word: str
+    texts: list[str]
+
+
+def verdict(case: Case, folder: Path) -> Verdict:
+    """Judge a case by the timeline in its folder."""
+    (folder / "whatif.json").unlink(missing_ok=True)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        whatif.main(["report", str(folder), "--snapshot", str(folder / "snapshot.json")])
+    if not (folder / "whatif.json").is_file():
+        return Verdict(case, "not decided", [said.getvalue().strip()])
+    answer = json.loads((folder / "whatif.json").read_text())
+    if answer["blastRadius"] is None:
+        return Verdict(case, "not decided", [f"the change was refused: {cut(answer['refused'], _REFUSED)}"])
+    wrong = differences(case, answer)
+    if wrong and (why := undecided(case, answer)):
+        return Verdict(case, "not decided", [*why, *wrong])
+    return Verdict(case, "wrong" if wrong else "right", wrong)
 
 
 def lines_of(case: Case, lines: Iterable[Line]) -> Iterator[Line]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from snapshot.reading import checked
 from tests.truths import judging, writing
-from tests.truths.cases import STACKS, Case, batches, load
+from tests.truths.cases import FOLDER, STACKS, Case, batches, load
 from whatif.answer import Why
 
+#: What real runs of cases left: `gzip -9n` of a case's timeline in build/truths.
+RECORDED = FOLDER.parent / "recorded"
 CASES = [case for cases in load().values() for case in cases]
 NODE_CLASS = {
     "apiVersion": "karpenter.k8s.aws/v1",
@@ -143,6 +148,15 @@ def test_each_case_can_be_made(case: Case) -> None:
     assert list(writing.steps(case, NODE_CLASS)), "a change that changes nothing"
     region = STACKS[case.stack].rstrip("abc") if case.stack == "eks" else STACKS[case.stack].rpartition("-")[0]
     assert checked(writing.snapshot([case], region)).passed_over == ()
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.jsonl.gz")), ids=lambda path: path.name.split(".")[0])
+def test_a_recorded_answer_is_right(path: Path, tmp_path: Path) -> None:
+    (case,) = [case for case in CASES if case.name == path.name.split(".")[0]]
+    with gzip.open(path, "rt") as recorded:
+        (tmp_path / "timeline.jsonl").write_text(recorded.read())
+    (tmp_path / "snapshot.json").write_text(json.dumps(writing.snapshot([case], "us-east-1")))
+    assert (found := judging.verdict(case, tmp_path)).word == "right", found.texts
 
 
 def test_cases_that_consolidate_several_nodes_share_no_cluster() -> None:
