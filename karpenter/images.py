@@ -6,14 +6,13 @@ Kubernetes version, which the CRD does not know. Where Karpenter finds no image,
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from .instance_types import FOLDER
+from .fact_files import load
 from .releases import number
 
 #: How the versions of a family are written, and how to say so.
@@ -86,7 +85,7 @@ def _pinned(name: str, version: str, kubernetes: str) -> Verdict | None:
             f"names a version, and the facts know no image of {name} for Kubernetes {kubernetes}: most likely none is "
             "found",
             f"write {name}@{_LATEST}, or a Kubernetes of which there are images, up to "
-            f"{max(known['first'], key=number)}; newer facts come with a newer checkout and `make facts`",
+            f"{max(known['first'], key=number)}; get newer facts with `python -m preflight facts` (docs/facts.md)",
         )
     if first and _ordered(version) < _ordered(first):
         return Verdict(
@@ -102,7 +101,7 @@ def _pinned(name: str, version: str, kubernetes: str) -> Verdict | None:
     if newer:
         return Verdict(
             f"is no release of {name} that the facts know, so nobody has seen that it exists",
-            "compare it with the family's releases; newer facts come with a newer checkout and `make facts`",
+            "compare it with the family's releases; get newer facts with `python -m preflight facts` (docs/facts.md)",
             certain=False,
         )
     return None
@@ -114,5 +113,5 @@ def _ordered(version: str) -> tuple[int, ...]:
 
 @cache
 def _families() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads((FOLDER / "images-aws.json").read_text(encoding="utf-8"))["families"]
+    found: Mapping[str, Any] = load("images-aws.json")["families"]
     return found

@@ -7,15 +7,15 @@ price of a real cloud.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-#: The facts that come with this package.
-FOLDER: Final = Path(__file__).resolve().parent / "facts"
+from . import fact_files
+from .fact_files import FOLDER as FOLDER
+from .fact_files import FactsError as FactsError
 
 ARCHITECTURE: Final = "kubernetes.io/arch"
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
@@ -27,10 +27,6 @@ ZONE: Final = "topology.kubernetes.io/zone"
 _MEBIBYTE: Final = 2**20
 # Labels that follow from the rest of a type's entry.
 _DERIVED: Final = frozenset({CAPACITY_TYPE, INSTANCE_TYPE, OPERATING_SYSTEM, REGION, ZONE})
-
-
-class FactsError(ValueError):
-    """A file of facts that cannot be read."""
 
 
 class UnknownRegionError(LookupError):
@@ -111,8 +107,12 @@ class Facts:
         self._in: dict[str, Region] = {}
 
     @classmethod
-    def load(cls, cloud: str, folder: Path = FOLDER) -> Facts:
-        """Read the file of a cloud; each is read once.
+    def load(cls, cloud: str, folder: Path | None = None) -> Facts:
+        """Read the facts of a cloud, once.
+
+        Args:
+            cloud: `aws` or `azure`.
+            folder: Where the file is; None takes the packaged one with what the project has newer.
 
         Raises:
             FactsError: It is missing, or it is not such a file.
@@ -170,16 +170,12 @@ def share(text: str) -> float:
 
 
 @cache
-def _load(cloud: str, folder: Path) -> Facts:
-    path = folder / f"{cloud}.json"
+def _load(cloud: str, folder: Path | None) -> Facts:
+    name = f"{cloud}.json"
+    path = folder / name if folder else fact_files.own_file(name) or FOLDER / name
     try:
-        return Facts(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise FactsError(
-            f"{path}: {error.strerror}, so no price could be looked up; take karpenter/facts/ of the repository, or "
-            "write it with `make facts`"
-        ) from error
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        return Facts(fact_files.read(path) if folder else fact_files.load(name))
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise FactsError(
             f"{path}: {type(error).__name__} {error}: not a file of facts, so no price could be looked up; write "
             "it anew with `make facts`"

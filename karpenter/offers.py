@@ -6,17 +6,16 @@ is said by `instance_types`, of most of them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Final
 
+from .fact_files import load
 from .instance_types import (
     ARCHITECTURE,
     CAPACITY_TYPE,
-    FOLDER,
     INSTANCE_TYPE,
     OPERATING_SYSTEM,
     REGION,
@@ -202,12 +201,8 @@ class Offers:
 
 @cache
 def _load(cloud: str) -> Offers:
-    data = _read(f"offers-{cloud}.json")
+    data = load(f"offers-{cloud}.json")
     if cloud == "aws":
         return Offers(data, data["regions"], ())
-    locations = _read("locations-azure.json")
+    locations = load("locations-azure.json")
     return Offers(data, locations["regions"], locations["announced"])
-
-
-def _read(name: str) -> Any:
-    return json.loads((FOLDER / name).read_text(encoding="utf-8"))

@@ -6,13 +6,12 @@ and Long-Term Support on AKS. A day from which something no longer holds is the 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Final, Literal
 
-from .instance_types import FOLDER
+from .fact_files import load
 
 #: planned: not yet offered, or not seen to be. newer: the facts end before it. ended: refused for a new cluster.
 Status = Literal["planned", "standard", "extended", "ended", "newer"]
@@ -50,7 +49,7 @@ class Release:
 @cache
 def releases(cloud: str) -> dict[str, Release]:
     """The versions that are known, by their numbers, the oldest first. `cloud` is `aws` or `azure`."""
-    data = json.loads((FOLDER / f"versions-{cloud}.json").read_text(encoding="utf-8"))
+    data = load(f"versions-{cloud}.json")
     return {
         version: Release(
             version,

@@ -1,4 +1,4 @@
-"""The command line: `python -m preflight STACK`, `python -m preflight destroy STACK`, `... rights STACK`."""
+"""The command line: `python -m preflight STACK`, and `... destroy`, `rights`, `ids` or `facts` before other words."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from . import importing
 from .finding import Checked, NotAskedError, UnknowableError, in_the_way
 from .granting import rights, told
 from .looking import PROJECT, before_destroy, before_up, identifiers
+from .refresh.command import main as refresh
 from .shown import as_data, headline, table
 from .stack import configuration
 
@@ -24,6 +25,7 @@ FOUND, UNKNOWABLE = 1, 2
 _DESTROY: Final = "destroy"
 _RIGHTS: Final = "rights"
 _IDS: Final = "ids"
+_FACTS: Final = "facts"
 _ACCOUNT: Final = re.compile(r"[0-9]{12}")
 _STATUSES: Final = (
     "Exit code 0: nothing is in the way; 1: something is; 2: nothing could be asked. Nothing is created or changed."
@@ -41,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _rights(_rights_parser().parse_args(words[1:]))
     if words[:1] == [_IDS]:
         return _ids(_ids_parser().parse_args(words[1:]))
+    if words[:1] == [_FACTS]:
+        return refresh(words[1:])
     destroy = words[:1] == [_DESTROY]
     given = _parser(destroy).parse_args(words[1:] if destroy else words)
     try:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from karpenter.described import VM_SIZE
+from karpenter.fact_files import offers_document
+
 #: Partitions that nobody outside has a way to.
 _CLOSED = re.compile("aws-iso")
-#: VM sizes; the price table has dedicated hosts and reservations too.
-_SIZE = re.compile(r"Standard_[A-Z]+[0-9][A-Za-z0-9_-]*")
 
 Prices = Mapping[str, Mapping[str, float]]
 
@@ -35,39 +36,17 @@ def aws(table: Prices) -> dict[str, Any]:
         regions[region] = sorted({offering["Location"] for offering in offerings})
         for name in {offering["InstanceType"] for offering in offerings} | table.get(region, {}).keys():
             sold.setdefault(name, set()).add(region)
-    return _document("aws", {"botocore": version("botocore"), "moto": version("moto")}, regions, sold)
+    head = {"cloud": "aws", "source": {"botocore": version("botocore"), "moto": version("moto")}}
+    return offers_document(head, regions, sold)
 
 
 def azure(table: Prices) -> dict[str, Any]:
     """Azure's: the names with a price in a region. Zones and locations are in `locations-azure.json`."""
     sold: dict[str, set[str]] = {}
     for region, prices in table.items():
-        for name in filter(_SIZE.fullmatch, prices):
+        for name in filter(VM_SIZE.fullmatch, prices):
             sold.setdefault(name, set()).add(region)
-    return _document("azure", {}, {region: [] for region in sorted(table)}, sold)
-
-
-def text(document: Mapping[str, Any]) -> str:
-    """JSON with one line a region and one for each set of regions."""
-    head = {key: document[key] for key in ("cloud", "source")}
-    lines = [f'"{key}": {_compact(value)}' for key, value in head.items()]
-    regions = ",\n".join(f'"{name}": {_compact(zones)}' for name, zones in document["regions"].items())
-    sold = ",\n".join(map(_compact, document["sold"]))
-    return "{\n" + ",\n".join([*lines, f'"regions": {{\n{regions}\n}}', f'"sold": [\n{sold}\n]']) + "\n}\n"
-
-
-def _document(
-    cloud: str, source: Mapping[str, str], regions: Mapping[str, list[str]], sold: Mapping[str, Iterable[str]]
-) -> dict[str, Any]:
-    together: dict[tuple[str, ...], list[str]] = {}
-    for name, where in sorted(sold.items()):
-        together.setdefault(tuple(sorted(where)), []).append(name)
-    return {
-        "cloud": cloud,
-        "source": dict(source),
-        "regions": dict(sorted(regions.items())),
-        "sold": [{"regions": where, "names": names} for where, names in sorted(together.items())],
-    }
+    return offers_document({"cloud": "azure", "source": {}}, {region: [] for region in table}, sold)
 
 
 def _eks_regions() -> list[str]:
@@ -79,7 +58,3 @@ def _eks_regions() -> list[str]:
         for region in partition["regions"]
         if region in partition["services"]["eks"]["endpoints"]
     ]
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))

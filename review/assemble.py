@@ -49,7 +49,8 @@ def assemble(
     project, named = _identity(preview)
     places = Places(configuration, project)
     verdicts = Verdicts(preview.events, by_name, by_urn(declared), exceptions(settings), places)
-    known = partial(facts, regions=_regions(declared, preview.digest.config))
+    regions = _regions(declared, preview.digest.config)
+    known = partial(facts, regions=regions)
     node_pools = pools(declared, known, places, settings)
     entries, granted = permissions(declared)
     return Review(
@@ -66,7 +67,7 @@ def assemble(
         findings=verdicts.findings,
         excused=verdicts.excused,
         not_judged=verdicts.not_judged,
-        cost=cost(node_pools, declared, settings),
+        cost=cost(node_pools, declared, settings, regions),
         pools=node_pools,
         entries=entries,
         permissions=granted,

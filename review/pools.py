@@ -9,6 +9,7 @@ from typing import Any, Final
 from pulumi_policy.proxy import UnknownValueError
 from rules.clouds import Cloud
 from rules.node_pool_types import NODE_POOL_COST_CEILING, STACK_COST_CEILING, ceiling, launchable
+from rules.regions import Regions
 from rules.requirements import cloud_of, requirements
 from rules.rule import NotKnownError, Rule, section
 from rules.shapes import shaped
@@ -39,10 +40,14 @@ def pools(resources: Iterable[Resource], known: Known, places: Places, settings:
     )
 
 
-def cost(pools: Sequence[Pool], resources: Sequence[Resource], settings: Mapping[str, Any]) -> Cost:
+def cost(pools: Sequence[Pool], resources: Sequence[Resource], settings: Mapping[str, Any], regions: Regions) -> Cost:
     """What the NodePools can cost together."""
     packages = {resource.token.partition(":")[0] for resource in resources} if pools else set()
-    notes = [old_prices(cloud, date.today()) for package, cloud in _CLOUDS.items() if package in packages]
+    notes = [
+        old_prices(cloud, date.today(), min(regions.of(cloud), default=""))
+        for package, cloud in _CLOUDS.items()
+        if package in packages
+    ]
     notes = [note for note in notes if note] + [
         f"AKS brings the NodePools default and system-surge to {resource.name} by itself; they are no resources of "
         "this stack, so that their types and cost are not in here."

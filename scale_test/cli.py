@@ -292,7 +292,7 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
         [scenarios[name].in_environment(environment.kind) for name in about.scenarios],
         Reader(timeline).new_lines(),
         stack,
-        facts=Facts.load(environment.cloud),
+        facts=Facts.load(environment.cloud, FOLDER),
         # Those that ship have limits of their own beside one's own scenarios.
         thresholds=Thresholds.load(given.thresholds, names(given.scenarios, _SCENARIOS)),
         version=version(),

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from karpenter.fact_files import FOLDER, VARIABLE
 from tests.alone import alone
 from tests.garbage import collect_seldom, spare_what_is_here
 
@@ -27,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
+    os.environ[VARIABLE] = str(FOLDER)  # not what this checkout may have refreshed
     collect_seldom()
 
 
@@ -34,7 +37,7 @@ def pytest_configure() -> None:
 def of_today(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The facts are as old as they are in the tests of their age alone: others hold on any day."""
     if request.path.name != "test_old_facts.py":
-        monkeypatch.setattr("karpenter.age.days", lambda _: {})
+        monkeypatch.setattr("karpenter.age.days", lambda cloud, region="": {})
 
 
 #: Files whose tests have begun in this process.

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from karpenter.fact_files import FOLDER
 from karpenter.instance_types import Facts
 from scale_test.judging.replay import DISRUPTION_REASON
 from scale_test.scenarios.environments import known
@@ -36,7 +37,7 @@ def facts_of(told: Told) -> Facts:
             f"its stack {told.stack.name} is of no cloud that is known, so it is not known what the nodes cost; record "
             "it again with this version"
         )
-    return Facts.load(environment.cloud)
+    return Facts.load(environment.cloud, FOLDER)
 
 
 def answer(

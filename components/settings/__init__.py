@@ -137,7 +137,8 @@ def load(
         day = today or date.today()
         settings, problems = _checked(_for_cluster(cloud, values), values, day)
         accepted = str(values.get(key_of("acceptOldFacts"))).lower() == "true"
-        problems += facts_checks.old_facts(cloud.name, day, accepted=accepted, simulated=simulated)
+        region = str(values.get(str(cloud.schema.model_fields["region"].validation_alias)))
+        problems += facts_checks.old_facts(cloud.name, region, day, accepted=accepted, simulated=simulated)
     secrets = {key: values.get(key, "") for key in secret_keys}
     refused, doubtful = _parted(problem.without(secrets) for problem in problems)
     if settings is None or refused:

@@ -17,16 +17,17 @@ _WARNING_ONLY: Final = "locations-"
 _KEY: Final = key_of("acceptOldFacts")
 
 
-def old_facts(cloud: str, today: date, *, accepted: bool, simulated: bool) -> Iterator[Problem]:
+def old_facts(cloud: str, region: str, today: date, *, accepted: bool, simulated: bool) -> Iterator[Problem]:
     """Find facts that are older than 60 days, which is a warning, or 180, which is an error.
 
     Args:
         cloud: `aws` or `azure`.
+        region: The stack's region or location.
         today: The day of the judgement.
         accepted: Whether the settings accept facts of any age.
         simulated: Whether the account is simulated, which has what the facts have.
     """
-    ages = {name: (today - day).days for name, day in age.days(cloud).items()}
+    ages = {name: (today - day).days for name, day in age.days(cloud, region).items()}
     old = {name: days for name, days in ages.items() if days > age.OLD}
     if not old:
         return
@@ -36,10 +37,10 @@ def old_facts(cloud: str, today: date, *, accepted: bool, simulated: bool) -> It
     yield Problem(
         _KEY,
         shown(accepted),
-        f"is about the facts in karpenter/facts, and these are old: {listed}. What the cloud has changed since "
+        f"is about the facts, and these are old: {listed}. What the cloud has changed since "
         "(versions and their last days, images, sizes, prices) is not known here: a setting may be refused that is "
         "right, or taken and refused by the cloud",
-        "take a newer karpstack, or write newer facts (karpenter/facts/README.md)"
+        f"refresh them: python -m preflight facts {cloud} {region}"
         + (f"; or accept them: pulumi config set {_KEY} true" if refused else ""),
         warning=not refused,
     )

@@ -27,7 +27,7 @@ from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, one_of, shown
 
 #: The end of the fix of every warning about something that only the facts do not know.
-NEWER_FACTS: Final = "check the spelling; newer facts come with a newer checkout and `make facts`"
+NEWER_FACTS: Final = "check the spelling; get newer facts with `python -m preflight facts` (docs/facts.md)"
 
 _TITLES: Final = {
     INSTANCE_TYPE: "instance type",

@@ -14,6 +14,7 @@ import json
 import logging
 import re
 import threading
+import uuid
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -210,5 +211,6 @@ def _answer_error(
 
 
 def _send(start_response: StartResponse, status: str, kind: str, body: bytes) -> list[bytes]:
-    start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    identity = ("x-amzn-RequestId", str(uuid.uuid4()))  # AWS's every answer has one
+    start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body))), identity])
     return [body]

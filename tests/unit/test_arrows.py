@@ -163,6 +163,8 @@ PULUMI_IN_REHEARSAL = {
 }
 STANDARD_LIBRARY_ONLY = (
     "components/documents",
+    "karpenter/described",
+    "karpenter/fact_files",
     "karpenter/images",
     # What the pack needs of it, but for budgets: a pack that is published brings few libraries.
     "karpenter/instance_types",

@@ -21,7 +21,7 @@ STACKS = {"aws": "eks", "azure": "aks-nap"}
 def cloud(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     days = {f"versions-{request.param}.json": MADE, "locations-azure.json": MADE - timedelta(days=999)}
     monkeypatch.setattr(
-        age, "days", lambda _: days if request.param == "azure" else {**days, "locations-azure.json": MADE}
+        age, "days", lambda *_: days if request.param == "azure" else {**days, "locations-azure.json": MADE}
     )
     return str(request.param)
 
@@ -39,7 +39,7 @@ def cloud(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 )
 def test_old_facts_are_said(cloud: str, days: int, accepted: bool, simulated: bool, severity: str) -> None:
     today = MADE + timedelta(days=days)
-    found = list(facts_checks.old_facts(cloud, today, accepted=accepted, simulated=simulated))
+    found = list(facts_checks.old_facts(cloud, "r", today, accepted=accepted, simulated=simulated))
     if severity == "warning of locations":
         assert [problem.warning for problem in found] == ([True] if cloud == "azure" else [])
         return
@@ -67,7 +67,7 @@ def test_every_file_says_its_day() -> None:
 
 @pytest.mark.parametrize(("days", "old"), [(60, False), (61, True)])
 def test_old_prices_are_said_of_a_cost(monkeypatch: pytest.MonkeyPatch, days: int, old: bool) -> None:
-    monkeypatch.setattr(age, "days", lambda _: {"aws.json": MADE})
+    monkeypatch.setattr(age, "days", lambda *_: {"aws.json": MADE})
     said = age.old_prices("aws", MADE + timedelta(days=days))
     assert said == ("The list prices are of 2026-01-01 and 61 days old: they may have changed." if old else "")
     assert not age.old_prices("azure", MADE)
