@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 
 from .fact_files import FOLDER, own_file
 
-#: Days from which on facts are old.
-OLD = 60
+#: Days after which facts are old, and after which a real cloud is no longer judged by them.
+OLD, REFUSED = 60, 180
 #: The head of a file, which says its day; instance types follow.
 _HEAD = 4000
 _DAYS = re.compile(r'"as_of": ?(\{[^}]*\})')
 _DAY = re.compile(r'"(?:as_of|date)": ?"(\d{4}-\d\d-\d\d)"')
+
+
+def today() -> date:
+    """Return the day by which calendars and the age of facts are judged."""
+    return date.today()
+
+
+def played(cloud: str, day: date) -> date:
+    """Return the day that a simulated cloud plays: this one, but none after its calendar of versions counts."""
+    known = days(cloud).get(f"versions-{cloud}.json")
+    return min(day, known + timedelta(days=REFUSED)) if known else day
 
 
 def old_prices(cloud: str, today: date, region: str = "") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
 from typing import Any, Final
 
 from pulumi_policy.proxy import UnknownValueError
@@ -16,7 +15,7 @@ from rules.shapes import shaped
 from rules.tokens import AKS_CLUSTER, NODE_POOL
 from rules.values import UnreadableError
 
-from karpenter.age import old_prices
+from karpenter.age import old_prices, today
 from karpenter.instance_types import CAPACITY_TYPE, Region
 from karpenter.requirements import allows
 
@@ -44,7 +43,7 @@ def cost(pools: Sequence[Pool], resources: Sequence[Resource], settings: Mapping
     """What the NodePools can cost together."""
     packages = {resource.token.partition(":")[0] for resource in resources} if pools else set()
     notes = [
-        old_prices(cloud, date.today(), min(regions.of(cloud), default=""))
+        old_prices(cloud, today(), min(regions.of(cloud), default=""))
         for package, cloud in _CLOUDS.items()
         if package in packages
     ]

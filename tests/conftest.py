@@ -7,11 +7,14 @@ import json
 import os
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
+from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from karpenter import age
 from karpenter.fact_files import FOLDER, VARIABLE
 from tests.alone import alone
 from tests.garbage import collect_seldom, spare_what_is_here
@@ -28,16 +31,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write the golden files instead of comparing")
 
 
+#: The day of all tests in this process but those of the age of facts: they hold whenever they run.
+DAY = date(2026, 11, 24)
+_days = age.days
+
+
 def pytest_configure() -> None:
     os.environ[VARIABLE] = str(FOLDER)  # not what this checkout may have refreshed
+    age.today = lambda: DAY
+    age.days = cache(lambda cloud, region="": {})
+
+
+@pytest.fixture
+def days_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The facts are as old as their files say."""
+    monkeypatch.setattr(age, "days", _days)
     collect_seldom()
-
-
-@pytest.fixture(autouse=True)
-def of_today(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The facts are as old as they are in the tests of their age alone: others hold on any day."""
-    if request.path.name != "test_old_facts.py":
-        monkeypatch.setattr("karpenter.age.days", lambda cloud, region="": {})
 
 
 #: Files whose tests have begun in this process.

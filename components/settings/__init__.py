@@ -21,6 +21,8 @@ from pulumi import log
 from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
+from karpenter import age
+
 from ..problems import NAMESPACE, Problem, SettingsError, from_pydantic, key_of, shown
 from . import aks_checks, aks_existing_checks, eks_checks, eks_existing_checks, facts_checks
 from .aks import AksSettings
@@ -134,8 +136,9 @@ def load(
     )
     settings = None
     if not problems:
-        day = today or date.today()
-        settings, problems = _checked(_for_cluster(cloud, values), values, day)
+        day = today or age.today()
+        judged = age.played(cloud.name, day) if simulated else day
+        settings, problems = _checked(_for_cluster(cloud, values), values, judged)
         accepted = str(values.get(key_of("acceptOldFacts"))).lower() == "true"
         region = str(values.get(str(cloud.schema.model_fields["region"].validation_alias)))
         problems += facts_checks.old_facts(cloud.name, region, day, accepted=accepted, simulated=simulated)
@@ -156,7 +159,7 @@ def refuse_contradictions(settings: Settings) -> None:
     """
     is_there = isinstance(settings, ExistingEksSettings | ExistingAksSettings)
     cloud = (_EXISTING if is_there else _CLOUDS)[settings.cloud]
-    refused, _ = _parted(_beyond_sections(cloud, dict(settings), [], date.today()))
+    refused, _ = _parted(_beyond_sections(cloud, dict(settings), [], age.today()))
     if refused:
         raise SettingsError(refused)
 

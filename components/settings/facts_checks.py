@@ -10,8 +10,6 @@ from karpenter import age
 
 from ..problems import Problem, key_of, shown
 
-#: Days from which on old facts are an error.
-REFUSED: Final = 180
 #: A location that the facts do not have is a warning at any age.
 _WARNING_ONLY: Final = "locations-"
 _KEY: Final = key_of("acceptOldFacts")
@@ -33,7 +31,7 @@ def old_facts(cloud: str, region: str, today: date, *, accepted: bool, simulated
         return
     listed = ", ".join(f"{name} {days} days" for name, days in sorted(old.items(), key=lambda one: -one[1]))
     judging = [days for name, days in old.items() if not name.startswith(_WARNING_ONLY)]
-    refused = max(judging, default=0) > REFUSED and not accepted and not simulated
+    refused = max(judging, default=0) > age.REFUSED and not accepted and not simulated
     yield Problem(
         _KEY,
         shown(accepted),

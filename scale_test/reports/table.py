@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from datetime import date
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from karpenter.age import old_prices
+from karpenter.age import old_prices, today
 
 from ..text.shown import visible
 
@@ -45,7 +44,7 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
         captions.append(f"Prices are those of {region}, not of {report['environment']['region']}.")
     if any(claim.get("price_simulated") for story in report["stories"] for claim in story["nodeclaims"]):
         captions.append("Prices of spot are simulated: a rule of the rehearsal's, and no market's.")
-    if old := old_prices(str(report["environment"].get("cloud")), date.today()):
+    if old := old_prices(str(report["environment"].get("cloud")), today()):
         captions.append(old)
     if captions:
         drawn.caption, drawn.caption_justify = "\n".join(captions), "left"

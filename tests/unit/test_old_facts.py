@@ -60,9 +60,19 @@ def test_the_configuration_is_judged_by_it(cloud: str, monkeypatch: pytest.Monke
     assert settings.load(example(stack), today=late, simulated=True)
 
 
-def test_every_file_says_its_day() -> None:
+def test_every_file_says_its_day(days_of_files: None) -> None:
     dated = {*age.days("aws"), *age.days("azure")}
     assert dated == {path.name for path in FOLDER.glob("*.json")} - {"metrics-aws.json"}
+
+
+def test_a_rehearsal_plays_no_day_after_its_calendar_counts(cloud: str) -> None:
+    last = MADE + timedelta(days=age.REFUSED)
+    assert age.played(cloud, last - timedelta(days=1)) == last - timedelta(days=1)
+    assert age.played(cloud, date(2099, 1, 1)) == last
+    late = last + timedelta(days=2000)
+    assert settings.load(example(STACKS[cloud]), today=late, simulated=True)
+    with pytest.raises(SettingsError, match=r"cluster\.version"):
+        settings.load(example(STACKS[cloud], acceptOldFacts=True), today=late)
 
 
 @pytest.mark.parametrize(("days", "old"), [(60, False), (61, True)])

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from karpenter import clock
+from karpenter import age, clock
 from karpenter.releases import number, offered, releases
 from rehearsal.aws.errors import refusal
 from rehearsal.aws.iam import policies
@@ -207,7 +207,7 @@ class Eks:
 
     def describe_cluster_versions(self, clusterVersions: Sequence[str] = (), **rest: Any) -> dict[str, Any]:
         """DescribeClusterVersions, in one page: what `karpenter/facts` says of today, ended ones if all are wanted."""
-        today = clock.utcnow().date()
+        today = age.played("aws", clock.utcnow().date())
         found = []
         for release in releases("aws").values():
             status = release.status(today)

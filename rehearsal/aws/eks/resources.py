@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from datetime import date
 from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
-from karpenter import releases
+from karpenter import age, releases
 from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
 from rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
@@ -141,7 +140,7 @@ class Cluster(EksResource):
 
     def make(self, inputs: Properties) -> str:
         """create_cluster."""
-        offered = releases.offered("aws", date.today())
+        offered = releases.offered("aws", age.played("aws", age.today()))
         version = inputs.get("version", offered[-1])
         if version not in offered:
             raise AwsRefusalError("InvalidParameterException", UNSUPPORTED_VERSION.format(version=version))

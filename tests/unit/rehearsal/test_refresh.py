@@ -185,9 +185,7 @@ def test_a_preview_is_no_version_yet() -> None:
     assert azure_facts._calendar(None, preview, date(2026, 12, 1)) is None
 
 
-def test_the_age_is_that_of_the_region(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setenv(VARIABLE, str(own))
+def test_the_age_is_that_of_the_region(own: Path, days_of_files: None) -> None:
     own.mkdir()
     (own / "azure.json").write_text('{\n"cloud": "azure",\n"as_of": {"westus2":"2026-11-20","eastus":"2026-01-01"},\n')
     (own / "versions-azure.json").write_text('{\n"source": "",\n"as_of": "2026-11-21"\n}')
