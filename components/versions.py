@@ -7,17 +7,12 @@ versions (rehearsal/engines), and a test compares the two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-#: A stack may choose another (karpenter.chartVersion). Upstream supports a regular minor release until the next one,
-#: 1.14, its long-term release, until July 2027 (karpenter-provider-aws, SUPPORT.md).
+#: A stack may choose another (karpenter.chartVersion).
 KARPENTER_AWS: Final = "1.15.1"
 #: What its chart and its permissions need is known from here on (`documents.charts`, `documents.iam`).
 KARPENTER_AWS_OLDEST: Final = "1.13.0"
-#: Kubernetes minor versions that each release accepts, the newest first; it refuses to start on any other
-#: (karpenter-provider-aws, pkg/providers/version: MinK8sVersion and MaxK8sVersion).
-KARPENTER_AWS_KUBERNETES_MIN: Final = "1.26"
-KARPENTER_AWS_KUBERNETES_MAX: Final[Mapping[str, str]] = {"1.15.0": "1.37", "1.13.0": "1.36"}
 KARPENTER_AWS_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter"
 KARPENTER_AWS_CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
 
@@ -26,18 +21,10 @@ KARPENTER_AWS_CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
 #: That the registry holds this one is probable and not proven: seen were 1.10.2 and 1.13.0. A stack may choose
 #: another (karpenter.chartVersion).
 KARPENTER_AZURE: Final = "1.14.2"
-#: Before this release, what a machine fetches its kubelet from is not published any more for many patches of
-#: Kubernetes 1.34 and later, so it may never join (karpenter-provider-azure issue 1760, mended in 1762).
-KARPENTER_AZURE_JOINING: Final = "1.13.1"
-KARPENTER_AZURE_JOINING_SINCE: Final = "1.34"
 #: What its chart takes is known from here on (`documents.charts`).
 KARPENTER_AZURE_OLDEST: Final = "1.10.0"
 KARPENTER_AZURE_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter"
 KARPENTER_AZURE_CRD_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter-crd"
-#: From 1.32 on, every image family resolves to one that is published: below, AzureLinux means Azure Linux 2, which
-#: is gone, and there is no Ubuntu2404 (karpenter-provider-azure, pkg/providers/imagefamily/utils.go).
-AKS_KUBERNETES_MIN: Final = "1.32"
-AKS_KUBERNETES_MAX: Final = "1.36"
 #: Versions of the Azure APIs, by resource type. The SDK has one each and chooses it, so that its version in
 #: pyproject.toml pins them: this is what was reviewed, and a test tells when the SDK moves. Node provisioning is in
 #: Microsoft.ContainerService since 2025-07-01.
@@ -55,9 +42,6 @@ AZURE_APIS: Final[Mapping[str, str]] = {
 CILIUM: Final = "1.20.2"
 #: What its chart takes is known from here on (`documents.charts`). A stack may choose another (cilium.chartVersion).
 CILIUM_OLDEST: Final = "1.19.0"
-#: The newest Kubernetes that each minor release is tested with upstream (Cilium, Documentation/network/kubernetes/
-#: compatibility.rst): what Kubernetes supports when the release is branched off. A newer one may work.
-CILIUM_KUBERNETES_MAX: Final[Mapping[str, str]] = {"1.20.0": "1.36", "1.19.0": "1.35"}
 CILIUM_CHART: Final = "cilium"
 CILIUM_REPOSITORY: Final = "https://helm.cilium.io"
 
@@ -68,3 +52,46 @@ METRICS_SERVER_REPOSITORY: Final = "https://kubernetes-sigs.github.io/metrics-se
 LOAD_BALANCER_CONTROLLER: Final = "3.3.0"
 LOAD_BALANCER_CONTROLLER_CHART: Final = "aws-load-balancer-controller"
 LOAD_BALANCER_CONTROLLER_REPOSITORY: Final = "https://aws.github.io/eks-charts"
+
+
+class Compatible(NamedTuple):
+    """The Kubernetes versions that go with the releases of something, from one release on to the next row's.
+
+    Attributes:
+        since: The first release.
+        oldest: The oldest minor version of Kubernetes.
+        newest: The newest; empty if upstream names none.
+        support: What upstream says of its support; empty if nothing.
+        ended: The first day without upstream's fixes, by the month; empty if none is known.
+    """
+
+    since: str
+    oldest: str
+    newest: str
+    support: str = ""
+    ended: str = ""
+
+
+#: The newest releases first. The sources are in `COMPATIBILITY_SOURCES`; docs/compatibility.md is made of both.
+COMPATIBILITY: Final[Mapping[str, tuple[Compatible, ...]]] = {
+    # On any other Kubernetes it refuses to start.
+    "karpenter-aws": (
+        Compatible("1.15.0", "1.26", "1.37", "regular: until the next minor release"),
+        Compatible("1.14.0", "1.26", "1.36", "long-term: until July 2027", "2027-08-01"),
+        Compatible("1.13.0", "1.26", "1.36", "ended with 1.14", "2026-08-01"),
+    ),
+    # Below 1.32, AzureLinux means Azure Linux 2, which is gone, and there is no Ubuntu2404. Before 1.13.1, the kubelet
+    # of 1.34 and later is fetched from where it is published for some patches only, so machines may never join.
+    "karpenter-azure": (Compatible("1.13.1", "1.32", "1.36"), Compatible("1.10.0", "1.32", "1.33")),
+    # What Kubernetes supports when the release is branched off. A newer one may work.
+    "cilium": (Compatible("1.20.0", "1.21", "1.36"), Compatible("1.19.0", "1.21", "1.35")),
+    "metrics-server": (Compatible("3.13.0", "1.31", ""),),
+    "aws-load-balancer-controller": (Compatible("2.5.0", "1.22", ""),),
+}
+COMPATIBILITY_SOURCES: Final[Mapping[str, str]] = {
+    "karpenter-aws": "karpenter-provider-aws, pkg/providers/version and SUPPORT.md",
+    "karpenter-azure": "karpenter-provider-azure, pkg/providers/imagefamily/utils.go; issue 1760, mended in 1762",
+    "cilium": "Cilium, Documentation/network/kubernetes/compatibility.rst, and its chart's kubeVersion",
+    "metrics-server": "metrics-server, compatibility matrix of its README (chart 3.13 is release 0.8)",
+    "aws-load-balancer-controller": "aws-load-balancer-controller, docs/deploy/installation.md",
+}

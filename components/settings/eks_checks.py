@@ -30,7 +30,7 @@ from .node_pool_checks import endless_drain, negative_limits, node_class_referen
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .sections import public_network
-from .version_checks import cilium_version, eks_version, support_ended
+from .version_checks import cilium_version, eks_version, karpenter_support, support_ended
 
 if TYPE_CHECKING:
     from .eks import (
@@ -80,6 +80,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from eks_version(cluster.version, today, karpenter=chosen)
         yield from cilium_version(cilium.chart_version if cilium else versions.CILIUM, cluster.version)
         yield from support_ended(cluster.version, cluster.support_type, today)
+        yield from karpenter_support(chosen, today)
     if region is not None:
         yield from region_checks("aws", "aws:region", region)
         if Offers.load("aws").region(region) == "wrong":

@@ -21,6 +21,7 @@ from .eks_checks import bottlerocket_on_arm, node_class, node_pool, windows_alon
 from .node_pool_checks import endless_drain, negative_limits
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
+from .version_checks import karpenter_support
 
 if TYPE_CHECKING:
     from .eks import KarpenterSettings
@@ -49,6 +50,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         if cilium is not None:
             yield from _whose_network(network, cilium)
     if karpenter is not None:
+        yield from karpenter_support(karpenter.chart_version, today)
         yield from chart_values(karpenter.settings)
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
     yield from egress_checks(valid, today)

@@ -17,7 +17,7 @@ _KEY = key_of("cluster", "version")
 
 def eks_version(version: str, today: date, *, karpenter: str) -> Iterator[Problem]:
     """Problems of EKS's version, which the stack's Karpenter has to take too."""
-    low, high = _taken_by(karpenter)
+    low, high = _range(compatible("karpenter-aws", karpenter))
     here = [one for one in offered("aws", today) if _between(low, one, high)]
     if not _between(low, version, high):
         yield Problem(
@@ -62,9 +62,15 @@ def support_ended(version: str, support: str, today: date) -> Iterator[Problem]:
         )
 
 
+def compatible(what: str, chosen: str) -> versions.Compatible:
+    """Return what goes with a release of a component; of one that is older than all that are known, the oldest's."""
+    rows = versions.COMPATIBILITY[what]
+    return next((row for row in rows if release(chosen) >= release(row.since)), rows[-1])
+
+
 def cilium_version(cilium: str, version: str) -> Iterator[Problem]:
     """Warn of a Kubernetes that upstream does not test a release of Cilium with."""
-    tested = next(most for since, most in versions.CILIUM_KUBERNETES_MAX.items() if release(cilium) >= release(since))
+    tested = compatible("cilium", cilium).newest
     if number(version) > number(tested):
         yield Problem(
             key_of("cilium", "chartVersion"),
@@ -76,9 +82,23 @@ def cilium_version(cilium: str, version: str) -> Iterator[Problem]:
         )
 
 
+def karpenter_support(karpenter: str, today: date) -> Iterator[Problem]:
+    """Warn of a release of Karpenter on EKS that upstream no longer mends."""
+    row = compatible("karpenter-aws", karpenter)
+    if row.ended and today >= date.fromisoformat(row.ended):
+        yield Problem(
+            key_of("karpenter", "chartVersion"),
+            shown(karpenter),
+            f"is a Karpenter without support ({row.support}): upstream mends no defect and closes no security hole in "
+            "it",
+            f"choose {versions.KARPENTER_AWS}, or another release that docs/compatibility.md names as supported",
+            warning=True,
+        )
+
+
 def existing_eks_version(version: str, *, karpenter: str) -> Iterator[Problem]:
     """Problems of the version of a cluster that is there, which the stack's Karpenter has to take."""
-    low, high = _taken_by(karpenter)
+    low, high = _range(compatible("karpenter-aws", karpenter))
     if not _between(low, version, high):
         yield Problem(
             key_of("karpenter", "chartVersion"),
@@ -91,16 +111,9 @@ def existing_eks_version(version: str, *, karpenter: str) -> Iterator[Problem]:
         )
 
 
-def _taken_by(karpenter: str) -> tuple[str, str]:
-    """The oldest and the newest Kubernetes that a version of Karpenter takes on AWS."""
-    limits = versions.KARPENTER_AWS_KUBERNETES_MAX.items()
-    newest = next(most for since, most in limits if release(karpenter) >= release(since))
-    return versions.KARPENTER_AWS_KUBERNETES_MIN, newest
-
-
 def aks_version(version: str, today: date, *, mode: str, tier: str) -> Iterator[Problem]:
     """Problems of AKS's version; where the stack runs Karpenter itself, also of that."""
-    low, high = versions.AKS_KUBERNETES_MIN, versions.AKS_KUBERNETES_MAX
+    low, high = _range(versions.COMPATIBILITY["karpenter-azure"][0])
     if mode == "self-hosted" and not _between(low, version, high):
         yield Problem(
             _KEY,
@@ -142,7 +155,7 @@ def aks_version(version: str, today: date, *, mode: str, tier: str) -> Iterator[
 
 def existing_aks_version(version: str, *, karpenter: str) -> Iterator[Problem]:
     """Problems of the version of a cluster that is there with the stack's own Karpenter, whose machines must join."""
-    low, high = versions.AKS_KUBERNETES_MIN, versions.AKS_KUBERNETES_MAX
+    low, high = _range(versions.COMPATIBILITY["karpenter-azure"][0])
     if not _between(low, version, high):
         yield Problem(
             key_of("mode"),
@@ -156,16 +169,19 @@ def existing_aks_version(version: str, *, karpenter: str) -> Iterator[Problem]:
 
 def joining(version: str, *, karpenter: str) -> Iterator[Problem]:
     """A version of Karpenter whose machines may not join a cluster on AKS of a version of Kubernetes."""
-    if release(version) >= release(versions.KARPENTER_AZURE_JOINING_SINCE) and (
-        release(karpenter) < release(versions.KARPENTER_AZURE_JOINING)
-    ):
+    newest, row = versions.COMPATIBILITY["karpenter-azure"][0], compatible("karpenter-azure", karpenter)
+    if row != newest and number(version) > number(row.newest):
         yield Problem(
             key_of("karpenter", "chartVersion"),
             shown(karpenter),
-            f"may make no node of Kubernetes {version}: before {versions.KARPENTER_AZURE_JOINING}, machines "
-            "fetch their kubelet from where it is published for some patches only, and without it they never join",
-            f"choose {versions.KARPENTER_AZURE_JOINING} or newer, at best {versions.KARPENTER_AZURE}",
+            f"may make no node of Kubernetes {version}: before {newest.since}, machines fetch their kubelet from where "
+            "it is published for some patches only, and without it they never join",
+            f"choose {newest.since} or newer, at best {versions.KARPENTER_AZURE}",
         )
+
+
+def _range(row: versions.Compatible) -> tuple[str, str]:
+    return row.oldest, row.newest
 
 
 def _since(cloud: str, version: str) -> str:

@@ -92,4 +92,4 @@ def test_the_document_names_the_versions_that_can_be_rehearsed() -> None:
 @pytest.mark.parametrize("version", engines.releases("karpenter-aws"))
 def test_the_kubernetes_versions_of_each_release_are_known(version: str) -> None:
     assert charts.release(version) >= charts.release(versions.KARPENTER_AWS_OLDEST)
-    assert min(map(charts.release, versions.KARPENTER_AWS_KUBERNETES_MAX)) <= charts.release(version)
+    assert charts.release(versions.COMPATIBILITY["karpenter-aws"][-1].since) <= charts.release(version)

@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 from components import versions
+from components.documents.charts import release
+from components.settings.version_checks import compatible
+from karpenter.releases import number, offered, releases
+from tests.conftest import DAY
+from tests.unit import example_stack
 from tests.unit.test_aks import shipped
 
 
@@ -29,3 +34,63 @@ def test_every_azure_resource_in_use_has_a_reviewed_api(stack: str) -> None:
         if each.type.startswith("azure-native:")
     }
     assert used <= set(versions.AZURE_APIS)
+
+
+PAGE = example_stack.ROOT / "docs" / "compatibility.md"
+HEAD = """# What goes together
+
+`make goldens` writes this page, from `COMPATIBILITY` in `components/versions.py` and from
+[the facts](../karpenter/facts/README.md). `pulumi preview` reads the same tables:
+
+- It refuses a Kubernetes that Karpenter does not take.
+- It warns of a Cilium that upstream does not test with the cluster's Kubernetes.
+- It warns of a Karpenter without upstream's support.
+
+| release, from | Kubernetes | upstream's support | source |
+| --- | --- | --- | --- |
+"""
+CLOUDS = {"aws": "EKS", "azure": "AKS"}
+PINNED = {
+    "karpenter-aws": versions.KARPENTER_AWS,
+    "karpenter-azure": versions.KARPENTER_AZURE,
+    "cilium": versions.CILIUM,
+    "metrics-server": versions.METRICS_SERVER,
+    "aws-load-balancer-controller": versions.LOAD_BALANCER_CONTROLLER,
+}
+
+
+def page() -> str:
+    lines = [HEAD.removesuffix("\n")]
+    for what, rows in versions.COMPATIBILITY.items():
+        default = f"; installed: {PINNED[what]}"
+        for row in rows:
+            known = f"{row.oldest} to {row.newest}" if row.newest else f"{row.oldest} or newer"
+            source = versions.COMPATIBILITY_SOURCES[what]
+            lines.append(f"| {what} {row.since}{default} | {known} | {row.support or 'not said'} | {source} |")
+            default = ""
+    for cloud, title in CLOUDS.items():
+        lines += ["", f"## Kubernetes on {title}", "", "| version | offered from | standard until | refused from |"]
+        lines.append("| --- | --- | --- | --- |")
+        for one in releases(cloud).values():
+            planned = " (planned)" if one.planned else ""
+            lines.append(f"| {one.version} | {one.begins}{planned} | {one.standard} | {one.extended} |")
+    return "\n".join([*lines, "", "A day is the first without. [Newer days](facts.md) come from an account.", ""])
+
+
+def test_the_page_shows_the_table(request: pytest.FixtureRequest) -> None:
+    written = page()
+    if request.config.getoption("--update-goldens"):
+        PAGE.write_text(written, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == written, f"{PAGE} differs; see --update-goldens"
+
+
+def test_every_component_has_a_source_and_its_newest_release_first() -> None:
+    assert versions.COMPATIBILITY.keys() == versions.COMPATIBILITY_SOURCES.keys() == PINNED.keys()
+    for rows in versions.COMPATIBILITY.values():
+        assert [row.since for row in rows] == sorted((row.since for row in rows), key=release, reverse=True)
+
+
+@pytest.mark.parametrize("chart", ["metrics-server", "aws-load-balancer-controller"])
+def test_charts_that_nobody_chooses_go_with_every_version_on_offer(chart: str) -> None:
+    oldest = compatible(chart, PINNED[chart]).oldest
+    assert all(number(version) >= number(oldest) for version in offered("aws", DAY))
