@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
+
+from karpenter import age
 
 from ..finding import Finding
 from .subject import Subject
@@ -39,7 +41,7 @@ def kubernetes_version(subject: Subject) -> Iterator[Finding]:
         )
         return
     end = one.get("endOfStandardSupportDate")
-    if isinstance(end, datetime) and end - datetime.now(UTC) < _SOON:
+    if isinstance(end, datetime) and end.date() - age.today() < _SOON:
         yield Finding(
             "warning",
             f"standard support of Kubernetes {wanted} ends on {_day(end)}",

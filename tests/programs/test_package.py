@@ -23,6 +23,7 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
         "policies",
         "playbooks",
         "preflight",
+        "real_run",
         "review",
         "scale_test",
         "snapshot",

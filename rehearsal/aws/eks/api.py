@@ -207,7 +207,7 @@ class Eks:
 
     def describe_cluster_versions(self, clusterVersions: Sequence[str] = (), **rest: Any) -> dict[str, Any]:
         """DescribeClusterVersions, in one page: what `karpenter/facts` says of today, ended ones if all are wanted."""
-        today = age.played("aws", clock.utcnow().date())
+        today = age.played("aws", age.today())
         found = []
         for release in releases("aws").values():
             status = release.status(today)
@@ -232,7 +232,7 @@ class Eks:
         operation = "UpdateClusterVersion"
         cluster = self.cluster(name, operation)
         extra = self._extra(name, operation)
-        old, known = str(cluster.version), offered("aws", clock.utcnow().date())
+        old, known = str(cluster.version), offered("aws", age.played("aws", age.today()))
         steps = number(version)[1] - number(old)[1] if version in known else 0
         if steps == -1 and extra.upgraded:
             raise refusal("InvalidParameterException", _NO_WAY_BACK.format(old=old, new=version), operation)

@@ -1,0 +1,142 @@
+"""What a real run costs, and the page that compares it with its rehearsal."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components import settings
+from components.settings import AksSettings, EksSettings, Settings
+from preflight.finding import UnknowableError
+from real_run.__main__ import main
+from real_run.cost import bill
+from real_run.left import TAG
+from real_run.likeness import page
+from tests.unit import example_stack
+from tests.unit.scale_test.example_report import Example
+
+STACKS = ("real-eks", "real-aks")
+
+
+def file(stack: str) -> Path:
+    return example_stack.ROOT / "examples" / "real-run" / f"Pulumi.{stack}.yaml"
+
+
+def loaded(stack: str, **changes: Any) -> Settings:
+    config = yaml.safe_load(file(stack).read_text(encoding="utf-8"))["config"]
+    return settings.load(example_stack.raw(example_stack.changed(config, changes)))
+
+
+def rehearsed(usd: float = 0.02, peak: float = 0.8, seconds: float = 60.0) -> dict[str, Any]:
+    story = {"seconds": seconds, "cost": {"usd": usd, "peak_usd_per_hour": peak}}
+    return {"stories": [story] * 3}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_shipped_stacks_cost_less_than_three_dollars(stack: str) -> None:
+    given = loaded(stack)
+    assert given.tags[TAG]
+    assert isinstance(given, EksSettings | AksSettings)
+    assert not given.cluster.deletion_protection
+    found = bill(given, rehearsed())
+    assert 0.5 < found.usd < 3
+    assert found.minutes_until(3) > 60
+
+
+def test_the_bill_names_what_stands_all_the_time() -> None:
+    found = bill(loaded("real-eks"), rehearsed())
+    assert dict(found.rows) == pytest.approx({"control plane": 0.10, "2 m5.large": 0.192, "1 NAT gateways": 0.05})
+    more = bill(loaded("real-eks", network__natGateways="per-zone", cluster__version="1.33"), rehearsed())
+    assert dict(more.rows)["control plane"] == 0.60
+    assert dict(more.rows)["3 NAT gateways"] == pytest.approx(0.15)
+
+
+def test_no_run_costs_more_than_the_ceiling_at_the_highest_rate() -> None:
+    found = bill(loaded("real-eks"), rehearsed())
+    minutes = found.minutes_until(2.0) + 25  # destroy takes as long
+    assert (found.hourly + found.peak) * minutes / 60 == pytest.approx(2.0)
+
+
+def test_a_price_that_is_not_known_is_said() -> None:
+    with pytest.raises(UnknowableError, match=r"no price of m5\.large in eu-west-1.*preflight facts aws eu-west-1"):
+        bill(loaded("real-eks", **{"aws:region": "eu-west-1"}), rehearsed())
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for stack in STACKS:
+        (tmp_path / f"Pulumi.{stack}.yaml").write_text(file(stack).read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "report.json").write_text(json.dumps(rehearsed()))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("ceiling", "code"), [("3", 0), ("0.5", 1)])
+def test_a_ceiling_that_is_too_low_is_an_error(
+    project: Path, capsys: pytest.CaptureFixture[str], ceiling: str, code: int
+) -> None:
+    assert main(["cost", "real-eks", "--report", "before", "--ceiling", ceiling]) == code
+    said = capsys.readouterr()
+    assert "USD: expected in about" in said.out
+    assert ("a ceiling of 0.5 USD is too low" in said.err) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("deletionProtection: false", "deletionProtection: true"), "deletionProtection = true, so the run could not"),
+        (("karpstack-run: first-run", "owner: somebody"), "karpstack:tags has no karpstack-run"),
+    ],
+)
+def test_a_stack_that_could_not_be_removed_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], said: str
+) -> None:
+    stack = project / "Pulumi.real-eks.yaml"
+    stack.write_text(stack.read_text(encoding="utf-8").replace(*change), encoding="utf-8")
+    assert main(["cost", "real-eks", "--report", "before"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_a_rehearsal_the_cost_is_not_known(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", "real-eks", "--report", "elsewhere"]) == 2
+    assert "rehearse the stack first" in capsys.readouterr().err
+
+
+def test_nothing_is_removed_without_consent(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["remove", "real-eks"]) == 1
+    assert "Everything with the tag karpstack-run=first-run would be deleted" in capsys.readouterr().out
+
+
+def test_the_page_says_what_differs_and_names_nobody(project: Path) -> None:
+    before = Example().report()
+    after = deepcopy(before)
+    after["stack"] = "company-secret"
+    after["environment"] |= {"clusterName": "company-secret", "region": "eu-secret-1", "simulated": False}
+    story = after["stories"][0]
+    for number, claim in enumerate(story["nodeclaims"]):
+        claim |= {"name": f"secret-{number}", "node": "ip-10-0-0-1.secret", "zone": "eu-secret-1a"}
+    story["nodeclaims"][0]["instance_type"] = "m7i.large"
+    for which, content in (("before", before), ("after", after)):
+        (project / which).mkdir(exist_ok=True)
+        (project / which / "report.json").write_text(json.dumps(content))
+    stages = [{"name": "up", "seconds": 901.2, "passed": True}, {"name": "destroy", "seconds": 600, "passed": False}]
+    (project / "after" / "run.json").write_text(json.dumps({"stages": stages}))
+    assert main(["compare", "before", "after", "--output", "page.md"]) == 0
+    text = (project / "page.md").read_text(encoding="utf-8")
+    assert "secret" not in text
+    assert "1 values differ" in text
+    assert "1 m7i.large" in text
+    assert "| seconds of up | not run | 901 |" in text
+    assert "| seconds of destroy | not run | 600, failed |" in text
+    assert "1 created" in text
+
+
+def test_the_same_run_differs_in_nothing() -> None:
+    same = Example().report()
+    assert "Nothing differs." in page(same, same, {})

@@ -1,0 +1,129 @@
+"""What is left of a run is found, and the kill switch removes what has its tag and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.documents.events import EVENT_PATTERNS
+from components.naming import EksNames
+from preflight.aws.asking import Aws
+from preflight.finding import in_the_way
+from real_run import removal_aws, removal_azure
+from real_run.left import TAG, left_on_aws, left_on_azure
+from rehearsal.aws.account import Account
+from rehearsal.azure.identity.entra import MANAGEMENT
+from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account, document, trust
+from tests.unit.rehearsal.azure_world import GROUPS, World
+from tests.unit.rehearsal.preflight_azure_world import Token, asked
+from tests.unit.rehearsal.preflight_azure_world import looked_at as azure_stack
+from tests.unit.rehearsal.preflight_world import looked_at
+
+RUN = {TAG: "first-run"}
+TAGS = [{"Key": TAG, "Value": "first-run"}]
+
+
+@pytest.fixture
+def aws(tmp_path: Path) -> Iterator[Account]:
+    with account(tmp_path) as made:
+        yield made
+
+
+def what_is_left(aws: Account) -> list[str]:
+    checked = left_on_aws(looked_at(aws, name=CLUSTER, tags=RUN))
+    assert len(checked) == 10
+    return [finding.what for finding in in_the_way(checked)]
+
+
+def remove(aws: Account) -> list[str]:
+    return list(
+        removal_aws.remove(Aws(aws.region, aws.client), aws.client, EksNames(CLUSTER), "first-run", between=0.01)
+    )
+
+
+def test_an_empty_account_has_nothing_left(aws: Account) -> None:
+    assert what_is_left(aws) == []
+    assert remove(aws) == []
+
+
+def test_the_kill_switch_removes_what_has_the_tag(aws: Account) -> None:
+    names, stack = EksNames(CLUSTER), Stack(aws)
+    ec2, iam, sqs, events, logs = map(aws.client, ("ec2", "iam", "sqs", "events", "logs"))
+    before = len(ec2.describe_vpcs()["Vpcs"])
+    mine = stack.run()
+    gateway = stack.add_way_out()
+    internet = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=internet, VpcId=stack.vpc)
+    volume = ec2.create_volume(AvailabilityZone="us-east-1a", Size=10)["VolumeId"]
+    address = ec2.describe_addresses()["Addresses"][0]["AllocationId"]
+    made = [stack.vpc, *stack.subnets, stack.group, mine, gateway, internet, volume, address]
+    ec2.create_tags(Resources=made, Tags=TAGS)
+    stack.add_cluster(tags=RUN)
+    stack.add_node_group(1)
+    iam.create_role(RoleName=names.controller_role, AssumeRolePolicyDocument=trust("ec2.amazonaws.com"), Tags=TAGS)
+    iam.put_role_policy(
+        RoleName=names.controller_role, PolicyName="p", PolicyDocument=document(Action="s3:*", Resource="*")
+    )
+    url = sqs.create_queue(QueueName=names.interruption_queue, tags=RUN)["QueueUrl"]
+    rule = names.event_rule(next(iter(EVENT_PATTERNS)))
+    events.put_rule(Name=rule, EventPattern=json.dumps({"source": ["aws.ec2"]}), Tags=TAGS)
+    logs.create_log_group(logGroupName=names.control_plane_log_group)
+    # Somebody else's.
+    others = Stack.role(stack, "others", trust("ec2.amazonaws.com"))
+    other = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    ec2.create_tags(Resources=[other], Tags=[{"Key": TAG, "Value": "another-run"}])
+
+    found = what_is_left(aws)
+    for part in ("vpc-", "nat-", "eipalloc-", "igw-", "EKS cluster", "SQS queue", "IAM role", f"rule {rule}"):
+        assert any(part in each for each in found), part
+    lines = remove(aws)
+    assert not [line for line in lines if " stays" in line]
+    assert what_is_left(aws) == []
+    assert [vpc["VpcId"] for vpc in ec2.describe_vpcs()["Vpcs"]].count(other) == 1
+    assert len(ec2.describe_vpcs()["Vpcs"]) == before - 1 + 1
+    assert others in {role["Arn"] for role in iam.list_roles()["Roles"]}
+    assert url not in sqs.list_queues().get("QueueUrls", [])
+
+
+def test_a_cluster_of_another_run_stays(aws: Account) -> None:
+    Stack(aws).add_cluster(tags={TAG: "another-run"})
+    assert remove(aws) == [f"cluster {CLUSTER} stays: its tag {TAG} is not first-run"]
+    assert aws.client("eks").list_clusters()["clusters"] == [CLUSTER]
+
+
+def test_what_is_refused_is_said(aws: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal_aws, "_wait", lambda done, between, patience=0: done())
+    stack = Stack(aws)
+    aws.client("ec2").create_tags(Resources=[stack.vpc], Tags=TAGS)
+    (line,) = remove(aws)
+    assert line.startswith(f"{stack.vpc} stays: ")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    started = World()
+    started.azure.start()
+    yield started
+    started.azure.stop()
+
+
+def azure_is_left(world: World) -> list[str]:
+    return [finding.what for finding in in_the_way(left_on_azure(azure_stack(world, "aks-nap")))]
+
+
+def test_groups_with_the_tag_go_from_a_subscription(world: World) -> None:
+    from preflight.azure.credentials import Login
+
+    scope = f"/subscriptions/{world.azure.subscription_id}/resourceGroups"
+    assert azure_is_left(world) == []
+    world.arm.put(f"{scope}/karpstack-aks-nap", GROUPS, {"location": "westus2", "tags": RUN})
+    world.arm.put(f"{scope}/others", GROUPS, {"location": "westus2", "tags": {TAG: "another-run"}})
+    assert azure_is_left(world) == ["the resource group karpstack-aks-nap is there already"]
+    login = Login(Token(world), "a test", world.azure.proxy, f"{MANAGEMENT}/.default")
+    lines = list(removal_azure.remove(asked(world), login, "first-run", between=0.01))
+    assert lines == ["resource group karpstack-aks-nap goes"]
+    assert azure_is_left(world) == []
+    assert world.arm.get(f"{scope}/others", GROUPS)
