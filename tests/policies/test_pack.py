@@ -12,6 +12,7 @@ import pulumi_azure_native as azure
 import pulumi_kubernetes as kubernetes
 import pytest
 import reference
+import tables
 from judging import Case, Resource, judge
 from rules import tokens
 from rules.rule import ResourceRule, Rule
@@ -20,7 +21,8 @@ HERE = Path(__file__).resolve().parent
 PACK = HERE.parents[1] / "policies"
 RULES: list[Rule] = runpy.run_path(str(PACK), run_name="pack")["RULES"]
 CASES: list[Case] = [
-    case for path in sorted(HERE.glob("test_rules_*.py")) for case in importlib.import_module(path.stem).CASES
+    *(case for path in sorted(HERE.glob("test_rules_*.py")) for case in importlib.import_module(path.stem).CASES),
+    *tables.load({rule.name: rule for rule in RULES}),
 ]
 
 GROUPS = ["identity", "network", "node pools", "node classes", "controller", "data", "stack", "exceptions"]
