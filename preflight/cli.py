@@ -155,7 +155,8 @@ def _parser(destroy: bool) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
             prog="python -m preflight",
             description="What is in the way of `pulumi up` of a stack in the account of these credentials. "
-            f"{_STATUSES} `python -m preflight destroy --help` tells of the look before `pulumi destroy`.",
+            f"{_STATUSES} `python -m preflight destroy --help` tells of the look before `pulumi destroy`, "
+            "`python -m preflight facts --help` of newer prices, types and versions.",
         )
     _add_common(parser)
     return parser
