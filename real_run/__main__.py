@@ -87,8 +87,13 @@ def _left(given: argparse.Namespace) -> int:
     checked = left(_configured(given))
     unknown = [one for check in checked for one in check.findings if one.what.startswith("could not be judged")]
     found = in_the_way(checked)
+    notes = any(check.findings for check in checked)
     title = f"After pulumi destroy of {given.stack}: " + (
-        f"{len(found)} things are left" if found else "not everything could be asked" if unknown else "nothing is left"
+        f"{len(found)} things are left"
+        if found
+        else "not everything could be asked"
+        if unknown
+        else f"nothing is left{' but what the notes name' if notes else ''}"
     )
     print(json.dumps(as_data(checked), indent=2) if given.json else table(title, checked))
     return _FAILED if found or unknown else 0
@@ -131,7 +136,7 @@ def _compare(given: argparse.Namespace) -> int:
 
 
 def _configured(given: argparse.Namespace) -> Configuration:
-    return configuration(Path(f"Pulumi.{given.stack}.yaml"))
+    return configuration(given.config_file or Path(f"Pulumi.{given.stack}.yaml"))
 
 
 def _run_of(configured: Configuration, stack: str) -> str:
@@ -176,6 +181,9 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         if command is not _compare:
             added.add_argument("stack", help="name of the stack, for example real-eks")
+            added.add_argument(
+                "--config-file", type=Path, metavar="FILE", help="its configuration (default: Pulumi.<stack>.yaml)"
+            )
         return added
 
     costing = add("cost", _cost, "Print what a run of the stack costs, and when it must end.")

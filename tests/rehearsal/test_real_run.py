@@ -1,0 +1,44 @@
+"""The playbook of the first real run, in full, against the simulated account and subscription."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rehearsal.state.folder import StackFolder
+from tests.rehearsal.conftest import ROOT, RehearsedStack
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", ["real-eks", "real-aks"])
+def test_a_real_run_leaves_a_page_and_nothing_else(tmp_path: Path, name: str) -> None:
+    file = tmp_path / f"Pulumi.{name}.yaml"
+    file.write_bytes((ROOT / "examples" / "real-run" / file.name).read_bytes())
+    stack = RehearsedStack(StackFolder(name, tmp_path / "state" / name), file)
+    rehearsed, run = tmp_path / "rehearsed", tmp_path / "run"
+    try:
+        stack.succeed("up", "--keep")
+        played = stack.by_hand(
+            "ansible-playbook",
+            *("playbooks/scale_test.yml", "-e", "scenario_labels=walk-through", "-e", f"report_dir={rehearsed}"),
+        )
+        assert played.returncode == 0, played.stdout
+        assert stack.by_hand("pulumi", "destroy", "--yes", "--stack", name).returncode == 0
+        result = stack.by_hand(
+            "ansible-playbook",
+            *("playbooks/real_run.yml", "-e", f"stack={name}", "-e", f"config_file={file}"),
+            *("-e", f"rehearsed={rehearsed}", "-e", f"run_dir={run}"),
+            timeout=1200,
+        )
+        assert result.returncode == 0, result.stdout
+    finally:
+        stack.command("down")
+    stages = json.loads((run / "run.json").read_text())["stages"]
+    names = ["preflight", "up", "stories", "snapshot", "predestroy", "destroy", "certificate"]
+    assert [one["name"] for one in stages] == names
+    assert "nothing is left" in (run / "certificate.log").read_text()
+    page = (run / "comparison.md").read_text()
+    assert "seconds of destroy" in page
+    assert "karpstack-real-run" not in page
