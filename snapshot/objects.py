@@ -159,71 +159,62 @@ def _without_surplus(
         )
 
 
+#: What a note says of the workloads that are loaded otherwise than they were, by why.
+_NOTES: Final = {
+    "static": "Not loaded, because kubelets run these pods from files of their own",
+    "own": "Not made again, because the cluster runs them itself",
+    "beside": "The cluster's own pods request less, or run on its system nodes. The rest is made as pods of "
+    f"NAME{_BESIDE}",
+    "bare": "Made as Deployments, so that pods which are evicted come again, as they did not",
+    "jobs": "Made as Deployments, for Jobs that have nothing to do would end at once",
+    "pinned": "Loaded without karpenter.sh/do-not-disrupt, for pods of Jobs end, and these would hold their nodes for "
+    "ever; in the cluster a node that is to go waits until they have ended, and they do not move",
+    "others": "Made as Deployments, for their own controllers are not there",
+}
+
+
 def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[str]) -> Iterator[Workload]:
     of_pools = {node.name for node in snapshot.nodes if node.node_pool}
-    own: list[Workload] = []
-    beside: list[Workload] = []
-    static: list[Workload] = []
-    bare: list[Workload] = []
-    jobs: list[Workload] = []
-    pinned: list[Workload] = []
-    others: list[Workload] = []
+    noted: dict[str, list[Workload]] = {why: [] for why in _NOTES}
     for workload in snapshot.workloads:
         if stack_own.of_a_kubelet(workload):
-            static.append(workload)
+            noted["static"].append(workload)
             continue
         if (requests := existing.of(workload)) is not None:
-            own.append(workload)
+            noted["own"].append(workload)
             made = _beside(workload, requests, of_pools)
             if made is None:
                 continue
-            beside.append(workload)
+            noted["beside"].append(workload)
             workload = made
         if why := why_never(workload.pod, snapshot.cluster, place):
             notes.append(
                 f"{_title(workload)} is not loaded: its pods need {why}; they could never be scheduled. Take that out "
                 "of the workload in the snapshot to have it loaded"
             )
-            continue
-        if workload.controller.kind != "DaemonSet" and not workload.replicas:
-            continue  # nothing to schedule
-        if workload.controller.kind == _BARE:
-            bare.append(workload)
-        elif workload.controller.api_version == _OF_JOBS:
-            jobs.append(workload)
-            if workload.pod.do_not_disrupt == _FOR_EVER:
-                pinned.append(workload)
-                pod = workload.pod.model_copy(update={"do_not_disrupt": None})
-                workload = workload.model_copy(update={"pod": pod})
-        elif workload.controller.api_version != _OF_OTHERS:
-            others.append(workload)
-        if workload.pod.scheduler_name not in _SCHEDULERS:
-            notes.append(
-                f"{_title(workload)}: {workload.pod.scheduler_name} schedules its pods, which is not there; "
-                "Kubernetes' own scheduler does it here"
-            )
-        yield workload
-    if static:
-        notes.append(f"Not loaded, because kubelets run these pods from files of their own: {_list(static)}")
-    if own:
-        notes.append(f"Not made again, because the cluster runs them itself: {_list(own)}")
-    if beside:
+        elif workload.controller.kind == "DaemonSet" or workload.replicas:
+            yield _as_deployment(workload, noted, notes)
+    notes += [f"{_NOTES[why]}: {_list(workloads)}" for why, workloads in noted.items() if workloads]
+
+
+def _as_deployment(workload: Workload, noted: Mapping[str, list[Workload]], notes: list[str]) -> Workload:
+    """A workload as it is loaded; what is different then is noted."""
+    if workload.controller.kind == _BARE:
+        noted["bare"].append(workload)
+    elif workload.controller.api_version == _OF_JOBS:
+        noted["jobs"].append(workload)
+        if workload.pod.do_not_disrupt == _FOR_EVER:
+            noted["pinned"].append(workload)
+            pod = workload.pod.model_copy(update={"do_not_disrupt": None})
+            workload = workload.model_copy(update={"pod": pod})
+    elif workload.controller.api_version != _OF_OTHERS:
+        noted["others"].append(workload)
+    if workload.pod.scheduler_name not in _SCHEDULERS:
         notes.append(
-            f"The cluster's own pods request less, or run on its system nodes. The rest is made as pods of "
-            f"NAME{_BESIDE}: {_list(beside)}"
+            f"{_title(workload)}: {workload.pod.scheduler_name} schedules its pods, which is not there; "
+            "Kubernetes' own scheduler does it here"
         )
-    if bare:
-        notes.append(f"Made as Deployments, so that pods which are evicted come again, as they did not: {_list(bare)}")
-    if jobs:
-        notes.append(f"Made as Deployments, for Jobs that have nothing to do would end at once: {_list(jobs)}")
-    if pinned:
-        notes.append(
-            "Loaded without karpenter.sh/do-not-disrupt, for pods of Jobs end, and these would hold their nodes for "
-            "ever; in the cluster a node that is to go waits until they have ended, and they do not move: "
-            f"{_list(pinned)}"
-        )
-    if others:
-        notes.append(f"Made as Deployments, for their own controllers are not there: {_list(others)}")
+    return workload
 
 
 def _made(

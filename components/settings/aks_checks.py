@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,10 +36,43 @@ if TYPE_CHECKING:
         NodeProvisioningSettings,
         SystemNodesSettings,
     )
+    from .aks_addons import AddonsSettings, CiliumSettings
 
 _FAMILIES: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux")
 _BOUNDS: Final = {"maxPods": (10, 250), "osDiskSizeGB": (30, 2048)}
 _LINUX: Final = "kubernetes.io/os"
+
+
+@dataclass(frozen=True)
+class _Valid:
+    """The sections that are valid, by the names of `AksSettings`' fields; None for the others."""
+
+    mode: str | None = None
+    region: str | None = None
+    subscription_id: str | None = None
+    cluster: ClusterSettings | None = None
+    network: NetworkSettings | None = None
+    system_nodes: SystemNodesSettings | None = None
+    karpenter: KarpenterSettings | None = None
+    images: ImagesSettings | None = None
+    node_provisioning: NodeProvisioningSettings | None = None
+    addons: AddonsSettings | None = None
+    cilium: CiliumSettings | None = None
+    node_classes: dict[str, dict[str, Any]] | None = None
+    node_pools: dict[str, dict[str, Any]] | None = None
+
+    @property
+    def brought(self) -> frozenset[str]:
+        """Names of the NodePools and node classes that AKS makes by itself."""
+        provisioning = self.node_provisioning
+        automatic = provisioning is not None and provisioning.default_node_pools == "Auto"
+        return frozenset(BROUGHT_BY_AKS if self.mode == "nap" and automatic else ())
+
+    @property
+    def location(self) -> str | None:
+        """The location, if there is one of that name."""
+        wrong = self.region is not None and Offers.load("azure").region(self.region) == "wrong"
+        return None if wrong else self.region
 
 
 def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
@@ -48,78 +82,88 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         valid: Valid sections by the names of `AksSettings`' fields.
         today: The day that decides which versions are offered.
     """
-    mode: str | None = valid.get("mode")
-    location: str | None = valid.get("region")
-    cluster: ClusterSettings | None = valid.get("cluster")
-    network: NetworkSettings | None = valid.get("network")
-    system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
-    karpenter: KarpenterSettings | None = valid.get("karpenter")
-    images: ImagesSettings | None = valid.get("images")
-    provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
-    node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
-    node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
-    if cluster is not None and mode is not None:
-        yield from aks_version(cluster.version, today, mode=mode, tier=cluster.tier)
-    if location is not None:
-        yield from region_checks("azure", "azure-native:location", location)
-        if Offers.load("azure").region(location) == "wrong":
-            location = None
-    if location is not None and system_nodes is not None:
-        yield from instance_type(Offers.load("azure"), key_of("systemNodes", "vmSize"), system_nodes.vm_size, location)
-        yield from azure_zones(location, list(system_nodes.zones))
-    if karpenter is not None:
-        yield from chart_values(karpenter.settings)
-        yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
-    if (addons := valid.get("addons")) is not None:
-        yield from rights_of_nobody(addons)
-        if cluster is not None:
-            yield from workspaces(cluster, addons)
+    given = _Valid(**{field.name: valid.get(field.name) for field in fields(_Valid)})
+    yield from _of_cluster(given, today)
+    yield from _of_network(given)
+    if given.mode is not None and "karpenter" in valid:
+        yield from who_runs_karpenter(given.mode, given.karpenter)
+    yield from ways_through_a_proxy(valid, today)
+    yield from _of_karpenter(given)
+    yield from _of_node_classes(given)
+    yield from _of_node_pools(given)
+
+
+def _of_cluster(given: _Valid, today: date) -> Iterator[Problem]:
+    if given.cluster is not None and given.mode is not None:
+        yield from aks_version(given.cluster.version, today, mode=given.mode, tier=given.cluster.tier)
+    if given.region is not None:
+        yield from region_checks("azure", "azure-native:location", given.region)
+    if given.location is not None and (nodes := given.system_nodes) is not None:
+        yield from instance_type(Offers.load("azure"), key_of("systemNodes", "vmSize"), nodes.vm_size, given.location)
+        yield from azure_zones(given.location, list(nodes.zones))
+    if given.addons is not None:
+        yield from rights_of_nobody(given.addons)
+        if given.cluster is not None:
+            yield from workspaces(given.cluster, given.addons)
+
+
+def _of_network(given: _Valid) -> Iterator[Problem]:
+    cluster, network = given.cluster, given.network
     if network is not None:
         yield from public_network("network", "vnetCidr", network.vnet_cidr)
         yield from _which_subnet(network)
         yield from _routes_of_whom(network)
-        yield from _foreign_subnet(network, valid.get("subscription_id"))
-        if system_nodes is not None:
-            yield from _too_few_addresses(network, system_nodes)
+        yield from _foreign_subnet(network, given.subscription_id)
+        if given.system_nodes is not None:
+            yield from _too_few_addresses(network, given.system_nodes)
     if cluster is not None:
         yield from _zone_of_a_private_cluster(cluster)
-        if location is not None and cluster.own_dns_zone is not None:
-            yield from _name_of_the_zone(cluster, cluster.own_dns_zone, location)
+        if given.location is not None and cluster.own_dns_zone is not None:
+            yield from _name_of_the_zone(cluster, cluster.own_dns_zone, given.location)
         if network is not None and cluster.api_server_subnet_id is not None:
             yield from _subnet_of_the_api_server(cluster.api_server_subnet_id, network)
-            if mode is not None:
-                yield from _two_ways_to_the_api_server(cluster, mode)
-    if mode is not None and "karpenter" in valid:
-        yield from who_runs_karpenter(mode, karpenter)
-    if mode is not None and images is not None:
-        yield from whose_images(mode, images)
-    yield from ways_through_a_proxy(valid, today)
-    if karpenter is not None and system_nodes is not None:
-        yield from _too_many_replicas(karpenter, system_nodes)
-    if karpenter is not None and cluster is not None:
-        yield from joining(cluster.version, karpenter=karpenter.chart_version)
-    brought: frozenset[str] = frozenset()
-    if mode is not None and provisioning is not None:
-        brought = frozenset(BROUGHT_BY_AKS if mode == "nap" and provisioning.default_node_pools == "Auto" else ())
-        yield from _no_default_pools(mode, provisioning)
-    for name, spec in (node_classes or {}).items():
-        yield from brought_by_aks("nodeClasses", name, brought)
-        yield from node_class(name, spec, mode)
-        if (cilium := valid.get("cilium")) is not None:
-            yield from dns_on_the_node(name, spec, cilium)
-        if network is not None and "vnetSubnetID" in spec:
-            yield from _subnet_of_a_node_class(name, spec["vnetSubnetID"], network)
-    known = None if node_classes is None or mode is None or provisioning is None else {*node_classes, *brought}
-    for name, spec in (node_pools or {}).items():
-        yield from brought_by_aks("nodePools", name, brought)
+            if given.mode is not None:
+                yield from _two_ways_to_the_api_server(cluster, given.mode)
+
+
+def _of_karpenter(given: _Valid) -> Iterator[Problem]:
+    if given.mode is not None and given.images is not None:
+        yield from whose_images(given.mode, given.images)
+    if (karpenter := given.karpenter) is not None:
+        yield from chart_values(karpenter.settings)
+        yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
+        if given.system_nodes is not None:
+            yield from _too_many_replicas(karpenter, given.system_nodes)
+        if given.cluster is not None:
+            yield from joining(given.cluster.version, karpenter=karpenter.chart_version)
+    if given.mode is not None and given.node_provisioning is not None:
+        yield from _no_default_pools(given.mode, given.node_provisioning)
+
+
+def _of_node_classes(given: _Valid) -> Iterator[Problem]:
+    for name, spec in (given.node_classes or {}).items():
+        yield from brought_by_aks("nodeClasses", name, given.brought)
+        yield from node_class(name, spec, given.mode)
+        if given.cilium is not None:
+            yield from dns_on_the_node(name, spec, given.cilium)
+        if given.network is not None and "vnetSubnetID" in spec:
+            yield from _subnet_of_a_node_class(name, spec["vnetSubnetID"], given.network)
+
+
+def _of_node_pools(given: _Valid) -> Iterator[Problem]:
+    known = None
+    if given.node_classes is not None and given.mode is not None and given.node_provisioning is not None:
+        known = {*given.node_classes, *given.brought}
+    for name, spec in (given.node_pools or {}).items():
+        yield from brought_by_aks("nodePools", name, given.brought)
         yield from linux_alone(name, spec)
         yield from dataplane_label(name, spec, "cilium")
         yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
         yield from endless_drain(name, spec)
         yield from negative_limits(name, spec)
-        if location is not None:
-            chart_settings = karpenter.settings if karpenter is not None else {}
-            yield from requirement_checks("azure", location, name, spec, chart_settings)
+        if given.location is not None:
+            chart_settings = given.karpenter.settings if given.karpenter is not None else {}
+            yield from requirement_checks("azure", given.location, name, spec, chart_settings)
 
 
 def _which_subnet(network: NetworkSettings) -> Iterator[Problem]:

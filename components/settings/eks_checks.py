@@ -6,7 +6,8 @@ section that is not valid by itself is not there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,6 +60,31 @@ _OF_AN_EXISTING_NETWORK: Final = (
 _OF_AN_OWN_NETWORK: Final = ("zones", "nat_gateways", "endpoints", "flow_log_retention_days")
 
 
+@dataclass(frozen=True)
+class _Valid:
+    """The sections that are valid, by the names of `EksSettings`' fields; None for the others."""
+
+    region: str | None = None
+    cluster: ClusterSettings | None = None
+    network: NetworkSettings | None = None
+    system_nodes: SystemNodesSettings | None = None
+    karpenter: KarpenterSettings | None = None
+    images: ImagesSettings | None = None
+    proxy: ProxySettings | None = None
+    trusted_certificates: Sequence[str] | None = None
+    addons: AddonsSettings | None = None
+    cilium: CiliumSettings | None = None
+    tags: dict[str, str] | None = None
+    node_classes: dict[str, dict[str, Any]] | None = None
+    node_pools: dict[str, dict[str, Any]] | None = None
+
+    @property
+    def known_region(self) -> str | None:
+        """The region, if there is one of that name."""
+        wrong = self.region is not None and Offers.load("aws").region(self.region) == "wrong"
+        return None if wrong else self.region
+
+
 def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     """Problems between sections and with what exists, looked for wherever the sections are valid.
 
@@ -66,77 +92,92 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         valid: Valid sections by the names of `EksSettings`' fields.
         today: The day that decides which versions are offered.
     """
-    region: str | None = valid.get("region")
-    cluster: ClusterSettings | None = valid.get("cluster")
-    network: NetworkSettings | None = valid.get("network")
-    system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
-    karpenter: KarpenterSettings | None = valid.get("karpenter")
-    addons: AddonsSettings | None = valid.get("addons")
-    cilium: CiliumSettings | None = valid.get("cilium")
-    node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
-    node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
-    if cluster is not None:
-        chosen = karpenter.chart_version if karpenter else versions.KARPENTER_AWS
+    given = _Valid(**{field.name: valid.get(field.name) for field in fields(_Valid)})
+    yield from _of_cluster(given, today)
+    yield from _of_network(given)
+    yield from _of_karpenter(given)
+    yield from egress_checks(valid, today)
+    yield from _of_system_nodes(given, today)
+    yield from _of_node_classes(given, today)
+    yield from _of_node_pools(given)
+
+
+def _of_cluster(given: _Valid, today: date) -> Iterator[Problem]:
+    if (cluster := given.cluster) is not None:
+        chosen = given.karpenter.chart_version if given.karpenter else versions.KARPENTER_AWS
         yield from eks_version(cluster.version, today, karpenter=chosen)
-        yield from cilium_version(cilium.chart_version if cilium else versions.CILIUM, cluster.version)
+        yield from cilium_version(given.cilium.chart_version if given.cilium else versions.CILIUM, cluster.version)
         yield from support_ended(cluster.version, cluster.support_type, today)
         yield from karpenter_support(chosen, today)
-    if region is not None:
-        yield from region_checks("aws", "aws:region", region)
-        if Offers.load("aws").region(region) == "wrong":
-            region = None
-    if network is not None:
-        yield from public_network("network", "vpcCidr", network.vpc_cidr)
-        yield from _whose_network(network)
-        if cluster is not None:
-            yield from _no_way_in(network, cluster)
-        if karpenter is not None and addons is not None:
-            yield from _no_way_out(network, karpenter, addons)
-            yield from _no_images(network, addons, valid.get("images"), valid.get("proxy"))
-        if region is not None:
-            yield from _endpoints_elsewhere(network, region)
-            yield from aws_zones(region, network.zones)
-    if region is not None and system_nodes is not None:
-        yield from _system_nodes(system_nodes, region)
-    if karpenter is not None:
+        if given.addons is not None:
+            yield from version_of_none(cluster, given.addons)
+    if given.region is not None:
+        yield from region_checks("aws", "aws:region", given.region)
+    if given.addons is not None:
+        yield from tags_of_others(given.tags or {}, given.addons)
+
+
+def _of_network(given: _Valid) -> Iterator[Problem]:
+    if (network := given.network) is None:
+        return
+    yield from public_network("network", "vpcCidr", network.vpc_cidr)
+    yield from _whose_network(network)
+    if given.cluster is not None:
+        yield from _no_way_in(network, given.cluster)
+    if given.karpenter is not None and given.addons is not None:
+        yield from _no_way_out(network, given.karpenter, given.addons)
+        yield from _no_images(network, given.addons, given.images, given.proxy)
+    if (region := given.known_region) is not None:
+        yield from _endpoints_elsewhere(network, region)
+        yield from aws_zones(region, network.zones)
+        # What leads out of a VPC that is there, the settings do not say: existing_network does.
+        if not network.vpc_id:
+            endpoints = ("ec2",) if network.endpoints is True else network.endpoints or ()
+            certificates = given.trusted_certificates or ()
+            yield from opened_before_it_is_trusted(given.proxy, certificates, region, endpoints)
+    if given.system_nodes is not None:
+        yield from _too_few_pod_ranges(network, given.system_nodes)
+
+
+def _of_karpenter(given: _Valid) -> Iterator[Problem]:
+    if (karpenter := given.karpenter) is not None:
         yield from chart_values(karpenter.settings)
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
-    if network is not None and system_nodes is not None:
-        yield from _too_few_pod_ranges(network, system_nodes)
-    if karpenter is not None and system_nodes is not None:
-        yield from _too_many_replicas(karpenter, system_nodes)
-    if cluster is not None and addons is not None:
-        yield from version_of_none(cluster, addons)
-    yield from egress_checks(valid, today)
-    if system_nodes is not None:
-        yield from system_nodes_too_old(system_nodes, valid.get("proxy"))
-        if cluster is not None:
-            yield from _release(system_nodes.release_version, cluster.version, today)
-    # What leads out of a VPC that is there, the settings do not say: existing_network does.
-    if network is not None and region is not None and not network.vpc_id:
-        endpoints = ("ec2",) if network.endpoints is True else network.endpoints or ()
-        certificates = valid.get("trusted_certificates") or ()
-        yield from opened_before_it_is_trusted(valid.get("proxy"), certificates, region, endpoints)
-    if addons is not None:
-        yield from tags_of_others(valid.get("tags") or {}, addons)
-    for name, spec in (node_classes or {}).items():
-        yield from node_class(name, spec, network.pod_cidr_mask_size if network else None)
-        if cluster is not None:
-            yield from image_checks(name, spec, cluster.version, today)
+        if given.system_nodes is not None:
+            yield from _too_many_replicas(karpenter, given.system_nodes)
+
+
+def _of_system_nodes(given: _Valid, today: date) -> Iterator[Problem]:
+    if (nodes := given.system_nodes) is not None:
+        if given.known_region is not None:
+            yield from _system_nodes(nodes, given.known_region)
+        yield from system_nodes_too_old(nodes, given.proxy)
+        if given.cluster is not None:
+            yield from _release(nodes.release_version, given.cluster.version, today)
+
+
+def _of_node_classes(given: _Valid, today: date) -> Iterator[Problem]:
+    for name, spec in (given.node_classes or {}).items():
+        yield from node_class(name, spec, given.network.pod_cidr_mask_size if given.network else None)
+        if given.cluster is not None:
+            yield from image_checks(name, spec, given.cluster.version, today)
         yield from block_devices(name, spec)
-    for name, spec in (node_pools or {}).items():
+
+
+def _of_node_pools(given: _Valid) -> Iterator[Problem]:
+    for name, spec in (given.node_pools or {}).items():
         yield from windows_alone(name, spec)
-        yield from node_pool(name, spec, node_classes, karpenter)
+        yield from node_pool(name, spec, given.node_classes, given.karpenter)
         yield from endless_drain(name, spec)
         yield from negative_limits(name, spec)
-        if addons is not None:
-            yield from taint_of_none(name, spec, addons)
-        yield from bottlerocket_on_arm(name, spec, node_classes)
-        if network is not None:
-            yield from _zones_without_subnet(name, spec, network, node_classes)
-        if region is not None:
-            chart_settings = karpenter.settings if karpenter is not None else {}
-            yield from requirement_checks("aws", region, name, spec, chart_settings)
+        if given.addons is not None:
+            yield from taint_of_none(name, spec, given.addons)
+        yield from bottlerocket_on_arm(name, spec, given.node_classes)
+        if given.network is not None:
+            yield from _zones_without_subnet(name, spec, given.network, given.node_classes)
+        if given.known_region is not None:
+            chart_settings = given.karpenter.settings if given.karpenter is not None else {}
+            yield from requirement_checks("aws", given.known_region, name, spec, chart_settings)
 
 
 def _whose_network(network: NetworkSettings) -> Iterator[Problem]:

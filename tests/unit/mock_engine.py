@@ -114,50 +114,42 @@ class _Cloud(mocks.Mocks):
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         if error := self._errors.get(args.token.rpartition(":")[2]):
             return {}, [("", error)]
-        match args.token:
-            case "pulumi:pulumi:readStackOutputs":
-                return {"outputs": {"cloud": "any"} if self.last else {}}, []
-            case "pulumi:pulumi:readStackResourceOutputs":
-                return {"outputs": self.last}, []
-            case "aws:index/getPartition:getPartition":
-                return {"partition": PARTITION}, []
-            case "aws:index/getCallerIdentity:getCallerIdentity":
-                return {"accountId": ACCOUNT}, []
-            case "aws:index/getAvailabilityZones:getAvailabilityZones":
-                return {"names": ZONES}, []
-            case "aws:cloudwatch/getLogGroups:getLogGroups":
-                return {"logGroupNames": self.log_groups}, []
-            case "aws:eks/getClusters:getClusters":
-                return {"names": self.clusters}, []
-            case "aws:eks/getCluster:getCluster":
-                return _cluster(args.args["name"]), []
-            case "aws:eks/getNodeGroups:getNodeGroups":
-                return {"names": ["blue", "green"]}, []
-            case "aws:eks/getNodeGroup:getNodeGroup":
-                return {"subnetIds": TAGGED_SUBNETS[: 1 + (args.args["nodeGroupName"] == "green")]}, []
-            case "aws:eks/getAddon:getAddon":
-                return {"serviceAccountRoleArn": "", "podIdentityAssociations": []}, []
-            case "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider":
-                return {"url": args.args["url"]}, []
-            case _ if args.token.startswith("aws:ec2/get"):
-                return _network(args.token.rpartition(":")[2], args.args), []
-            case "aws:eks/getAddonVersion:getAddonVersion":
-                return {"version": f"default of {args.args['addonName']} for {args.args['kubernetesVersion']}"}, []
-            case "aws:ssm/getParameter:getParameter":
-                return {"insecureValue": f"text of {args.args['name']}"}, []
-            case "azure-native:authorization:getClientConfig":
-                return {"objectId": "deployer", "tenantId": "tenant"}, []
-            case _ if args.token.startswith(("azure-native:network:get", "azure-native:privatedns:get")):
-                return _azure_network(args.token.rpartition(":")[2], args.args), []
-            case "azure-native:containerservice:getManagedCluster":
-                if args.args["resourceName"] in self.clusters:
-                    return {**_aks_cluster(args.args["resourceName"]), **self.told}, []
-                return {}, [("", 'Status=404 Code="ResourceNotFound" Message="The Resource was not found."')]
-            case "azure-native:containerservice:listManagedClusterUserCredentials":
-                return _kubeconfig("user", args.args), []
-            case "azure-native:containerservice:listManagedClusterAdminCredentials":
-                return _kubeconfig("admin", args.args), []
-        raise NotImplementedError(args.token)
+        kind, _, name = args.token.rpartition(":")
+        if kind.startswith("aws:ec2/get"):
+            return _network(name, args.args), []
+        if kind.startswith(("azure-native:network", "azure-native:privatedns")) and name.startswith("get"):
+            return _azure_network(name, args.args), []
+        if name == "getManagedCluster" and args.args["resourceName"] not in self.clusters:
+            return {}, [("", 'Status=404 Code="ResourceNotFound" Message="The Resource was not found."')]
+        if name not in self._answers:
+            raise NotImplementedError(args.token)
+        return self._answers[name](args.args), []
+
+    @property
+    def _answers(self) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+        """What each function answers, by its name."""
+        return {
+            "readStackOutputs": lambda _: {"outputs": {"cloud": "any"} if self.last else {}},
+            "readStackResourceOutputs": lambda _: {"outputs": self.last},
+            "getPartition": lambda _: {"partition": PARTITION},
+            "getCallerIdentity": lambda _: {"accountId": ACCOUNT},
+            "getAvailabilityZones": lambda _: {"names": ZONES},
+            "getLogGroups": lambda _: {"logGroupNames": self.log_groups},
+            "getClusters": lambda _: {"names": self.clusters},
+            "getCluster": lambda given: _cluster(given["name"]),
+            "getNodeGroups": lambda _: {"names": ["blue", "green"]},
+            "getNodeGroup": lambda given: {"subnetIds": TAGGED_SUBNETS[: 1 + (given["nodeGroupName"] == "green")]},
+            "getAddon": lambda _: {"serviceAccountRoleArn": "", "podIdentityAssociations": []},
+            "getOpenIdConnectProvider": lambda given: {"url": given["url"]},
+            "getAddonVersion": lambda given: {
+                "version": f"default of {given['addonName']} for {given['kubernetesVersion']}"
+            },
+            "getParameter": lambda given: {"insecureValue": f"text of {given['name']}"},
+            "getClientConfig": lambda _: {"objectId": "deployer", "tenantId": "tenant"},
+            "getManagedCluster": lambda given: {**_aks_cluster(given["resourceName"]), **self.told},
+            "listManagedClusterUserCredentials": lambda given: _kubeconfig("user", given),
+            "listManagedClusterAdminCredentials": lambda given: _kubeconfig("admin", given),
+        }
 
 
 def _cluster(name: str) -> dict[str, Any]:
