@@ -70,8 +70,9 @@ engines: ## Build the engines that are missing into the cache
 rehearsal: setup ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
 	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS) $(CONFIG_OPTION)
 
-soak: setup ## Like rehearsal, with every scenario: the long ones, and those that break something
+soak: setup ## Like rehearsal, with every scenario: the long ones, those that break something, and a week
 	@$(BIN)/python -m rehearsal run $(STACK) --labels all $(CONFIG_OPTION)
+	@$(BIN)/python -m rehearsal run $(STACK) --labels days --days --report build/rehearsal/$(STACK)-days $(CONFIG_OPTION)
 
 rights: environment ## Print which rights the controller used in the last rehearsal of STACK, and why the others stay
 	@$(BIN)/python -m rehearsal rights $(STACK)

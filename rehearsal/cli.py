@@ -27,6 +27,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from karpenter import clock
+from rehearsal.cluster.controller import DAYS
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
@@ -62,6 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code."""
     options = _parser().parse_args(arguments)
     speed.apply(options)
+    if vars(options).get("days"):
+        os.environ[DAYS] = "1"  # for the daemon
     # A shell that started this in the background has SIGINT ignored, and Python would leave it so.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Whoever ends this command otherwise (a CI job, a terminal that is closed) gets the clean-up of a Ctrl-C.
@@ -180,6 +183,11 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--no-review", action="store_true", help="write no review")
     for parser_ in (up, run):
         speed.add_argument(parser_)
+        parser_.add_argument(
+            "--days",
+            action="store_true",
+            help="let the cluster jump ahead in time, for scenarios with `live`",
+        )
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
     chosen = run.add_mutually_exclusive_group()
     chosen.add_argument("--scenarios", default="", help="names of scenarios, separated by commas")

@@ -1,4 +1,4 @@
-"""The command line: `python -m snapshot read|convert|check|show|anonymise|stack-file|schema`."""
+"""The command line: `python -m snapshot read|convert|check|show|anonymise|stack-file|curve|schema`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from scale_test.text import files
+from scale_test.text.json_file import FileError
 from scale_test.text.shown import visible
 
 from .anonymise import anonymised
@@ -25,6 +26,7 @@ from .reference import schema
 from .shown import headline, told
 from .stack_file import refusal, stack_file
 from .taking_cluster import take
+from .trace_curve import as_csv, curve_of
 from .unevictable import unevictable
 from .unschedulable import unschedulable
 
@@ -44,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command in _WRITING:
             check_output(given.output, "--output")  # before a cluster is read for nothing
         _run(given)
-    except (ClusterError, SnapshotError) as error:
+    except (ClusterError, FileError, SnapshotError) as error:
         print(f"error: {visible(error)}", file=sys.stderr)
         return REFUSED
     return 0
@@ -62,6 +64,10 @@ def _run(given: argparse.Namespace) -> None:
             _check(read, Place(given.cloud, given.region))
         case "stack-file":
             _stack_file(given)
+        case "curve":
+            found = curve_of(given.file)
+            _write_text(given.output, as_csv(found))
+            print(f"{visible(given.output)}: a curve for {', '.join(map(visible, found))}")
         case "anonymise":
             _write(given, load(given.file, known_only=given.known_only).snapshot)
         case "convert":
@@ -85,16 +91,20 @@ def _stack_file(given: argparse.Namespace) -> None:
             f"{given.output}: is not written, for the program would refuse it; write it with --unchecked, and mend "
             f"what is said here:\n{why}"
         )
-    try:
-        files.check_output(given.output, "--output")
-        files.write(given.output, made.text)
-    except files.OutputError as error:
-        raise SnapshotError(str(error)) from error
-    except OSError as error:
-        raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another") from error
+    _write_text(given.output, made.text)
     print(f"{visible(given.output)}: node classes have the images, and all has the version, of {given.like}")
     for sentence in made.notes:
         print(f"note: {visible(sentence)}")
+
+
+def _write_text(path: Path, text: str) -> None:
+    try:
+        files.check_output(path, "--output")
+        files.write(path, text)
+    except files.OutputError as error:
+        raise SnapshotError(str(error)) from error
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be written ({error.strerror}); give another") from error
 
 
 def _with_workloads(made: Snapshot) -> Snapshot:
@@ -146,6 +156,11 @@ def _parser() -> argparse.ArgumentParser:
     stacking.add_argument(
         "--unchecked", action="store_true", help="write it also if the program would refuse it, to be mended by hand"
     )
+    curving = commands.add_parser(
+        "curve", help="make a daily curve of replicas of a trace of kubereplay's or SimKube's, for `whatif --curve`"
+    )
+    curving.add_argument("file", type=Path, metavar="FILE", help="the trace")
+    curving.add_argument("--output", type=Path, required=True, metavar="FILE", help="the curve, as CSV")
     showing = commands.add_parser("show", help="say what is in a snapshot")
     commands.add_parser("schema", help="print the JSON schema of the format")
     for command in (hashing, checking, showing, stacking):

@@ -39,7 +39,7 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
         files = kubectl_files.files(paths)
         taken = max(datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in files)
         for path in files:
-            data = _data(path)
+            data = data_of(path)
             if isinstance(data, dict) and data.get("kind") == KIND:
                 _alone(files, path)
                 return load(path, known_only=known_only).snapshot
@@ -62,7 +62,12 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
     return snapshot_of(items, taken.replace(microsecond=0), source, ledger)
 
 
-def _data(path: Path) -> Any:
+def data_of(path: Path) -> Any:
+    """Return what a file of JSON, or a trace in msgpack, holds.
+
+    Raises:
+        FileError: It is neither, or too large.
+    """
     content = json_file.content(path, most=_MOST)
     if simkube.is_packed(content):
         return simkube.unpacked(content, path, depth=_DEPTH, values=_VALUES)

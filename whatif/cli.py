@@ -15,6 +15,8 @@ from scale_test.market.quantities import RESOURCES
 from scale_test.numbers.thresholds import ThresholdsError
 from scale_test.recording.timeline import Reader, TimelineError
 from scale_test.reports.folder import TIMELINE
+from scale_test.scenarios.curve import CurveError
+from scale_test.scenarios.curve import load as load_curve
 from scale_test.scenarios.scenario import names
 from scale_test.text.files import write as write_file
 from scale_test.text.shown import visible
@@ -25,8 +27,6 @@ from snapshot.reading import load as load_snapshot
 
 from .answer import Answer
 from .candidates import FILE, AnswersError
-from .curve import CurveError
-from .curve import load as load_curve
 from .labels import LABELS
 from .limits import Limits
 from .phases import NotJudgedError

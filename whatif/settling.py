@@ -17,8 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from karpenter.quantities import duration
+from scale_test.acting.living import Watched
 from scale_test.judging.live import Live
 from scale_test.judging.replay import NodeClaim, Pod, Replay
 from scale_test.recording.process import RecorderError
@@ -253,3 +255,7 @@ def _after(spec: dict[str, object]) -> timedelta:
         return duration(str(after))
     except ValueError:  # `Never`, or nothing
         return timedelta()
+
+
+#: What of a what-if holds time while it lives. A node that waits for pods which are held does not.
+WATCHED: Final = Watched(state, lambda replay: any(True for _ in under_way(replay)))

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from scale_test.acting.cluster import Cluster
+from scale_test.scenarios.curve import Curve, CurveError
 
-from .curve import Curve, CurveError
 from .labels import SELECTOR
 
 _API: Final = "apps/v1"

@@ -12,12 +12,13 @@ from kubernetes.config import ConfigException
 
 from karpenter import clock
 from scale_test.acting.cluster import Cluster, ClusterError
+from scale_test.acting.living import Planned, live
 from scale_test.acting.rehearsal_control import RehearsalControl, RehearsalError
 from scale_test.judging.live import Live
 from scale_test.recording.process import RecorderError
 from scale_test.recording.timeline import TimelineError, Writer
-from whatif.curve import CurveError, load
-from whatif.living import Planned, live
+from scale_test.scenarios.curve import CurveError, load
+from whatif.settling import WATCHED
 from whatif.tide import Tide
 
 DOCUMENTATION = r"""
@@ -111,7 +112,7 @@ def main() -> None:
             if every := timedelta(seconds=given["image_seconds"]):
                 planned += [Planned(begin + count * every, publish) for count in range(1, -(-(end - begin) // every))]
             writer.write("PHASE", phase="life-begins", curve=curve.factors if curve else None)
-            lived = live(Live(timeline), end, planned, control.skip, tell)
+            lived = live(Live(timeline), end, planned, WATCHED, control.skip, tell)
             writer.write(
                 "PHASE",
                 phase="life-ends",

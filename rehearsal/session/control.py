@@ -41,6 +41,10 @@ Body = Mapping[str, Any]
 Hits = Callable[[], int]
 
 
+#: Why no time can be skipped.
+_NO_SKIPS: Final = "the cluster's time cannot jump; bring it up with --days, and with a --speed above 1"
+
+
 class ControlError(Exception):
     """A request that is refused; the text names key, value, what would have happened, and the fix.
 
@@ -234,7 +238,7 @@ class Control:
             fix = f"give a number of seconds, at most {_LONGEST_SKIP}"
             raise _refusal(body, "seconds", "no time would be skipped", fix)
         if self._skip is None:
-            raise ControlError("the cluster keeps real time, so none can be skipped; bring it up with --speed 8", 409)
+            raise ControlError(_NO_SKIPS, 409)
         self._skip(seconds)
         return {"skipped": seconds}
 

@@ -25,6 +25,7 @@ from rehearsal.attachment.server import ProviderServer
 from rehearsal.cluster import provider as kubernetes
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
+from rehearsal.cluster.controller import DAYS
 from rehearsal.cluster.servers import API_SERVER
 from rehearsal.engines import EngineSet
 from rehearsal.host import log
@@ -220,7 +221,7 @@ class Daemon:
             control.Control(
                 cloud.control,
                 {API_SERVER: self._clusters.restart_api_server},
-                self._governor.skip if self._governor else None,
+                self._governor.skip if self._governor and os.environ.get(DAYS) else None,
             )
         )
         self._servers = {

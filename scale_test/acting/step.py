@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Any
+
+from karpenter import clock
 
 from ..judging.assertion import Assertion
 from ..judging.gate import wait_for_end
 from ..judging.live import Live
 from ..recording.timeline import now, parse_time
+from ..scenarios.actions import Life
 from ..scenarios.environments import of_kind
 from ..scenarios.manifests import COUNTED
 from ..scenarios.scenario import Scenario
 from .churning import churn
 from .cluster import Cluster, RefusedError
-from .faults import Target, inflict
+from .faults import FaultError, Target, inflict
+from .living import Planned, of_story
+from .living import live as live_until
 from .nodes import cordon, delete
+from .rehearsal_control import RehearsalControl, RehearsalError
 
 
 def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index: int) -> list[Assertion]:
@@ -51,6 +58,8 @@ def _act(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
     if step.churn:
         (name,) = step.replicas(workloads)
         churn(step.churn, lambda replicas: _scale(cluster, workloads[name], replicas))
+    if step.live:
+        _live(cluster, target, live, scenario, step.live, workloads)
     for name, replicas in step.replicas(workloads).items() if step.scale is not None else ():
         _scale(cluster, workloads[name], replicas)
     for manifest in scenario.applied(step):
@@ -75,6 +84,40 @@ def _act(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
 
 def _scale(cluster: Cluster, workload: Mapping[str, Any], replicas: int) -> None:
     cluster.change(workload, {"spec": {COUNTED[workload["kind"]]: replicas}})
+
+
+def _live(
+    cluster: Cluster,
+    target: Target,
+    live: Live,
+    scenario: Scenario,
+    life: Life,
+    workloads: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Let time go by; replicas follow the curve, and are as before when it is over."""
+    scaled = {
+        name: (manifest, int(manifest["spec"][COUNTED[manifest["kind"]]]))
+        for name, manifest in workloads.items()
+        if COUNTED[manifest["kind"]] and any(fnmatchcase(name, one) for one in life.factors.factors)
+    }
+    now = {name: base for name, (_, base) in scaled.items()}
+
+    def turn(at: datetime | None) -> None:
+        for name, (manifest, base) in scaled.items():
+            wanted = base if at is None else life.factors.replicas(name, base, at)
+            if wanted != now[name]:
+                _scale(cluster, manifest, wanted)
+                now[name] = wanted
+
+    begin = clock.utcnow()
+    end = begin + timedelta(seconds=life.seconds)
+    planned = [Planned(at, turn) for at in (begin, *life.factors.turns(begin, end))]
+    skip = RehearsalControl(target.rehearsal_url).skip if target.rehearsal_url else None
+    try:
+        live_until(live, end, planned, of_story(scenario.name), skip)
+    except RehearsalError as error:
+        raise FaultError(f"{life.seconds / 3600:g} h cannot go by: {error}") from error
+    turn(None)
 
 
 def _node_class(scenario: Scenario, name: str) -> dict[str, Any]:

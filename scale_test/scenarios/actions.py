@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, TypeAdapter, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from .formats import DAY, DnsLabel, Image, Model, Nothing, Pods, Word
+from karpenter.quantities import duration
+
+from .curve import Curve
+from .curve import of as curve_of
+from .formats import DAY, LONGEST_LIFE, DnsLabel, Image, Model, Nothing, Pods, Word
 
 CAPACITY_TYPE, ZONE, NODE_POOL = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone", "karpenter.sh/nodepool"
 
@@ -187,6 +191,41 @@ class Churn(Model):
     def last(self) -> int:
         """The replicas that remain."""
         return self.at(self.changes - 1)
+
+
+def _seconds(value: object) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        seconds = float(str(value)) if number else duration(str(value)).total_seconds()
+    except ValueError as error:
+        raise ValueError("this is no time; write for example 24h, 168h or 1h30m, or seconds as a number") from error
+    if not 0 < seconds <= LONGEST_LIFE:
+        raise ValueError(f"a cluster lives for 1s to {LONGEST_LIFE / 3600:g}h; write for example 24h")
+    return seconds
+
+
+class Life(Model):
+    """Time that goes by while replicas follow a daily curve.
+
+    Attributes:
+        seconds: How long, `for` in the file: `24h`, or `168h` for a week. A rehearsal's time jumps while nothing moves.
+        curve: Workload (`*` for any characters) -> hour of the day in UTC -> factor of the replicas that it has when
+            the step begins, for example `{web: {0h: 0.2, 8h: 1, 20h: 0.5}}`. At the end it has all of them again.
+    """
+
+    seconds: Annotated[float, BeforeValidator(_seconds, json_schema_input_type=str | float)] = Field(alias="for")
+    curve: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_a_curve(self) -> Self:
+        if self.curve:
+            curve_of(self.curve)
+        return self
+
+    @property
+    def factors(self) -> Curve:
+        """The curve; without one, replicas stay."""
+        return curve_of(self.curve) if self.curve else Curve({})
 
 
 class Meanwhile(Model):

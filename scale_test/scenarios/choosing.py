@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from .environments import Environment, environment_of, why_impossible
@@ -69,6 +70,8 @@ def choose(
         here = scenario.in_environment(environment.kind)
         whys = (why_impossible(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
         impossible = [*(why for why in whys if why), *_elsewhere(scenario, outputs), *_gates(scenario, outputs)]
+        if not names and not labels:
+            impossible += _days(scenario)
         mismatches = _mismatches(here, environment, outputs)
         if not impossible and not mismatches:
             chosen.append(here)
@@ -134,6 +137,12 @@ def _none(environment: Environment, labels: Sequence[str], skipped: Sequence[Ski
         f"scenarios: none is written for {environment.kind}{labelled}, so nothing would be tested; "
         f"add {environment.kind} to the `stacks` of one"
     )
+
+
+def _days(scenario: Scenario) -> list[str]:
+    """Why it is run only where it is named, by itself or by a label."""
+    seconds = sum(step.live.seconds for step in scenario.steps if step.live)
+    return [f"takes {timedelta(seconds=seconds)} of the cluster's time; name it to run it"] if seconds else []
 
 
 def _elsewhere(scenario: Scenario, outputs: Mapping[str, Any]) -> list[str]:

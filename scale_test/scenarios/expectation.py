@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .formats import DAY, Count, DnsLabel, DnsName, LabelKey, LabelValue, Model, Range, Reason, Text, Word
+from .formats import DAY, LONGEST_LIFE, Count, DnsLabel, DnsName, LabelKey, LabelValue, Model, Range, Reason, Text, Word
 
 
 class Replacement(Model):
@@ -107,7 +107,7 @@ class Expectation(Places):
         cost_within: At rest, the nodes cost at most so many times the least that the pods could cost.
     """
 
-    within: float = Field(gt=0, le=DAY)
+    within: float = Field(gt=0, le=LONGEST_LIFE + DAY)
     hold: float = Field(0, ge=0)
     nodes: Count | None = None
     instance_types: list[Word] | None = Field(None, min_length=1)

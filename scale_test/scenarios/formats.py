@@ -30,6 +30,7 @@ _TEXT = 500  # characters
 _DIGITS = 40  # of a quantity
 
 DAY = 24 * 60 * 60.0  # seconds; the recorder's longest life
+LONGEST_LIFE = 14 * DAY  # of a cluster in a rehearsal, whose time may jump
 MOST_PODS = 100_000  # of a workload: ten times what a cluster of 5,000 nodes is known to hold well
 
 Pods = Annotated[int, Field(ge=0, le=MOST_PODS)]

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..text.docstrings import describe, meanings
-from .actions import Churn, Meanwhile, NodeClassPatch, NodePoolPatch, Nodes, OutOfCapacity, RollOut, Throttle
+from .actions import Churn, Life, Meanwhile, NodeClassPatch, NodePoolPatch, Nodes, OutOfCapacity, RollOut, Throttle
 from .expectation import Expectation, Pending, Places, Replacement, WorkloadExpectation
 from .pods import Deployment, PodForm, TopologySpread, Volume, WorkloadForm
 from .scenario import NodeClassCopy, Part, Scenario, Step, Workload
@@ -45,6 +45,7 @@ TABLES: dict[str, list[tuple[str, type[BaseModel]]]] = {
         ("outOfCapacity.", OutOfCapacity),
         ("throttle.", Throttle),
         ("churn.", Churn),
+        ("live.", Life),
     ],
     "expectations": [
         ("", Expectation),

@@ -8,6 +8,7 @@ is left to the API server, which is told to refuse what it does not know.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self, get_args
@@ -22,6 +23,7 @@ from .actions import (
     FAULTS,
     Churn,
     Fault,
+    Life,
     Meanwhile,
     NodeClassPatch,
     NodePoolPatch,
@@ -33,7 +35,7 @@ from .actions import (
 )
 from .environments import KINDS, missing_zone, of_kind
 from .expectation import Expectation, Replacement
-from .formats import DnsLabel, Model, Nothing, Sentence, Word, instead, merge_patch
+from .formats import DAY, DnsLabel, Model, Nothing, Sentence, Word, instead, merge_patch
 from .manifests import (
     COUNTED,
     IN_NO_NAMESPACE,
@@ -143,6 +145,7 @@ class Step(Model):
         kill_controller: `{}`: the controller's pods are deleted, all at once.
         restart_api_server: `{}`: the API server is stopped and started.
         churn: The numbers of replicas in turn, one every so many seconds, for so many seconds.
+        live: Time goes by, hours or days of it, while replicas follow a daily curve.
         observe: Nothing is done; the text says what is waited for, a node that expires for example.
         expect: What must come of it.
     """
@@ -164,6 +167,7 @@ class Step(Model):
     kill_controller: Nothing | None = None
     restart_api_server: Nothing | None = None
     churn: Churn | None = None
+    live: Life | None = None
     observe: Sentence | None = None
     expect: Expectation
 
@@ -183,6 +187,10 @@ class Step(Model):
             )
         if self.churn and self.expect.within <= self.churn.seconds + self.expect.hold:
             raise ValueError("within ends before the churn does; let it be longer than `for` and hold together")
+        if self.live and self.expect.within <= self.live.seconds + self.expect.hold:
+            raise ValueError("within ends before that time is over; let it be longer than `for` and hold together")
+        if not self.live and self.expect.within > DAY:
+            raise ValueError(f"within is more than a day; only a step with live may last longer than {DAY:g} s")
         return self
 
     @property
@@ -245,6 +253,8 @@ class Step(Model):
             return f"throttle {self.throttle.calls} calls"
         if self.churn:
             return f"churn for {self.churn.seconds:g} s"
+        if self.live:
+            return f"live for {timedelta(seconds=self.live.seconds)}"
         if self.publish_image:
             return "publish a newer image"
         if self.kill_controller:
@@ -559,6 +569,9 @@ class Scenario(Model):
                 f"{'write {name: replicas}, ' if step.churn is None else ''}{instead('', counted)}"
             )
             yield _Wrong(f"steps.{index}.{'churn' if step.churn else 'scale'}", shown.value(step.scale), why)
+        if step.live and (unused := step.live.factors.unused(counted)):
+            why = f"no workload of this name can be scaled; {instead(unused[0], counted)}"
+            yield _Wrong(f"steps.{index}.live.curve.{unused[0]}", shown.value(unused[0]), why)
         if step.roll_out and step.roll_out.workload not in before:
             why = f"there is no workload of this name; {instead(step.roll_out.workload, before)}"
             yield _Wrong(f"steps.{index}.rollOut.workload", shown.value(step.roll_out.workload), why)

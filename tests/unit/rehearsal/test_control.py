@@ -134,7 +134,7 @@ def test_what_is_no_time_is_not_skipped(body: bytes) -> None:
 def test_real_time_cannot_be_skipped() -> None:
     status, answer = World().send("POST", "/clock", seconds=1)
     assert status == 409
-    assert "keeps real time" in answer["error"]
+    assert "bring it up with --days" in answer["error"]
 
 
 def test_a_restart_answers_when_it_is_over() -> None:

@@ -209,6 +209,10 @@ def test_a_bad_scenario_is_refused(path: str, value: object, parts: list[str]) -
         ({"churn": {"replicas": [1, 2], "every": 9, "for": 9}}, ["churn", "twice `every`"]),
         ({"churn": {"replicas": [1, 2], "every": 1, "for": 60}}, ["within ends before the churn does"]),
         ({"churn": {"replicas": [1, 2], "every": 1, "fro": 9}}, ["churn.fro: 9", "did you mean for?"]),
+        ({"live": {"for": "1w"}}, ["live.for: '1w'", "24h, 168h"]),
+        ({"live": {"for": "24h"}}, ["within ends before that time is over"]),
+        ({"live": {"for": "1s", "curve": {"web": {"8h": 1}}}}, ["live.curve.web", "no workload of this name"]),
+        ({"live": {"for": "1s", "curve": {"inflate": {"25h": 1}}}}, ["live", "'25h' is no hour of the day"]),
         (
             {"rollOut": {"workload": "inflate", "image": "registry.k8s.io/pause:3.10"}},
             ["steps.1.rollOut.image: 'registry.k8s.io/pause:3.10'", "has this image already, so nothing would"],
@@ -267,6 +271,7 @@ ACTIONS: list[tuple[dict[str, Any], str, list[str]]] = [
     ({"killController": {}}, "kill the controller", ["kill-controller"]),
     ({"restartApiServer": {}}, "restart the API server", ["restart-api-server"]),
     ({"churn": {"replicas": [4, 0, 2], "every": 10, "for": 45}}, "churn for 45 s", []),
+    ({"live": {"for": "10s", "curve": {"inflate": {"0h": 0.5}}}}, "live for 0:00:10", []),
     ({"observe": "it ages"}, "observe: it ages", []),
 ]
 
@@ -289,7 +294,7 @@ def test_zones_of_what_breaks_meanwhile_are_those_of_the_scenario() -> None:
 
 
 def test_replicas_are_those_of_the_last_step_that_set_them() -> None:
-    steps: list[dict[str, Any]] = [{"observe": "a"}, {"scale": 3}, {"rebalance": {}}, ACTIONS[-2][0], {"observe": "b"}]
+    steps: list[dict[str, Any]] = [{"observe": "a"}, {"scale": 3}, {"rebalance": {}}, ACTIONS[-3][0], {"observe": "b"}]
     data = changed("steps", [{**step, "expect": {"within": 60}} for step in steps])
     data["workload"]["deployment"]["replicas"] = 1
     scenario = parse(data, "small.yml")
@@ -460,6 +465,11 @@ def test_tags_that_pick_nothing_are_refused(
         choose(list(shipped.values()), outputs, names, labels)
 
 
+def short(shipped: dict[str, Scenario]) -> dict[str, Scenario]:
+    """Return the scenarios that do not take days."""
+    return {name: one for name, one in shipped.items() if "days" not in one.tags}
+
+
 @pytest.mark.parametrize(
     ("kind", "rehearsed", "skipped"),
     [
@@ -482,6 +492,7 @@ def test_what_cannot_be_broken_is_skipped_with_the_reason_and_refused_by_name(
     shipped: dict[str, Scenario], outputs: dict[str, Any], kind: str, rehearsed: bool, skipped: dict[str, str]
 ) -> None:
     stack = outputs | {"interruptionQueue": "q"}
+    shipped = short(shipped)
     choice = choose(list(shipped.values()), stack, rehearsed=rehearsed)
     assert dict(choice.skipped).keys() == skipped.keys()
     assert not skipped.keys() & {scenario.name for scenario in choice.scenarios}
@@ -491,8 +502,15 @@ def test_what_cannot_be_broken_is_skipped_with_the_reason_and_refused_by_name(
             choose(list(shipped.values()), stack, [name], rehearsed=rehearsed)
 
 
+def test_what_takes_days_is_run_only_where_it_is_named(shipped: dict[str, Scenario], outputs: dict[str, Any]) -> None:
+    assert "takes 7 days" in dict(choose(list(shipped.values()), outputs).skipped)["week"]
+    for names, labels in ((["week"], []), ([], ["days"])):
+        chosen = choose(list(shipped.values()), outputs, names, labels).scenarios
+        assert [one.name for one in chosen] == ["week"]
+
+
 def test_without_a_queue_nothing_can_be_interrupted(shipped: dict[str, Scenario], outputs: dict[str, Any]) -> None:
-    skipped = dict(choose(list(shipped.values()), outputs, rehearsed=True).skipped)
+    skipped = dict(choose(list(short(shipped).values()), outputs, rehearsed=True).skipped)
     assert skipped.keys() == {"eks-interruption", "eks-rebalance"}
     assert "the stack has no interruption queue (karpstack:karpenter.interruptionQueue)" in skipped["eks-interruption"]
 
@@ -544,6 +562,7 @@ def azure(outputs: dict[str, Any], *, managed: bool) -> dict[str, Any]:
 def test_who_runs_karpenter_decides_on_the_stories_for_aks(
     shipped: dict[str, Scenario], outputs: dict[str, Any], managed: bool, kind: str
 ) -> None:
+    shipped = short(shipped)
     chosen, skipped = choose(list(shipped.values()), azure(outputs, managed=managed), rehearsed=True)
     chosen.sort(key=lambda scenario: list(shipped).index(scenario.name))  # those that take capacity come last
     assert chosen == [scenario.in_environment(kind) for scenario in shipped.values() if kind in scenario.stacks]

@@ -57,6 +57,7 @@ ACTIONS: dict[str, tuple[Any, list[Any]]] = {
     "cordon": ({"nodes": 1}, ["cordon"]),
     "deleteNode": ({}, ["delete"]),
     "churn": ({"replicas": [4, 2], "every": 1, "for": 2}, ["churn"]),
+    "live": ({"for": "10s", "curve": {"*": {"0h": 2}}}, ["live"]),
     "interrupt": ({}, ["inflict"]),
     "rebalance": ({}, ["inflict"]),
     "outOfCapacity": ({}, ["inflict"]),
@@ -96,6 +97,7 @@ def act(scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(acting, "inflict", lambda *_: cluster.done.append("inflict"))
     monkeypatch.setattr(acting, "cordon", lambda *_: cluster.done.append("cordon"))
     monkeypatch.setattr(acting, "delete", lambda *_: cluster.done.append("delete"))
+    monkeypatch.setattr(acting, "live_until", lambda *_: cluster.done.append("live"))
     monkeypatch.setattr(acting, "churn", lambda *_: cluster.done.append("churn"))
     monkeypatch.setattr(acting, "wait_for_end", lambda *_: [])
     found = acting.take(cluster, Target({}, ""), Live(tmp_path / "timeline"), scenario, 0)  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from scale_test.scenarios.curve import CurveError, load, of
 from tests.unit.whatif.live import Live
 from whatif.cli import main
-from whatif.curve import CurveError, load, of
 from whatif.labels import LABELS
 from whatif.tide import Tide
 

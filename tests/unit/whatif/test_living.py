@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from scale_test.acting.living import LONGEST, Pace, turns
 from scale_test.judging.replay import Replay
 from scale_test.recording.timeline import Line
 from tests.unit.whatif.test_settling import BEGIN, at, claim, line, pod, pool
-from whatif.living import LONGEST, Pace, turns
+from whatif.settling import WATCHED
 
 MINUTE = 60.0
 RESTING = [pool("30s"), claim("n", "Initialized"), pod("p", "n")]
@@ -25,7 +26,7 @@ def replay(*lines: Line) -> Replay:
 
 def ahead(told: Replay, *seconds: float, until: datetime = FAR) -> list[float | None]:
     """How far time may jump at some moments, one after another."""
-    pace = Pace(BEGIN)
+    pace = Pace(BEGIN, WATCHED)
     found = [pace.next(told, at(when), until) for when in seconds]
     return [None if one is None else one.total_seconds() for one in found]
 
@@ -55,7 +56,7 @@ def test_a_pod_without_room_holds_no_time_up() -> None:
 
 
 def test_jumps_begin_anew_when_something_has_moved() -> None:
-    told, pace = replay(*RESTING), Pace(BEGIN)
+    told, pace = replay(*RESTING), Pace(BEGIN, WATCHED)
     assert [pace.next(told, at(when), FAR) for when in (0, 30, 60)][1:] == [
         timedelta(seconds=10),
         timedelta(seconds=20),

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from scale_test.text.yaml_file import YamlError, parse, read
+from ..text.yaml_file import YamlError, parse, read
 
 _COLUMNS: Final = ["workload", "hour", "factor"]
 _HOUR_OF_DAY: Final = re.compile(r"([01]?[0-9]|2[0-3])h?", re.ASCII)

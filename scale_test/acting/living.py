@@ -17,11 +17,10 @@ from typing import Final, NamedTuple
 from karpenter import clock
 from karpenter.budgets import BudgetError, allowed, budgets
 from karpenter.quantities import duration
-from scale_test.judging.live import Live
-from scale_test.judging.replay import NodeClaim, Replay
-from scale_test.recording.process import LOOK_SECONDS, RecorderError
 
-from .settling import state, under_way
+from ..judging.live import Live
+from ..judging.replay import NodeClaim, Pod, Replay
+from ..recording.process import LOOK_SECONDS, RecorderError
 
 # Longer than the scheduler, and Karpenter's batch of pods (ten seconds by default), take to begin with something.
 _CALM: Final = timedelta(seconds=30)
@@ -64,11 +63,52 @@ class Lived:
     skips: int
 
 
+class Watched(NamedTuple):
+    """What of a cluster holds its time.
+
+    Attributes:
+        state: Returns what changes as long as something moves.
+        busy: Returns whether something is on its way.
+    """
+
+    state: Callable[[Replay], Hashable]
+    busy: Callable[[Replay], bool]
+
+
+def of_story(name: str) -> Watched:
+    """Return what of a story holds time: its pods, and the nodes of all NodePools."""
+
+    def state(replay: Replay) -> Hashable:
+        pods = frozenset((pod.uid, pod.node, pod.ready, pod.succeeded) for pod in _pods(replay, name))
+        return pods, frozenset((claim.name, _moves(claim)) for claim in _claims(replay))
+
+    def busy(replay: Replay) -> bool:
+        refused = {pod for _, pod in replay.unschedulable.get(name, ())}
+        return any(map(_moves, _claims(replay))) or any(
+            not pod.ready and not pod.succeeded and pod.name not in refused for pod in _pods(replay, name)
+        )
+
+    return Watched(state, busy)
+
+
+def _pods(replay: Replay, scenario: str) -> Iterator[Pod]:
+    return (pod for pod in replay.pods.values() if pod.scenario == scenario)
+
+
+def _claims(replay: Replay) -> Iterator[NodeClaim]:
+    return (claim for claim in replay.claims.values() if claim.gone is None)
+
+
+def _moves(claim: NodeClaim) -> bool:
+    return bool(claim.deleting or claim.disrupted or "Initialized" not in claim.reached)
+
+
 class Pace:
     """Decides when time may jump, and how far."""
 
-    def __init__(self, begin: datetime) -> None:
+    def __init__(self, begin: datetime, watched: Watched) -> None:
         self._moved = begin
+        self._watched = watched
         self._state: Hashable = None
         self._step = _FIRST
 
@@ -80,11 +120,10 @@ class Pace:
             now: Its time.
             until: The next moment at which something is planned.
         """
-        if (seen := state(replay)) != self._state:
+        if (seen := self._watched.state(replay)) != self._state:
             self._state = seen
             self.moved(now)
-        busy = any(True for _ in under_way(replay))
-        if now - self._moved < (_STUCK if busy else _CALM):
+        if now - self._moved < (_STUCK if self._watched.busy(replay) else _CALM):
             return None
         near = now - self._moved < _LOOKS_FOR and may_be_replaced(replay, now)
         self._step = min(self._step, _NEAR if near else LONGEST)
@@ -132,7 +171,8 @@ def live(
     cluster: Live,
     end: datetime,
     planned: Iterable[Planned],
-    skip: Callable[[float], object],
+    watched: Watched,
+    skip: Callable[[float], object] | None,
     tell: Callable[[str], object] = lambda _: None,
 ) -> Lived:
     """Return when the cluster's time has come to its end.
@@ -141,7 +181,8 @@ def live(
         cluster: The timeline, into which a recorder writes.
         end: The end.
         planned: What happens meanwhile.
-        skip: Lets time jump ahead by seconds.
+        watched: What of the cluster holds its time.
+        skip: Lets time jump ahead by seconds; None where all of it goes by, as in a real cluster.
         tell: Is told how far it is, every now and then.
 
     Raises:
@@ -150,7 +191,7 @@ def live(
     """
     begun, begin = time.monotonic(), clock.utcnow()
     left: list[Planned] = sorted(planned, key=lambda one: one.at)
-    pace, words, skipped, skips = Pace(begin), begun, timedelta(), 0
+    pace, words, skipped, skips = Pace(begin, watched), begun, timedelta(), 0
     with clock.waiting():
         while (now := clock.utcnow()) < end:
             if not cluster.look():
@@ -165,7 +206,7 @@ def live(
                 words = time.monotonic() + _BETWEEN_WORDS
                 tell(_told(cluster.replay, begin, now, end))
             until = min(end, left[0].at) if left else end
-            if (ahead := pace.next(cluster.replay, now, until)) is None:
+            if skip is None or (ahead := pace.next(cluster.replay, now, until)) is None:
                 time.sleep(LOOK_SECONDS)
                 continue
             skip(ahead.total_seconds())

@@ -1,0 +1,84 @@
+"""Traces of kubereplay and SimKube as daily curves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scale_test.scenarios.curve import load
+from scale_test.text.json_file import FileError
+from snapshot.cli import main
+from snapshot.trace_curve import curve_of
+
+TRACE = Path(__file__).parent / "data" / "simkube-trace.json"
+WEB = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}}
+
+
+def kubereplay(*events: tuple[str, str, int | None]) -> dict[str, Any]:
+    """A file of kubereplay: hour and minute, what, and replicas."""
+    found = [
+        {
+            "type": kind,
+            "kind": "Deployment",
+            "key": "shop/web",
+            "timestamp": f"2026-11-20T{at}:00Z",
+            **({"deployment": WEB} if kind == "create" else {}),
+            **({"replicas": replicas} if replicas is not None else {}),
+        }
+        for at, kind, replicas in events
+    ]
+    return {"captured": "2026-11-20T23:00:00Z", "events": found}
+
+
+def simkube(*events: tuple[int, int]) -> dict[str, Any]:
+    """A trace as SimKube's own, with other moments and replicas: hours since midnight."""
+    trace: dict[str, Any] = json.loads(TRACE.read_text())
+    (event,) = trace["events"]
+    midnight = 1795132800  # 2026-11-20T00:00:00Z
+    (nginx,) = event["applied_objs"]
+    trace["events"] = [
+        {
+            "ts": midnight + hour * 3600,
+            "applied_objs": [{**nginx, "spec": {**nginx["spec"], "replicas": replicas}}],
+            "deleted_objs": [],
+        }
+        for hour, replicas in events
+    ]
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("trace", "curve"),
+    [
+        (kubereplay(("01:00", "create", None), ("08:30", "scale", 8), ("18:10", "scale", 4)), {1: 0.5, 8: 2, 19: 1}),
+        (kubereplay(("01:00", "create", None), ("08:30", "scale", 8), ("08:40", "scale", 2)), {1: 1, 8: 4, 9: 1}),
+        (simkube((0, 3), (9, 12), (17, 6)), {0: 0.5, 9: 2}),
+    ],
+)
+def test_an_hour_has_the_most_replicas_of_it(tmp_path: Path, trace: dict[str, Any], curve: dict[int, float]) -> None:
+    path, output = tmp_path / "trace.json", tmp_path / "curve.csv"
+    path.write_text(json.dumps(trace))
+    assert list(curve_of(path).values()) == [curve]
+    assert main(["curve", str(path), "--output", str(output)]) == 0
+    assert [dict(hours) for hours in load(output).factors.values()] == [curve]
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        ({"kind": "List"}, "no trace of kubereplay or SimKube"),
+        (json.loads(TRACE.read_text()), "no workload that is there at its end was scaled"),
+        (kubereplay(("01:00", "create", None), ("02:00", "scale", 9), ("03:00", "delete", None)), "no workload"),
+        (kubereplay(("1 o'clock", "create", None)), "record it again"),
+    ],
+)
+def test_what_gives_no_curve_is_refused(tmp_path: Path, trace: dict[str, Any], why: str) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(trace))
+    with pytest.raises(FileError, match=why):
+        curve_of(path)
+    assert main(["curve", str(path), "--output", str(tmp_path / "curve.csv")]) == 2
+    assert not (tmp_path / "curve.csv").exists()
