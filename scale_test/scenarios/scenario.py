@@ -7,11 +7,11 @@ is left to the API server, which is told to refuse what it does not know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self, get_args
+from typing import Annotated, Any, Final, NamedTuple, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -229,39 +229,10 @@ class Step(Model):
 
     @property
     def _action(self) -> str:
-        if self.scale is not None:
-            return f"scale {_replicas(self.scale)}"
-        if self.apply:
-            return f"apply {', '.join(map(title, self.apply))}"
-        if self.roll_out:
-            return f"roll out {self.roll_out.image} of {self.roll_out.workload}"
-        if self.patch_node_pool:
-            return f"change NodePool {self.patch_node_pool.name}"
-        if self.patch_node_class:
-            return f"change node class {self.patch_node_class.name}"
-        if self.cordon:
-            return f"cordon {self.cordon}"
-        if self.delete_node:
-            return f"delete {self.delete_node}"
-        if self.interrupt:
-            return f"interrupt {self.interrupt}"
-        if self.rebalance:
-            return f"recommend to rebalance {self.rebalance}"
-        if self.out_of_capacity:
-            return _shortage(self.out_of_capacity)
-        if self.throttle:
-            return f"throttle {self.throttle.calls} calls"
-        if self.churn:
-            return f"churn for {self.churn.seconds:g} s"
-        if self.live:
-            return f"live for {timedelta(seconds=self.live.seconds)}"
-        if self.publish_image:
-            return "publish a newer image"
-        if self.kill_controller:
-            return "kill the controller"
-        if self.restart_api_server:
-            return "restart the API server"
-        return f"observe: {self.observe}" if self.observe else "end all faults"
+        for name, words in _TITLES.items():
+            if (given := getattr(self, name)) is not None:
+                return words(given)
+        raise NotImplementedError(f"{self.action} has no title")
 
 
 def _meanwhile(meanwhile: Meanwhile | None) -> str:
@@ -281,6 +252,29 @@ def _shortage(shortage: OutOfCapacity) -> str:
     what = {"launched": "what was launched", "all": "everything"}.get(types) if isinstance(types, str) else None
     where = ", ".join([*shortage.capacity_types, *shortage.zones])
     return f"{what or ', '.join(types)} out of capacity{f' ({where})' * bool(where)}"
+
+
+#: What a step does, in a few words, by its action.
+_TITLES: Final[dict[str, Callable[[Any], str]]] = {
+    "scale": lambda scale: f"scale {_replicas(scale)}",
+    "apply": lambda manifests: f"apply {', '.join(map(title, manifests))}",
+    "roll_out": lambda one: f"roll out {one.image} of {one.workload}",
+    "patch_node_pool": lambda patch: f"change NodePool {patch.name}",
+    "patch_node_class": lambda patch: f"change node class {patch.name}",
+    "cordon": lambda nodes: f"cordon {nodes}",
+    "delete_node": lambda nodes: f"delete {nodes}",
+    "interrupt": lambda nodes: f"interrupt {nodes}",
+    "rebalance": lambda nodes: f"recommend to rebalance {nodes}",
+    "out_of_capacity": _shortage,
+    "throttle": lambda throttle: f"throttle {throttle.calls} calls",
+    "publish_image": lambda _: "publish a newer image",
+    "clear_faults": lambda _: "end all faults",
+    "kill_controller": lambda _: "kill the controller",
+    "restart_api_server": lambda _: "restart the API server",
+    "churn": lambda churn: f"churn for {churn.seconds:g} s",
+    "live": lambda life: f"live for {timedelta(seconds=life.seconds)}",
+    "observe": lambda words: f"observe: {words}",
+}
 
 
 class NodeClassCopy(Model):
