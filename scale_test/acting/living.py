@@ -27,8 +27,8 @@ _CALM: Final = timedelta(seconds=30)
 # What has been under way for longer does not get on, such as a node whose pods a PodDisruptionBudget holds.
 _STUCK: Final = timedelta(minutes=5)
 _FIRST: Final = timedelta(seconds=10)
-#: The farthest jump: far less than a kubelet may be silent (`servers.NODE_GRACE` of the rehearsal).
-LONGEST: Final = timedelta(minutes=30)
+#: The farthest jump: less than a kubelet may be silent (`servers.NODE_GRACE` of the rehearsal).
+LONGEST: Final = timedelta(minutes=50)
 # Karpenter replaces drifted nodes one look after another; a far jump would leave it a single look. What has not been
 # replaced after so long is held by something else.
 _NEAR: Final = timedelta(minutes=1)
