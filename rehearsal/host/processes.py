@@ -276,9 +276,14 @@ class Engines:
 def with_parent(number: signal.Signals) -> list[str]:
     """The beginning of a command that gets this signal when the thread that started it ends, however it does.
 
-    Empty where the system has no such thing: what is left there is stopped by the stack's next command.
+    A parent that has ended before the kernel knows of that sends no signal. So the process asks once more whose child
+    it is, and does not begin if its parent is gone. Empty where the system has no such thing: what is left there is
+    stopped by the stack's next command.
     """
-    return ["setpriv", "--pdeathsig", number.name.removeprefix("SIG"), "--"] if _has_setpriv() else []
+    if not _has_setpriv():
+        return []
+    signalled = ["setpriv", "--pdeathsig", number.name.removeprefix("SIG"), "--"]
+    return [*signalled, "sh", "-c", '[ "$PPID" = "$0" ] || exit 1; exec "$@"', str(os.getpid())]
 
 
 @cache

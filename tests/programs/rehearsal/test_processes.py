@@ -116,6 +116,17 @@ def test_engines_end_with_a_daemon_that_is_killed(folder: StackFolder) -> None:
     assert ends(engine, 10)
 
 
+@pytest.mark.skipif(not with_parent(signal.SIGKILL), reason="no setpriv (util-linux) here: systems without it do less")
+def test_an_engine_whose_parent_is_gone_already_does_not_begin(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    command = [*with_parent(signal.SIGKILL), "touch", str(begun)]
+    # The child of a shell: whoever wrote the command is not its parent.
+    assert subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], check=False).returncode == 1
+    assert not begun.exists()
+    assert subprocess.run(command, check=False).returncode == 0
+    assert begun.exists()
+
+
 def test_what_a_command_left_is_stopped_by_its_mark_with_all_that_it_started(
     folder: StackFolder, tmp_path: Path
 ) -> None:
