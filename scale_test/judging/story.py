@@ -93,6 +93,9 @@ def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assert
         f"the controller's log: Reconciler error, controller: interruption; does the queue {queue} exist, and may the "
         "controller's role read it?",
     )
+    if any(step.live for step in scenario.steps):
+        seen = "not judged: time jumped, which ends every read with an error"
+        return Assertion(name, expected, seen, True, where)
     if len(lines) < 2:
         seen = "not judged: the controller's metrics were seen less than twice during the story"
         return Assertion(name, expected, seen, True, where)

@@ -61,7 +61,7 @@ def told(lines: Iterable[Line], scenario: str) -> Iterator[Line]:
             return
         elif line["type"] in _OF_METRICS:
             continue
-        elif line.get("kind") == "Event":
+        elif line.get("kind") == "Event" and found:  # there is none where a gap is told
             about = found["involvedObject"]
             if (about.get("uid") in seen or about["kind"] == "Node") and not _repeats(found):
                 yield line

@@ -49,6 +49,7 @@ def test_every_story_that_is_not_a_walk_through_was_told(shipped: dict[str, Scen
 
 # Story, step from 0, what is expected instead, and what the failure says.
 FALSE: list[tuple[str, int, dict[str, Any], str]] = [
+    ("week", 1, {"nodes": 3}, "number of nodes: expected 3; seen "),
     ("eks-spot-default", 0, {"capacityType": "on-demand"}, "capacity type: expected on-demand; seen spot"),
     ("eks-spot-default", 0, {"nodes": 2}, "number of nodes: expected 2; seen 1"),
     ("eks-spot-default", 1, {"events": {"SpotInterrupted": ["Node"]}}, "event SpotInterrupted: expected on a Node"),
