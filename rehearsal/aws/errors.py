@@ -1,8 +1,7 @@
 """Errors as AWS gives them.
 
-`refusal` is for callers in this process: botocore's own `ClientError`, so that they cannot tell whether moto or this
-package refused. `answer` is what code inside moto raises, for moto to write into the response. `on_the_wire` is the
-response itself, where moto cannot write it.
+`answer` is what code inside moto raises, for moto to write into the response. `on_the_wire` is the response itself,
+where moto cannot write it.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 import json
 from functools import cache
 from xml.sax.saxutils import escape
-
-from botocore.exceptions import ClientError
 
 from scale_test.text.shown import visible
 
@@ -27,30 +24,6 @@ _XML = {
     "sqs": _QUERY,
     "sts": _QUERY,
 }
-
-
-def refusal(code: str, message: str, operation: str, status: int = 400) -> ClientError:
-    """An error answer of an AWS API.
-
-    Args:
-        code: AWS's error code, for example `ResourceInUseException`.
-        message: AWS's text.
-        operation: Name of the API operation.
-        status: HTTP status.
-    """
-    return ClientError(
-        {
-            "Error": {"Code": code, "Message": message},
-            "ResponseMetadata": {
-                "RequestId": "",
-                "HostId": "",
-                "HTTPStatusCode": status,
-                "HTTPHeaders": {},
-                "RetryAttempts": 0,
-            },
-        },
-        operation,
-    )
 
 
 def answer(code: str, message: str) -> Exception:

@@ -1,7 +1,7 @@
 """EKS operations that moto lacks: versions, add-ons, access entries, access policies and pod identity associations.
 
-`Eks` has them with boto3's names, parameters and answers, and raises botocore's ClientError. `eks_moto` puts them on
-the wire, so `Account.client("eks")` has all of them, and corrects moto's clusters and node groups.
+`Eks` has a method of boto3's name, parameters and answer for each of them, and raises moto's errors.
+`rehearsal.aws.eks.moto` puts them on the wire and corrects moto's clusters and node groups.
 
 Absent: Fargate, EKS Auto Mode, identity provider configurations, cluster insights.
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 from karpenter import age, clock
 from karpenter.releases import number, offered, releases
-from rehearsal.aws.errors import refusal
+from rehearsal.aws.errors import answer
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
 
@@ -120,30 +120,6 @@ class Record:
 class Eks:
     """The account's EKS, shared by all threads."""
 
-    #: Operations that moto has not: their method here is the snake_case name.
-    OPERATIONS = (
-        "DescribeClusterVersions",
-        "UpdateClusterVersion",
-        "CreateAddon",
-        "DescribeAddon",
-        "UpdateAddon",
-        "DeleteAddon",
-        "ListAddons",
-        "CreateAccessEntry",
-        "DescribeAccessEntry",
-        "UpdateAccessEntry",
-        "DeleteAccessEntry",
-        "ListAccessEntries",
-        "AssociateAccessPolicy",
-        "DisassociateAccessPolicy",
-        "ListAssociatedAccessPolicies",
-        "CreatePodIdentityAssociation",
-        "DescribePodIdentityAssociation",
-        "UpdatePodIdentityAssociation",
-        "DeletePodIdentityAssociation",
-        "ListPodIdentityAssociations",
-    )
-
     def __init__(self, account_id: str, region: str, roles: Roles) -> None:
         self._account_id = account_id
         self._region = region
@@ -161,7 +137,7 @@ class Eks:
             endpoint: For example `https://127.0.0.1:40123`.
             certificate_authority: Its CA certificate, PEM.
         """
-        found = self.cluster(cluster, "DescribeCluster")
+        found = self.cluster(cluster)
         found.endpoint = endpoint
         found.certificate_authority = {"data": base64.b64encode(certificate_authority).decode()}
 
@@ -188,15 +164,16 @@ class Eks:
 
     def version(self, cluster: str) -> str:
         """Kubernetes version of a cluster, `1.36`."""
-        return str(self.cluster(cluster, "DescribeCluster").version)
+        return str(self.cluster(cluster).version)
 
     def security_group(self, cluster: str) -> str:
         """Id of the cluster security group that EKS made."""
-        return str(self.cluster(cluster, "DescribeCluster").resources_vpc_config["clusterSecurityGroupId"])
+        return str(self.cluster(cluster).resources_vpc_config["clusterSecurityGroupId"])
 
     def node_instances(self, cluster: str, node_group: str) -> list[str]:
-        """Provider IDs of a managed node group's instances, as `AwsCloud.machine` takes them."""
-        ids = set(self._extra(cluster, "DescribeNodegroup").nodes.get(node_group, ()))
+        """Provider IDs of a managed node group's instances, as `AwsCloud.machine` takes them; empty without the cluster."""
+        record = self.records.get(cluster)
+        ids = set(record.nodes.get(node_group, ())) if record else set()
         return [
             f"aws:///{instance.availability_zone}/{instance.id}"
             for instance in self.ec2.all_instances()
@@ -229,47 +206,35 @@ class Eks:
 
     def update_cluster_version(self, name: str, version: str, **rest: Any) -> dict[str, Any]:
         """UpdateClusterVersion: up, one minor version at a time, with its node groups. It is done when this returns."""
-        operation = "UpdateClusterVersion"
-        cluster = self.cluster(name, operation)
-        extra = self._extra(name, operation)
+        cluster = self.cluster(name)
+        extra = self._extra(name)
         old, known = str(cluster.version), offered("aws", age.played("aws", age.today()))
         steps = number(version)[1] - number(old)[1] if version in known else 0
         if steps == -1 and extra.upgraded:
-            raise refusal("InvalidParameterException", _NO_WAY_BACK.format(old=old, new=version), operation)
+            raise answer("InvalidParameterException", _NO_WAY_BACK.format(old=old, new=version))
         if steps != 1:
-            raise refusal("InvalidParameterException", _BAD_UPGRADE.format(old=old, new=version), operation)
+            raise answer("InvalidParameterException", _BAD_UPGRADE.format(old=old, new=version))
         groups = [group.nodegroup_name for group in cluster.nodegroups.values() if str(group.version) != old]
         if groups:
             message = _OLD_GROUPS.format(names=", ".join(sorted(groups)), version=old)
-            raise refusal("InvalidRequestException", message, operation)
+            raise answer("InvalidRequestException", message)
         extra.upgraded = True
         cluster.version = version
-        parameters = [{"type": "Version", "value": version}]
-        return {
-            "update": {
-                "id": str(uuid.uuid4()),
-                "status": "Successful",
-                "type": "VersionUpdate",
-                "params": parameters,
-                "createdAt": clock.utcnow(),
-                "errors": [],
-            }
-        }
+        return done("VersionUpdate", {"type": "Version", "value": version})
 
     # Add-ons.
 
     def create_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:
         """CreateAddon: the add-on is CREATING until `settle_addon` is called, for only the cluster knows."""
-        operation = "CreateAddon"
-        extra = self._extra(clusterName, operation)
+        extra = self._extra(clusterName)
         if addonName not in ADDONS:
             message = _UNKNOWN_ADDON.format(name=addonName, version=self.version(clusterName))
-            raise refusal("InvalidParameterException", message, operation)
+            raise answer("InvalidParameterException", message)
         version = rest.get("addonVersion") or ADDONS[addonName][0]
-        _check_addon_version(addonName, version, operation)
+        _check_addon_version(addonName, version)
         with self._lock:
             if addonName in extra.addons:
-                raise refusal("ResourceInUseException", _ADDON_EXISTS, operation, 409)
+                raise answer("ResourceInUseException", _ADDON_EXISTS)
             now = clock.utcnow()
             arn = self._arn(f"addon/{clusterName}/{addonName}/{secrets.token_hex(16)}")
             addon = {
@@ -296,7 +261,7 @@ class Eks:
             problem: Why it is not available; becomes the health issue InsufficientNumberOfReplicas, and the status
                 CREATE_FAILED (DEGRADED when it had been active).
         """
-        found = self._addon(cluster, addon, "DescribeAddon")
+        found = self._addon(cluster, addon)
         active = not problem
         failed = "CREATE_FAILED" if found["status"] in ("CREATING", "CREATE_FAILED") else "DEGRADED"
         found.update(
@@ -312,17 +277,17 @@ class Eks:
 
     def addon_status(self, cluster: str, addon: str) -> str:
         """Status of an add-on; empty when the cluster has none of that name."""
-        return str(self._extra(cluster, "DescribeAddon").addons.get(addon, {}).get("status", ""))
+        return str(self._extra(cluster).addons.get(addon, {}).get("status", ""))
 
     def describe_addon(self, clusterName: str, addonName: str) -> dict[str, Any]:
         """DescribeAddon."""
-        return {"addon": dict(self._addon(clusterName, addonName, "DescribeAddon"))}
+        return {"addon": dict(self._addon(clusterName, addonName))}
 
     def update_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:
         """UpdateAddon: version, role and configuration values change at once."""
-        addon = self._addon(clusterName, addonName, "UpdateAddon")
+        addon = self._addon(clusterName, addonName)
         if rest.get("addonVersion"):
-            _check_addon_version(addonName, rest["addonVersion"], "UpdateAddon")
+            _check_addon_version(addonName, rest["addonVersion"])
         addon.update(
             {
                 key: rest[key]
@@ -331,57 +296,46 @@ class Eks:
             },
             modifiedAt=clock.utcnow(),
         )
-        return {
-            "update": {
-                "id": secrets.token_hex(16),
-                "status": "Successful",
-                "type": "AddonUpdate",
-                "params": [],
-                "createdAt": clock.utcnow(),
-                "errors": [],
-            }
-        }
+        return done("AddonUpdate")
 
     def delete_addon(self, clusterName: str, addonName: str, preserve: bool = False) -> dict[str, Any]:
         """DeleteAddon: it is gone at once; its workload is the caller's matter."""
-        addon = self._addon(clusterName, addonName, "DeleteAddon")
-        del self._extra(clusterName, "DeleteAddon").addons[addonName]
+        addon = self._addon(clusterName, addonName)
+        del self._extra(clusterName).addons[addonName]
         return {"addon": {**addon, "status": "DELETING"}}
 
     def list_addons(self, clusterName: str, **paging: Any) -> dict[str, Any]:
         """ListAddons, in one page."""
-        return {"addons": sorted(self._extra(clusterName, "ListAddons").addons)}
+        return {"addons": sorted(self._extra(clusterName).addons)}
 
     # Access.
 
     def create_access_entry(self, clusterName: str, principalArn: str, **rest: Any) -> dict[str, Any]:
         """CreateAccessEntry."""
-        operation = "CreateAccessEntry"
-        extra = self._access(clusterName, operation)
+        extra = self._access(clusterName)
         kind = rest.get("type") or "STANDARD"
         groups = rest.get("kubernetesGroups") or []
         if kind not in _ENTRY_TYPES:
-            raise refusal("InvalidParameterException", _BAD_TYPE.format(type=kind), operation)
-        self._check_groups(kind, groups, rest.get("username"), operation)
+            raise answer("InvalidParameterException", _BAD_TYPE.format(type=kind))
+        self._check_groups(kind, groups, rest.get("username"))
         with self._lock:
             if principalArn in extra.entries:
-                raise refusal("ResourceInUseException", _ENTRY_EXISTS, operation, 409)
+                raise answer("ResourceInUseException", _ENTRY_EXISTS)
             role_id = self._principal_id(principalArn)
             if not role_id:
-                raise refusal("InvalidParameterException", _BAD_PRINCIPAL, operation)
+                raise answer("InvalidParameterException", _BAD_PRINCIPAL)
             extra.role_ids[principalArn] = role_id
             extra.entries[principalArn] = self.new_entry(clusterName, principalArn, kind, groups, rest)
         return {"accessEntry": dict(extra.entries[principalArn])}
 
     def describe_access_entry(self, clusterName: str, principalArn: str) -> dict[str, Any]:
         """DescribeAccessEntry."""
-        return {"accessEntry": dict(self._known_entry(clusterName, principalArn, "DescribeAccessEntry"))}
+        return {"accessEntry": dict(self._known_entry(clusterName, principalArn))}
 
     def update_access_entry(self, clusterName: str, principalArn: str, **rest: Any) -> dict[str, Any]:
         """UpdateAccessEntry: groups and username."""
-        operation = "UpdateAccessEntry"
-        entry = self._known_entry(clusterName, principalArn, operation)
-        self._check_groups(entry["type"], rest.get("kubernetesGroups") or [], rest.get("username"), operation)
+        entry = self._known_entry(clusterName, principalArn)
+        self._check_groups(entry["type"], rest.get("kubernetesGroups") or [], rest.get("username"))
         entry.update(
             {key: rest[key] for key in ("kubernetesGroups", "username") if rest.get(key) is not None},
             modifiedAt=clock.utcnow(),
@@ -390,15 +344,15 @@ class Eks:
 
     def delete_access_entry(self, clusterName: str, principalArn: str) -> dict[str, Any]:
         """DeleteAccessEntry, with the policies associated with it."""
-        self._known_entry(clusterName, principalArn, "DeleteAccessEntry")
-        extra = self._extra(clusterName, "DeleteAccessEntry")
+        self._known_entry(clusterName, principalArn)
+        extra = self._extra(clusterName)
         del extra.entries[principalArn]
         extra.policies.pop(principalArn, None)
         return {}
 
     def list_access_entries(self, clusterName: str, **paging: Any) -> dict[str, Any]:
         """ListAccessEntries, in one page."""
-        return {"accessEntries": sorted(self._access(clusterName, "ListAccessEntries").entries)}
+        return {"accessEntries": sorted(self._access(clusterName).entries)}
 
     def associate_access_policy(
         self,
@@ -408,12 +362,11 @@ class Eks:
         accessScope: Mapping[str, Any],
     ) -> dict[str, Any]:
         """AssociateAccessPolicy; doing it again changes the scope."""
-        operation = "AssociateAccessPolicy"
-        entry = self._known_entry(clusterName, principalArn, operation)
+        entry = self._known_entry(clusterName, principalArn)
         if policyArn not in _ACCESS_POLICIES:
-            raise refusal("InvalidParameterException", _BAD_POLICY, operation)
+            raise answer("InvalidParameterException", _BAD_POLICY)
         if entry["type"] != "STANDARD":
-            raise refusal("InvalidRequestException", _NODE_POLICY.format(type=entry["type"]), operation)
+            raise answer("InvalidRequestException", _NODE_POLICY.format(type=entry["type"]))
         now = clock.utcnow()
         policy = {
             "policyArn": policyArn,
@@ -421,32 +374,21 @@ class Eks:
             "associatedAt": now,
             "modifiedAt": now,
         }
-        self._extra(clusterName, operation).policies.setdefault(principalArn, {})[policyArn] = policy
+        self._extra(clusterName).policies.setdefault(principalArn, {})[policyArn] = policy
         return {"clusterName": clusterName, "principalArn": principalArn, "associatedAccessPolicy": dict(policy)}
 
-    def disassociate_access_policy(
-        self,
-        clusterName: str,
-        principalArn: str,
-        policyArn: str,
-    ) -> dict[str, Any]:
+    def disassociate_access_policy(self, clusterName: str, principalArn: str, policyArn: str) -> dict[str, Any]:
         """DisassociateAccessPolicy."""
-        operation = "DisassociateAccessPolicy"
-        self._known_entry(clusterName, principalArn, operation)
-        associated = self._extra(clusterName, operation).policies.get(principalArn, {})
+        self._known_entry(clusterName, principalArn)
+        associated = self._extra(clusterName).policies.get(principalArn, {})
         if associated.pop(policyArn, None) is None:
-            raise refusal("ResourceNotFoundException", _NO_POLICY, operation, 404)
+            raise answer("ResourceNotFoundException", _NO_POLICY)
         return {}
 
-    def list_associated_access_policies(
-        self,
-        clusterName: str,
-        principalArn: str,
-        **paging: Any,
-    ) -> dict[str, Any]:
+    def list_associated_access_policies(self, clusterName: str, principalArn: str, **paging: Any) -> dict[str, Any]:
         """ListAssociatedAccessPolicies, in one page."""
-        self._known_entry(clusterName, principalArn, "ListAssociatedAccessPolicies")
-        associated = self._extra(clusterName, "ListAssociatedAccessPolicies").policies.get(principalArn, {})
+        self._known_entry(clusterName, principalArn)
+        associated = self._extra(clusterName).policies.get(principalArn, {})
         return {
             "clusterName": clusterName,
             "principalArn": principalArn,
@@ -485,14 +427,13 @@ class Eks:
         **rest: Any,
     ) -> dict[str, Any]:
         """CreatePodIdentityAssociation."""
-        operation = "CreatePodIdentityAssociation"
-        extra = self._extra(clusterName, operation)
+        extra = self._extra(clusterName)
         with self._lock:
             existing = self.association(clusterName, namespace, serviceAccount)
             if existing:
                 message = _ASSOCIATION_EXISTS.format(id=existing["associationId"])
-                raise refusal("ResourceInUseException", message, operation, 409)
-            self._check_pod_role(clusterName, namespace, serviceAccount, roleArn, operation)
+                raise answer("ResourceInUseException", message)
+            self._check_pod_role(clusterName, namespace, serviceAccount, roleArn)
             now = clock.utcnow()
             name = "a-" + "".join(secrets.choice(_LETTERS) for _ in range(17))
             made = extra.associations[name] = {
@@ -509,25 +450,15 @@ class Eks:
             }
         return {"association": dict(made)}
 
-    def describe_pod_identity_association(
-        self,
-        clusterName: str,
-        associationId: str,
-    ) -> dict[str, Any]:
+    def describe_pod_identity_association(self, clusterName: str, associationId: str) -> dict[str, Any]:
         """DescribePodIdentityAssociation."""
-        return {"association": dict(self._association(clusterName, associationId, "DescribePodIdentityAssociation"))}
+        return {"association": dict(self._association(clusterName, associationId))}
 
-    def update_pod_identity_association(
-        self,
-        clusterName: str,
-        associationId: str,
-        **rest: Any,
-    ) -> dict[str, Any]:
+    def update_pod_identity_association(self, clusterName: str, associationId: str, **rest: Any) -> dict[str, Any]:
         """UpdatePodIdentityAssociation: the role."""
-        operation = "UpdatePodIdentityAssociation"
-        found = self._association(clusterName, associationId, operation)
+        found = self._association(clusterName, associationId)
         if rest.get("roleArn"):
-            self._check_pod_role(clusterName, found["namespace"], found["serviceAccount"], rest["roleArn"], operation)
+            self._check_pod_role(clusterName, found["namespace"], found["serviceAccount"], rest["roleArn"])
         found.update(
             {key: rest[key] for key in ("roleArn", "disableSessionTags") if rest.get(key) is not None},
             modifiedAt=clock.utcnow(),
@@ -536,9 +467,8 @@ class Eks:
 
     def delete_pod_identity_association(self, clusterName: str, associationId: str) -> dict[str, Any]:
         """DeletePodIdentityAssociation."""
-        operation = "DeletePodIdentityAssociation"
-        found = self._association(clusterName, associationId, operation)
-        del self._extra(clusterName, operation).associations[associationId]
+        found = self._association(clusterName, associationId)
+        del self._extra(clusterName).associations[associationId]
         return {"association": found}
 
     def list_pod_identity_associations(
@@ -553,7 +483,7 @@ class Eks:
         return {
             "associations": [
                 {key: item[key] for key in keys}
-                for item in self._extra(clusterName, "ListPodIdentityAssociations").associations.values()
+                for item in self._extra(clusterName).associations.values()
                 if namespace in ("", item["namespace"]) and serviceAccount in ("", item["serviceAccount"])
             ]
         }
@@ -561,18 +491,10 @@ class Eks:
     def association(self, cluster: str, namespace: str, service_account: str) -> dict[str, Any] | None:
         """The pod identity association of a service account, or None."""
         extra = self.records.get(cluster)
-        return (
-            next(
-                (
-                    item
-                    for item in list(extra.associations.values())
-                    if item["namespace"] == namespace and item["serviceAccount"] == service_account
-                ),
-                None,
-            )
-            if extra
-            else None
-        )
+        for item in list(extra.associations.values()) if extra else ():
+            if (item["namespace"], item["serviceAccount"]) == (namespace, service_account):
+                return item
+        return None
 
     def pod_trust_refusal(self, cluster: str, namespace: str, service_account: str, role: Any) -> str:
         """Why EKS may not assume a role (moto's) for a pod; empty when it may."""
@@ -588,7 +510,7 @@ class Eks:
             role.assume_role_policy_document, "Service", POD_IDENTITY_PRINCIPAL, POD_IDENTITY_ACTIONS, context
         )
 
-    # Help for this module and `eks_moto`.
+    # Help for this module and `rehearsal.aws.eks.moto`.
 
     def tags(self, arn: str) -> dict[str, str]:
         """The tags of whatever has this ARN, to be changed in place: moto knows those of clusters only."""
@@ -605,7 +527,7 @@ class Eks:
                 if own == arn:
                     found: dict[str, str] = tags
                     return found
-        raise refusal("NotFoundException", f"No resource with ARN {arn} found", "TagResource", 404)
+        raise answer("NotFoundException", f"No resource with ARN {arn} found")
 
     @property
     def backend(self) -> Any:
@@ -631,27 +553,27 @@ class Eks:
     def _arn(self, rest: str) -> str:
         return f"arn:aws:eks:{self._region}:{self._account_id}:{rest}"
 
-    def cluster(self, name: str, operation: str) -> Any:
+    def cluster(self, name: str) -> Any:
         """moto's cluster, or AWS's error of an operation that does not find it."""
         cluster = self.backend.clusters.get(name)
         if cluster is None:
-            raise refusal("ResourceNotFoundException", _NO_CLUSTER.format(name=name), operation, 404)
+            raise answer("ResourceNotFoundException", _NO_CLUSTER.format(name=name))
         return cluster
 
-    def _extra(self, cluster: str, operation: str) -> Record:
-        self.cluster(cluster, operation)
+    def _extra(self, cluster: str) -> Record:
+        self.cluster(cluster)
         return self.records[cluster]
 
-    def _access(self, cluster: str, operation: str) -> Record:
-        extra = self._extra(cluster, operation)
-        if self.cluster(cluster, operation).access_config["authenticationMode"] == "CONFIG_MAP":
-            raise refusal("InvalidRequestException", _BAD_MODE, operation)
+    def _access(self, cluster: str) -> Record:
+        extra = self._extra(cluster)
+        if self.cluster(cluster).access_config["authenticationMode"] == "CONFIG_MAP":
+            raise answer("InvalidRequestException", _BAD_MODE)
         return extra
 
-    def _known_entry(self, cluster: str, principal: str, operation: str) -> dict[str, Any]:
-        entry = self._access(cluster, operation).entries.get(principal)
+    def _known_entry(self, cluster: str, principal: str) -> dict[str, Any]:
+        entry = self._access(cluster).entries.get(principal)
         if entry is None:
-            raise refusal("ResourceNotFoundException", _NO_ENTRY, operation, 404)
+            raise answer("ResourceNotFoundException", _NO_ENTRY)
         return entry
 
     def new_entry(
@@ -676,12 +598,12 @@ class Eks:
             "tags": rest.get("tags") or {},
         }
 
-    def _check_groups(self, kind: str, groups: list[str], username: str | None, operation: str) -> None:
+    def _check_groups(self, kind: str, groups: list[str], username: str | None) -> None:
         if kind != "STANDARD" and (groups or username):
-            raise refusal("InvalidParameterException", _NODE_GROUPS.format(type=kind), operation)
+            raise answer("InvalidParameterException", _NODE_GROUPS.format(type=kind))
         for group in groups:
             if group.startswith("system:"):
-                raise refusal("InvalidParameterException", _BAD_GROUP.format(name=group), operation)
+                raise answer("InvalidParameterException", _BAD_GROUP.format(name=group))
 
     def _principal_id(self, arn: str) -> str:
         """A mark of the principal that changes when it is made anew; empty when it does not exist."""
@@ -692,31 +614,38 @@ class Eks:
             return str(role.id) if role else ""
         return arn if any(user.arn == arn for user in self.iam.users.values()) else ""
 
-    def _addon(self, cluster: str, addon: str, operation: str) -> dict[str, Any]:
-        found = self._extra(cluster, operation).addons.get(addon)
+    def _addon(self, cluster: str, addon: str) -> dict[str, Any]:
+        found = self._extra(cluster).addons.get(addon)
         if found is None:
-            raise refusal("ResourceNotFoundException", _NO_ADDON.format(name=addon, cluster=cluster), operation, 404)
+            raise answer("ResourceNotFoundException", _NO_ADDON.format(name=addon, cluster=cluster))
         return found
 
-    def _association(self, cluster: str, association: str, operation: str) -> dict[str, Any]:
-        found = self._extra(cluster, operation).associations.get(association)
+    def _association(self, cluster: str, association: str) -> dict[str, Any]:
+        found = self._extra(cluster).associations.get(association)
         if found is None:
-            raise refusal("ResourceNotFoundException", _NO_ASSOCIATION.format(id=association), operation, 404)
+            raise answer("ResourceNotFoundException", _NO_ASSOCIATION.format(id=association))
         return found
 
-    def _check_pod_role(self, cluster: str, namespace: str, service_account: str, arn: str, operation: str) -> None:
+    def _check_pod_role(self, cluster: str, namespace: str, service_account: str, arn: str) -> None:
         role = self._roles.by_arn(arn)
         if role is None:
-            raise refusal("InvalidParameterException", _NO_ROLE, operation)
+            raise answer("InvalidParameterException", _NO_ROLE)
         reason = self.pod_trust_refusal(cluster, namespace, service_account, role)
         if reason:
-            raise refusal("InvalidParameterException", _BAD_TRUST.format(reason=reason), operation)
+            raise answer("InvalidParameterException", _BAD_TRUST.format(reason=reason))
+
+
+def done(kind: str, *parameters: dict[str, str]) -> dict[str, Any]:
+    """The answer to a request for an update of a kind, which is done already."""
+    now = clock.utcnow()
+    update = {"type": kind, "status": "Successful", "params": list(parameters), "createdAt": now, "errors": []}
+    return {"update": {"id": str(uuid.uuid4()), **update}}
 
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def _check_addon_version(addon: str, version: str, operation: str) -> None:
+def _check_addon_version(addon: str, version: str) -> None:
     if version not in ADDONS[addon]:
-        raise refusal("InvalidParameterException", _UNKNOWN_ADDON_VERSION, operation)
+        raise answer("InvalidParameterException", _UNKNOWN_ADDON_VERSION)

@@ -202,7 +202,7 @@ class _Maker:
             self._account.client("iam").create_open_id_connect_provider(
                 Url=issuer, ClientIDList=["sts.amazonaws.com"], ThumbprintList=["0" * 40]
             )
-        self._account.eks.cluster(self._cluster.name, "DescribeCluster").status = self._cluster.status
+        self._account.eks.cluster(self._cluster.name).status = self._cluster.status
 
     def _control_plane(self) -> Cluster:
         cluster, network = self._cluster, self._cluster.resources_vpc_config
@@ -222,7 +222,7 @@ class _Maker:
         }
         with named("security_groups", "random_security_group_id", network.cluster_security_group_id):
             resources.Cluster(self._session).make(inputs)
-        made = self._account.eks.cluster(cluster.name, "DescribeCluster").resources_vpc_config["vpcId"]
+        made = self._account.eks.cluster(cluster.name).resources_vpc_config["vpcId"]
         if network.vpc_id not in ("", made):
             raise ClusterFileError(
                 f"its vpcId is {network.vpc_id}, and its subnets ({', '.join(network.subnet_ids)}) are in {made}, so "

@@ -19,10 +19,10 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
-from botocore.exceptions import ClientError
+from botocore import xform_name
 
 from rehearsal.aws.ec2.images import Image, Images, of_node_group
-from rehearsal.aws.eks.api import Eks, Record
+from rehearsal.aws.eks.api import Eks, Record, done
 from rehearsal.aws.errors import answer
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
@@ -80,15 +80,18 @@ class MotoEks:
     def patch(self, patches: Patches) -> None:
         """Install the changes that the module lists."""
         from moto.core.responses import ActionResult
+        from moto.core.utils import get_service_model
         from moto.eks import urls, utils
         from moto.eks.models import EKSBackend
         from moto.eks.responses import EKSResponse
 
         patches.set(utils, "Session", session)  # a new one for each role's ARN otherwise
-        for operation in self._eks.OPERATIONS:
-            patches.set(EKSResponse, _snake(operation), self._handler(operation, ActionResult))
-        routes = dict.fromkeys(_ROUTES, urls.response.dispatch)
-        patches.set(urls, "url_paths", {**urls.url_paths, **routes})
+        model = get_service_model("eks")
+        for operation in map(model.operation_model, model.operation_names):
+            if method := getattr(self._eks, xform_name(operation.name), None):
+                patches.set(EKSResponse, method.__name__, self._handler(method, operation, ActionResult))
+        # moto itself finds the operation of a path in the API's model.
+        patches.set(urls, "url_paths", {"{0}/(?P<path>.+)$": urls.response.dispatch})
         patches.wrap(EKSResponse, "create_cluster", self._create_cluster_response)
         patches.wrap(EKSResponse, "update_cluster_config", self._update_cluster_response)
         # A function, for moto sees no other methods.
@@ -99,29 +102,23 @@ class MotoEks:
         patches.wrap(EKSBackend, "create_nodegroup", self._create_nodegroup)
         patches.wrap(EKSBackend, "update_nodegroup_config", self._update_nodegroup)
         patches.wrap(EKSBackend, "delete_nodegroup", self._delete_nodegroup)
-        patches.set(EKSBackend, "tag_resource", lambda backend, arn, tags: self._tags(arn).update(tags))
+        patches.set(EKSBackend, "tag_resource", lambda backend, arn, tags: self._eks.tags(arn).update(tags))
         patches.set(EKSBackend, "untag_resource", lambda backend, arn, keys: self._untag(arn, keys))
-        patches.set(EKSBackend, "list_tags_for_resource", lambda backend, arn: dict(self._tags(arn)))
+        patches.set(EKSBackend, "list_tags_for_resource", lambda backend, arn: dict(self._eks.tags(arn)))
 
-    def _handler(self, operation: str, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        from moto.core.utils import get_service_model
-
+    def _handler(
+        self, method: Callable[..., Any], operation: Any, result: Callable[[Any], Any]
+    ) -> Callable[[Any], Any]:
         members = {
-            name: member.serialization.get("name", name)
-            for name, member in get_service_model("eks").operation_model(operation).input_shape.members.items()
+            name: member.serialization.get("name", name) for name, member in operation.input_shape.members.items()
         }
-        method = getattr(self._eks, _snake(operation))
 
         def handle(response: Any) -> Any:
             given = {name: response._get_param(sent) for name, sent in members.items() if name != "clientRequestToken"}
             given = {name: value for name, value in given.items() if value is not None}
             if "principalArn" in given:
                 given["principalArn"] = unquote(given["principalArn"])
-            try:
-                return result(method(**given))
-            except ClientError as error:
-                detail = error.response["Error"]
-                raise answer(detail["Code"], detail["Message"]) from error
+            return result(method(**given))
 
         return handle
 
@@ -150,7 +147,7 @@ class MotoEks:
 
     def _keep_dropped(self, response: Any) -> None:
         """Keep what moto takes no notice of, and shows as soon as its cluster has it."""
-        cluster = self._eks.cluster(response._get_param("name"), "DescribeCluster")
+        cluster = self._eks.cluster(response._get_param("name"))
         for parameter, attribute in (
             ("zonalShiftConfig", "zonal_shift_config"),
             ("deletionProtection", "deletion_protection"),
@@ -240,15 +237,8 @@ class MotoEks:
                 f"set of AZs '{','.join(sorted(fixed))}' in which subnets were provided during cluster creation.",
             )
 
-    def _tags(self, arn: str) -> dict[str, str]:
-        try:
-            return self._eks.tags(arn)
-        except ClientError as error:
-            detail = error.response["Error"]
-            raise answer(detail["Code"], detail["Message"]) from error
-
     def _untag(self, arn: str, keys: list[str] | str) -> None:
-        tags = self._tags(arn)
+        tags = self._eks.tags(arn)
         for key in [keys] if isinstance(keys, str) else keys:
             tags.pop(key, None)
 
@@ -335,7 +325,7 @@ class MotoEks:
             self._scale(extra, group)
             if old:
                 self._eks.ec2.terminate_instances(old)
-        return ActionResult({"update": {"id": secrets.token_hex(16), "status": "Successful", "type": "VersionUpdate"}})
+        return ActionResult(done("VersionUpdate"))
 
     def _delete_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def delete(backend: Any, cluster_name: str, nodegroup_name: str) -> Any:
@@ -472,29 +462,6 @@ class MotoEks:
             group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}], vpc_id=vpc_id
         )
         return group
-
-
-_ROUTES = (
-    "{0}/cluster-versions$",
-    *(
-        "{0}/clusters/(?P<name>[^/]+)/" + rest
-        for rest in (
-            "updates$",
-            "addons$",
-            "addons/(?P<addonName>[^/]+)$",
-            "addons/(?P<addonName>[^/]+)/update$",
-            "node-groups/(?P<nodegroupName>[^/]+)/update-version$",
-            "access-entries$",
-            "access-entries/(?P<principalArn>.+)$",
-            "pod-identity-associations$",
-            "pod-identity-associations/(?P<associationId>[^/]+)$",
-        )
-    ),
-)
-
-
-def _snake(operation: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")
 
 
 def _check_size(scaling: dict[str, Any] | None) -> None:

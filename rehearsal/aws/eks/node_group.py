@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping
 from email import message_from_bytes
 from typing import Any, ClassVar
 
-from botocore.exceptions import ClientError
-
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.aws.eks.resources import EksResource
-from rehearsal.aws.resource import AwsRefusalError, is_gone
+from rehearsal.aws.resource import AwsRefusalError
 from rehearsal.cluster.cloud import Machine
 
 #: Seconds that the rehearsal gives nodes to become Ready; EKS takes 15 minutes and more, but here a node is Ready
@@ -187,12 +185,7 @@ class NodeGroup(EksResource):
         cluster, _, name = id.partition(":")
         running = self.session.clusters.get(cluster)
         if running is not None:
-            try:
-                names = [machine.node_name for machine in self._machines(id)]
-            except ClientError as error:
-                if not is_gone(error):
-                    raise
-                names = []
+            names = [machine.node_name for machine in self._machines(id)]
             running.drain(names, self.account.timing.condition)
             running.remove_nodes(names)
         self.client.delete_nodegroup(clusterName=cluster, nodegroupName=name)

@@ -163,7 +163,7 @@ def test_the_version_goes_up_by_one_in_place(world: World, cluster: Created) -> 
     # What this machine cannot do changes nothing in the account.
     _refuses(lambda: world.update(CLUSTER, cluster, **{**inputs, "version": "1.34"}), "engines are 1.36 and 1.35")
     assert world.clusters.upgraded == []
-    world.account.eks.cluster(cluster.id, "DescribeCluster").version = "1.35"
+    world.account.eks.cluster(cluster.id).version = "1.35"
     older = Created(cluster.id, {**cluster.outputs, "version": "1.35"})
     assert world.update(CLUSTER, older, **inputs)["version"] == "1.36"
     assert world.clusters.upgraded == [(cluster.id, "1.36")]
@@ -555,7 +555,7 @@ def test_an_addon_has_certain_versions(world: World, cluster: Created) -> None:
 
 
 def test_another_version_replaces_the_nodes_by_those_of_its_newest_image(world: World, cluster: Created) -> None:
-    world.account.eks.cluster(cluster.id, "DescribeCluster").version = "1.35"
+    world.account.eks.cluster(cluster.id).version = "1.35"
     inputs = world.node_group_inputs(cluster)
     group = world.create(NODES, **{**inputs, "version": "1.35"})
     assert group.outputs["releaseVersion"] == "1.35.4-20260807"
