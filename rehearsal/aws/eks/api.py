@@ -171,7 +171,7 @@ class Eks:
         return str(self.cluster(cluster).resources_vpc_config["clusterSecurityGroupId"])
 
     def node_instances(self, cluster: str, node_group: str) -> list[str]:
-        """Provider IDs of a managed node group's instances, as `AwsCloud.machine` takes them; empty without the cluster."""
+        """Provider IDs of a managed node group's instances, as `AwsCloud.machine` takes them; none without it."""
         record = self.records.get(cluster)
         ids = set(record.nodes.get(node_group, ())) if record else set()
         return [

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
+import yaml
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
 from rehearsal.attachment.resource import Created, Properties, Resource
+from rehearsal.aws.eks.api import ADDONS
 from rehearsal.aws.provider import resources
 from rehearsal.cluster.charts import Chart
-from tests.unit.rehearsal.aws_world import account, trust
+from tests.unit.rehearsal.aws_world import account, document, trust
+from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import ResourceWorld
+
+TAGS = {"owner": "platform", "cost-centre": "0000"}
+_PATTERN = '{"source": ["aws.ec2"]}'
 
 
 class FakeCluster:
@@ -120,6 +127,8 @@ class World(ResourceWorld):
     def __init__(self, account: Any, clusters: Any, default_tags: Mapping[str, str] | None = None) -> None:
         self.account = account
         self.clusters = clusters
+        #: What the tables of tests name as `<...>`.
+        self.surroundings = Surroundings(self)
         self._resources = {resource.token: resource for resource in resources(account, clusters, default_tags)}
 
     def type(self, token: str) -> Resource:
@@ -204,6 +213,108 @@ class World(ResourceWorld):
             "taints": [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
             **inputs,
         }
+
+
+def _sends(service: str) -> str:
+    return document(Principal={"Service": f"{service}.amazonaws.com"}, Action="sqs:SendMessage", Resource="*")
+
+
+class Surroundings:
+    """What tables name as `<...>`: made when it is first asked for, in one VPC unless a cluster brings its own."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._known: dict[str, Any] = {"zone": "us-east-1a"}
+
+    def __call__(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._makers[name](self)
+        return self._known[name]
+
+    def _create(self, token: str, **inputs: Any) -> Created:
+        return self._world.create(token, **inputs)
+
+    def _public_subnet(self) -> str:
+        self("gateway")
+        return str(self("subnet"))
+
+    def _cluster(self) -> str:
+        created = self._world.cluster()
+        self._known["cluster subnet"], self._known["other cluster subnet"] = created.outputs["vpcConfig"]["subnetIds"]
+        return created.id
+
+    def _entered(self) -> str:
+        inputs = {"clusterName": self("cluster"), "principalArn": self("node role")}
+        return str(self._create("aws:eks/accessEntry:AccessEntry", **inputs).outputs["principalArn"])
+
+    def _pod_role(self, name: str) -> str:
+        role = self._world.role("pods.eks.amazonaws.com", name, "sts:AssumeRole", "sts:TagSession")
+        return str(role.outputs["arn"])
+
+    _makers: ClassVar[dict[str, Callable[[Surroundings], Any]]] = {
+        "vpc": lambda self: self._world.vpc().id,
+        "other vpc": lambda self: self._world.vpc(cidrBlock="10.1.0.0/16").id,
+        "gateway": lambda self: self._world.gateway(self("vpc")).id,
+        "address": lambda self: self._create("aws:ec2/eip:Eip", domain="vpc").id,
+        "table": lambda self: self._world.table(self("vpc")).id,
+        "group": lambda self: self._world.group(self("vpc")).id,
+        "subnet": lambda self: self._world.subnet(self("vpc"), 1, "us-east-1a").id,
+        "other subnet": lambda self: self._world.subnet(self("vpc"), 2, "us-east-1b").id,
+        "public subnet": _public_subnet,
+        "two subnets": lambda self: self._world.network()[1],
+        "nat gateway": lambda self: self._world.nat(self("public subnet")).id,
+        "log group arn": lambda self: self._create("aws:cloudwatch/logGroup:LogGroup", name="flow").outputs["arn"],
+        "cluster": _cluster,
+        "add-on version": lambda self: ADDONS["coredns"][0],
+        "principal with an entry": _entered,
+        "cluster role": lambda self: self._world.role("eks.amazonaws.com", "cluster").outputs["arn"],
+        "node role": lambda self: self._world.node_role(),
+        "pod role": lambda self: self._pod_role("controller"),
+        "other pod role": lambda self: self._pod_role("other"),
+        "flow log role": lambda self: self._world.role("vpc-flow-logs.amazonaws.com", "flow").outputs["arn"],
+        "role": lambda self: self._world.role("ec2.amazonaws.com", "nodes").id,
+        "other role": lambda self: self._world.role("ec2.amazonaws.com", "others").id,
+        "trust of ec2": lambda self: trust("ec2.amazonaws.com"),
+        "trust of eks": lambda self: trust("eks.amazonaws.com"),
+        "policy": lambda self: document(Action="ec2:RunInstances", Resource="*"),
+        "other policy": lambda self: document(Action="ec2:CreateFleet", Resource="*"),
+        "key": lambda self: self._create("aws:kms/key:Key").id,
+        "other key": lambda self: self._create("aws:kms/key:Key").id,
+        "key arn": lambda self: self._create("aws:kms/key:Key").outputs["arn"],
+        "queue": lambda self: self._create("aws:sqs/queue:Queue", name="interruption").id,
+        "queue arn": lambda self: self._create("aws:sqs/queue:Queue", name="interruption").outputs["arn"],
+        "queue policy": lambda self: _sends("events"),
+        "other queue policy": lambda self: _sends("sqs"),
+        "rule": lambda self: self._create("aws:cloudwatch/eventRule:EventRule", name="spot", eventPattern=_PATTERN).id,
+    }
+
+
+@dataclass(frozen=True)
+class Life:
+    """A row of aws_types.yaml, see there."""
+
+    token: str
+    id: str
+    given: Properties
+    changed: Properties
+    outputs: tuple[str, ...]
+
+    def inputs(self, world: World) -> Properties:
+        found: Properties = resolved(self.given, world.surroundings)
+        return {**found, "tags": TAGS} if "tags" in world.type(self.token).accepts else found
+
+    def change(self, world: World) -> Properties:
+        changed: Properties = resolved(self.changed, world.surroundings)
+        return changed
+
+
+def _lives() -> Iterator[Life]:
+    for token, row in yaml.safe_load(Path(__file__).with_name("aws_types.yaml").read_text()).items():
+        yield Life(token, row["id"], row["inputs"], row.get("change", {}), tuple(row.get("outputs", ())))
+
+
+#: The life of each resource type, by its token.
+CASES = {life.token: life for life in _lives()}
 
 
 @cache

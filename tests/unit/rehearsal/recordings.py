@@ -122,13 +122,13 @@ def replay(engine: Engine, record: Record, value: Callable[[str], Any]) -> set[s
         record: What the real one answered.
         value: Gives what stands for a `<name>` in the record.
     """
-    given, filled = _resolved(record.given, value), _resolved(record.filled, value)
+    given, filled = resolved(record.given, value), resolved(record.filled, value)
     checked, refused = engine.check(record.token, record.name, given)
     found: set[str] = set()
     while refused - found:
         found |= refused
         kept = {name: item for name, item in given.items() if name not in found}
-        given = {**kept, **{name: _resolved(item, value) for name, item in record.instead.items() if name in found}}
+        given = {**kept, **{name: resolved(item, value) for name, item in record.instead.items() if name in found}}
         checked, refused = engine.check(record.token, record.name, given)
     assert not refused, f"{record.token} refuses what stands instead, too: {refused}"
     differences = {f"given.{name}" for name in found}
@@ -169,11 +169,12 @@ def _who(token: str, name: str) -> dict[str, Any]:
     return {"urn": f"urn:pulumi:test::project::{token}::{name}", "type": token, "name": name}
 
 
-def _resolved(item: Any, value: Callable[[str], Any]) -> Any:
+def resolved(item: Any, value: Callable[[str], Any]) -> Any:
+    """The same with `value(name)` for each `<name>` in it."""
     if isinstance(item, dict):
-        return {name: _resolved(inner, value) for name, inner in item.items()}
+        return {name: resolved(inner, value) for name, inner in item.items()}
     if isinstance(item, list):
-        return [_resolved(inner, value) for inner in item]
+        return [resolved(inner, value) for inner in item]
     reference = re.fullmatch("<(.+)>", item) if isinstance(item, str) else None
     return value(reference[1]) if reference else item
 

@@ -14,9 +14,8 @@ from pulumi._types import input_type_py_to_pulumi_names
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.provider import TYPES
 from rehearsal.aws.resource import AwsResource
-from tests.unit.rehearsal.provider_aws_world import World, open_world
+from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 from tests.unit.rehearsal.recordings import Record, records, unanswered
-from tests.unit.rehearsal.test_provider_aws_round_trip import CASES
 
 #: Required by the stand-in although the provider can do without: it knows only one way of making them.
 _STRICTER = {
