@@ -262,6 +262,10 @@ class Surroundings:
         "other subnet": lambda self: self._world.subnet(self("vpc"), 2, "us-east-1b").id,
         "public subnet": _public_subnet,
         "two subnets": lambda self: self._world.network()[1],
+        "subnet in the same zone": lambda self: self._world.subnet(self("vpc"), 3, "us-east-1a").id,
+        "VPC without enableDnsSupport": lambda self: self._world.vpc(enableDnsSupport=False).id,
+        "VPC without enableDnsHostnames": lambda self: self._world.vpc(enableDnsHostnames=False).id,
+        "group of another VPC": lambda self: self._world.group(self("other vpc")).id,
         "nat gateway": lambda self: self._world.nat(self("public subnet")).id,
         "log group arn": lambda self: self._create("aws:cloudwatch/logGroup:LogGroup", name="flow").outputs["arn"],
         "cluster": _cluster,
@@ -276,6 +280,10 @@ class Surroundings:
         "other role": lambda self: self._world.role("ec2.amazonaws.com", "others").id,
         "trust of ec2": lambda self: trust("ec2.amazonaws.com"),
         "trust of eks": lambda self: trust("eks.amazonaws.com"),
+        "long trust": lambda self: document(
+            Principal={"Service": ["ec2.amazonaws.com"] * 120}, Action="sts:AssumeRole"
+        ),
+        "long policy": lambda self: document(Action=[f"ec2:Describe{'x' * 60}{n}" for n in range(90)], Resource="*"),
         "policy": lambda self: document(Action="ec2:RunInstances", Resource="*"),
         "other policy": lambda self: document(Action="ec2:CreateFleet", Resource="*"),
         "key": lambda self: self._create("aws:kms/key:Key").id,

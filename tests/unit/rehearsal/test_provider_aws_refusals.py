@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from rehearsal.attachment.resource import UNKNOWN, Created, Properties, RefusedError
+from rehearsal.attachment.resource import UNKNOWN, Created, RefusedError
 from rehearsal.aws.iam import resources as iam
 from rehearsal.aws.invokes import invokes
-from rehearsal.aws.provider import configuration
+from rehearsal.aws.provider import TYPES, configuration
 from tests.unit.rehearsal.aws_world import document, trust
 from tests.unit.rehearsal.provider_aws_world import World, open_world
+from tests.unit.rehearsal.recordings import resolved
+
+TABLE = yaml.safe_load(Path(__file__).with_name("aws_refusals.yaml").read_text())
 
 
 @pytest.fixture
@@ -38,76 +42,48 @@ def checks() -> World:
     return World(_NoAccount(), None)
 
 
-CHECKS: list[tuple[str, Properties, str, str]] = [
-    ("aws:iam/role:Role", {"name": "x" * 65, "assumeRolePolicy": "{}"}, "name", "65 characters"),
-    ("aws:iam/role:Role", {"name": "x"}, "assumeRolePolicy", "Missing required argument"),
-    ("aws:ec2/vpc:Vpc", {"cidrBlock": "10.0.0.0/16", "tags": {"aws:x": "1"}}, "tags", "begins with aws:"),
-    ("aws:ec2/vpc:Vpc", {"cidrBlock": "10.0.0.0/16", "tags": {"x" * 129: "1"}}, "tags", "129 characters"),
-    ("aws:ec2/vpc:Vpc", {"cidrBlock": "10.0.0.0/16", "tags": {"x": "y" * 257}}, "tags", "AWS takes 256"),
-    ("aws:ec2/vpc:Vpc", {"cidrBlock": "10.0.0.0/16", "tags": {f"k{n}": "" for n in range(51)}}, "tags", "51 tags"),
-    ("aws:sqs/queue:Queue", {"name": "x" * 81}, "name", "81 characters"),
-    ("aws:sqs/queue:Queue", {"messageRetentionSeconds": 59}, "messageRetentionSeconds", r"\(60 - 1209600\)"),
-    ("aws:cloudwatch/logGroup:LogGroup", {"retentionInDays": 8}, "retentionInDays", "expected one of"),
-    ("aws:kms/key:Key", {"deletionWindowInDays": 6}, "deletionWindowInDays", r"\(7 - 30\)"),
-    ("aws:kms/alias:Alias", {"name": "mine", "targetKeyId": "x"}, "name", "alias/"),
-    ("aws:kms/alias:Alias", {"name": "alias/aws/mine", "targetKeyId": "x"}, "name", "AWS's own"),
-    ("aws:iam/serviceLinkedRole:ServiceLinkedRole", {"awsServiceName": "spot"}, "awsServiceName", "valid AWS service"),
-    ("aws:eks/addon:Addon", {"clusterName": "x", "addonName": "adot"}, "addonName", "no workload"),
-    ("aws:eks/cluster:Cluster", {"roleArn": "x", "vpcConfig": {}}, "bootstrapSelfManagedAddons", "set it to false"),
-    (
-        "aws:eks/cluster:Cluster",
-        {
-            "roleArn": "x",
-            "vpcConfig": {},
-            "bootstrapSelfManagedAddons": False,
-            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/25"},
-        },
-        "kubernetesNetworkConfig",
-        "between 12 and 24",
-    ),
-    (
-        "aws:eks/cluster:Cluster",
-        {
-            "roleArn": "x",
-            "vpcConfig": {},
-            "bootstrapSelfManagedAddons": False,
-            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "100.64.0.0/16"},
-        },
-        "kubernetesNetworkConfig",
-        "must be within",
-    ),
-    (
-        "aws:eks/cluster:Cluster",
-        {
-            "roleArn": "x",
-            "vpcConfig": {},
-            "bootstrapSelfManagedAddons": False,
-            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.1/16"},
-        },
-        "kubernetesNetworkConfig",
-        "no network",
-    ),
-]
+def _named(row: dict[str, Any]) -> str:
+    return f"{row['type'].rpartition(':')[2]}-{row.get('reason') or row['refused']}"
 
 
-@pytest.mark.parametrize(("token", "inputs", "name", "reason"), CHECKS)
-def test_inputs_are_refused_without_a_call(
-    checks: World, token: str, inputs: Properties, name: str, reason: str
-) -> None:
-    import re
-
-    failures = checks.failures(token, **inputs)
-    assert list(failures) == [name]
-    assert re.search(reason, failures[name])
+@pytest.mark.parametrize("row", TABLE["checks"], ids=_named)
+def test_inputs_are_refused_without_a_call(checks: World, row: dict[str, Any]) -> None:
+    failures = checks.failures(row["type"], **row["given"])
+    assert list(failures) == [row["property"]]
+    assert row["reason"] in failures[row["property"]]
 
 
-@pytest.mark.parametrize(("token", "inputs"), [(token, inputs) for token, inputs, _, _ in CHECKS])
-def test_unknown_inputs_are_let_through(checks: World, token: str, inputs: Properties) -> None:
+@pytest.mark.parametrize("row", TABLE["lengths"], ids=_named)
+def test_long_texts_are_refused_without_a_call(checks: World, row: dict[str, Any]) -> None:
+    tags = {
+        f"{'x' * row.get('key', 1)}{number or ''}": "y" * row.get("value", 1) for number in range(row.get("count", 1))
+    }
+    wrong = tags if row["property"] == "tags" else "x" * row["length"]
+    failures = checks.failures(row["type"], **{**row["given"], row["property"]: wrong})
+    assert list(failures) == [row["property"]]
+    assert row["reason"] in failures[row["property"]]
+
+
+@pytest.mark.parametrize("token", [kind.token for kind in TYPES])
+def test_unknown_inputs_are_let_through(checks: World, token: str) -> None:
     resource = checks.type(token)
-    unknown = dict.fromkeys(resource.accepts, UNKNOWN)
-    checked, failures = resource.check(unknown, name="thing")
+    checked, failures = resource.check(dict.fromkeys(resource.accepts, UNKNOWN), name="thing")
     assert failures == []
     assert resource.preview(checked, id="", state={}).keys() >= checked.keys()
+
+
+@pytest.mark.parametrize("row", TABLE["creations"], ids=_named)
+def test_creation_is_refused_as_aws_refuses_it(world: World, row: dict[str, Any]) -> None:
+    given = resolved(row["given"], world.surroundings)
+    if row.get("twice"):
+        world.create(row["type"], **given)
+    _refuses(lambda: world.create(row["type"], **given), row["refused"])
+
+
+@pytest.mark.parametrize("policy", ["{", trust("ec2.amazonaws.com").replace("Principal", "Nobody")])
+def test_a_refused_role_is_not_left_behind(world: World, policy: str) -> None:
+    _refuses(lambda: world.create("aws:iam/role:Role", name="bad", assumeRolePolicy=policy), "Malformed")
+    assert all(role["RoleName"] != "bad" for role in world.client("iam").list_roles()["Roles"])
 
 
 def test_unknown_properties_are_found(checks: World) -> None:
@@ -123,20 +99,6 @@ def test_missing_names_are_made_up_with_the_types_prefix(checks: World) -> None:
 def _refuses(call: Callable[[], object], text: str) -> None:
     with pytest.raises(RefusedError, match=text):
         call()
-
-
-def test_subnet_outside_its_vpc(world: World) -> None:
-    vpc = world.vpc()
-    _refuses(
-        lambda: world.create("aws:ec2/subnet:Subnet", vpcId=vpc.id, cidrBlock="10.9.0.0/24"),
-        r"creating EC2 Subnet: operation error EC2: CreateSubnet, api error InvalidSubnet.Range",
-    )
-
-
-def test_two_subnets_with_one_cidr(world: World) -> None:
-    vpc = world.vpc()
-    world.subnet(vpc.id)
-    _refuses(lambda: world.subnet(vpc.id, zone="us-east-1b"), "InvalidSubnet.Conflict")
 
 
 def test_what_is_in_use_does_not_go(world: World) -> None:
@@ -164,23 +126,6 @@ def test_the_whole_network_goes_in_order(world: World) -> None:
     assert world.read("aws:ec2/vpc:Vpc", vpc) is None
 
 
-def test_nat_gateway_needs_an_internet_gateway(world: World) -> None:
-    subnet = world.subnet(world.vpc().id)
-    _refuses(lambda: world.nat(subnet.id), "Gateway.NotAttached: Network vpc-.* has no Internet gateway attached")
-
-
-def test_nat_gateway_needs_a_free_address(world: World) -> None:
-    vpc = world.vpc()
-    world.gateway(vpc.id)
-    subnet = world.subnet(vpc.id)
-    taken = world.nat(subnet.id).outputs["allocationId"]
-    _refuses(
-        lambda: world.create("aws:ec2/natGateway:NatGateway", subnetId=subnet.id, allocationId=taken),
-        r"Elastic IP address \[eipalloc-.*\] is already associated",
-    )
-    _refuses(lambda: world.create("aws:ec2/natGateway:NatGateway", subnetId=subnet.id), "AllocationId")
-
-
 def _endpoint(world: World, vpc: str, subnets: list[str], service: str = "sqs", **inputs: Any) -> Created:
     """An interface endpoint that answers to the service's name."""
     wanted = {
@@ -193,123 +138,19 @@ def _endpoint(world: World, vpc: str, subnets: list[str], service: str = "sqs", 
     return world.create("aws:ec2/vpcEndpoint:VpcEndpoint", **{**wanted, **inputs})
 
 
-def test_an_endpoint_is_of_a_service_that_has_one(world: World) -> None:
-    vpc = world.vpc().id
-    subnets = [world.subnet(vpc).id]
-    _refuses(lambda: _endpoint(world, vpc, subnets, "iam"), "InvalidServiceName: The Vpc Endpoint Service '.*iam'")
-    elsewhere = "com.amazonaws.eu-west-1.sqs"
-    _refuses(lambda: _endpoint(world, vpc, subnets, serviceName=elsewhere), "InvalidServiceName")
-    _refuses(lambda: _endpoint(world, vpc, subnets, vpcEndpointType="Gateway"), "InvalidParameter: Endpoint type")
-
-
 def test_an_endpoints_name_is_taken_once_and_free_again(world: World) -> None:
     vpc = world.vpc().id
     subnets = [world.subnet(vpc).id]
     first = _endpoint(world, vpc, subnets)
-    _refuses(
-        lambda: _endpoint(world, vpc, subnets), "InvalidParameter: private-dns-enabled cannot be set .*sqs.us-east-1"
-    )
     _endpoint(world, vpc, subnets, "ec2")
     world.delete("aws:ec2/vpcEndpoint:VpcEndpoint", first)
     _endpoint(world, vpc, subnets)
-
-
-@pytest.mark.parametrize("attribute", ["enableDnsSupport", "enableDnsHostnames"])
-def test_an_endpoints_name_needs_the_vpcs_dns(world: World, attribute: str) -> None:
-    vpc = world.vpc(**{attribute: False}).id
-    _refuses(lambda: _endpoint(world, vpc, [world.subnet(vpc).id]), "InvalidParameter: Enabling private DNS requires")
-
-
-def test_an_endpoint_has_one_subnet_a_zone_all_of_its_vpc(world: World) -> None:
-    vpc = world.vpc().id
-    subnets = [world.subnet(vpc, 1).id, world.subnet(vpc, 2).id]
-    _refuses(lambda: _endpoint(world, vpc, subnets), f"DuplicateSubnetsInSameZone: .*{subnets[0]}")
-    other = world.vpc(cidrBlock="10.1.0.0/16").id
-    _refuses(lambda: _endpoint(world, other, subnets[:1]), f"InvalidParameter: subnet {subnets[0]} does not belong")
-    group = world.group(other).id
-    _refuses(
-        lambda: _endpoint(world, vpc, subnets[:1], securityGroupIds=[group]),
-        f"InvalidParameter: security group {group} does not belong",
-    )
-
-
-def test_route_needs_one_target_that_exists(world: World) -> None:
-    vpc = world.vpc()
-    inputs = {"routeTableId": world.table(vpc.id).id, "destinationCidrBlock": "0.0.0.0/0"}
-    create = "aws:ec2/route:Route"
-    _refuses(lambda: world.create(create, **inputs), "one of gatewayId and natGatewayId")
-    _refuses(lambda: world.create(create, **inputs, natGatewayId="nat-00000000000000000"), "NatGatewayID.NotFound")
-    _refuses(lambda: world.create(create, **inputs, gatewayId="igw-00000000000000000"), "InvalidInternetGatewayID")
-    gateway = world.gateway(vpc.id).id
-    world.create(create, **inputs, gatewayId=gateway)
-    _refuses(lambda: world.create(create, **inputs, gatewayId=gateway), "RouteAlreadyExists")
-
-
-def test_subnet_has_one_route_table(world: World) -> None:
-    vpc = world.vpc()
-    subnet = world.subnet(vpc.id).id
-    token = "aws:ec2/routeTableAssociation:RouteTableAssociation"
-    world.create(token, subnetId=subnet, routeTableId=world.table(vpc.id).id)
-    _refuses(
-        lambda: world.create(token, subnetId=subnet, routeTableId=world.table(vpc.id).id), "Resource.AlreadyAssociated"
-    )
-
-
-@pytest.mark.parametrize("resource", ["sg-00000000000000000", "subnet-00000000000000000", "thing-1"])
-def test_tag_needs_its_resource(world: World, resource: str) -> None:
-    _refuses(
-        lambda: world.create("aws:ec2/tag:Tag", resourceId=resource, key="a", value="b"),
-        "creating EC2 Tag: .*(NotFound|InvalidID)",
-    )
-
-
-def test_group_rule_needs_one_peer(world: World) -> None:
-    token, group = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", world.group(world.vpc().id).id
-    _refuses(lambda: world.create(token, securityGroupId=group, ipProtocol="-1"), "got none")
-    world.create(token, securityGroupId=group, ipProtocol="-1", cidrIpv4="10.0.0.0/8")
-    _refuses(
-        lambda: world.create(token, securityGroupId=group, ipProtocol="-1", cidrIpv4="10.0.0.0/8"),
-        "InvalidPermission.Duplicate",
-    )
 
 
 def test_new_group_lets_nothing_out(world: World) -> None:
     group = world.group(world.vpc().id)
     seen = world.client("ec2").describe_security_groups(GroupIds=[group.id])["SecurityGroups"][0]
     assert seen["IpPermissionsEgress"] == []
-
-
-@pytest.mark.parametrize(
-    ("policy", "text"),
-    [
-        ("{", "MalformedPolicyDocument: This policy contains invalid Json"),
-        (
-            json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]}),
-            "MalformedPolicyDocument: Missing required field Principal",
-        ),
-        (
-            document(Principal={"Service": "ec2.amazonaws.com"}, Action="sts:AssumeRole", Resource="*"),
-            "MalformedPolicyDocument: Has prohibited field Resource",
-        ),
-        (document(Principal={"Service": "ec2.amazonaws.com"}, Action="ec2:RunInstances"), "MalformedPolicyDocument"),
-        (
-            document(Principal={"Service": ["ec2.amazonaws.com"] * 120}, Action="sts:AssumeRole"),
-            "LimitExceeded: Cannot exceed quota for ACLSizePerRole: 2048",
-        ),
-    ],
-)
-def test_trust_policy_that_iam_refuses(world: World, policy: str, text: str) -> None:
-    _refuses(lambda: world.create("aws:iam/role:Role", name="bad", assumeRolePolicy=policy), text)
-    assert all(role["RoleName"] != "bad" for role in world.client("iam").list_roles()["Roles"])
-
-
-def test_policy_that_iam_refuses(world: World) -> None:
-    token = "aws:iam/policy:Policy"
-    _refuses(lambda: world.create(token, name="bad", policy="{"), "MalformedPolicyDocument")
-    no_resource = document(Action="ec2:RunInstances")
-    _refuses(lambda: world.create(token, name="bad", policy=no_resource), "MalformedPolicyDocument")
-    long = document(Action=[f"ec2:Describe{'x' * 60}{n}" for n in range(90)], Resource="*")
-    _refuses(lambda: world.create(token, name="bad", policy=long), "Cannot exceed quota for PolicySize: 6144")
 
 
 def test_white_space_does_not_count(world: World) -> None:
@@ -356,23 +197,12 @@ def test_role_takes_ten_policies(world: World) -> None:
     _refuses(lambda: world.create(token, role=role.id, policyArn=arns[10]), "quota for PoliciesPerRole: 10")
 
 
-def test_attached_policy_must_exist_and_stays(world: World) -> None:
+def test_attached_policy_stays(world: World) -> None:
     role = world.role("ec2.amazonaws.com", "nodes")
     token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-    _refuses(
-        lambda: world.create(token, role=role.id, policyArn="arn:aws:iam::aws:policy/AmazonEKSNoSuchPolicy"),
-        "NoSuchEntity: Policy .* does not exist or is not attachable",
-    )
     policy = world.create("aws:iam/policy:Policy", name="own", policy=document(Action="ec2:RunInstances", Resource="*"))
     world.create(token, role=role.id, policyArn=policy.id)
     _refuses(lambda: world.delete("aws:iam/policy:Policy", policy), "DeleteConflict")
-
-
-def test_names_are_taken_once(world: World) -> None:
-    world.role("ec2.amazonaws.com", "nodes")
-    _refuses(lambda: world.role("ec2.amazonaws.com", "nodes"), r"creating IAM Role \(nodes\): .*EntityAlreadyExists")
-    world.create("aws:sqs/queue:Queue", name="queue")
-    _refuses(lambda: world.create("aws:sqs/queue:Queue", name="queue"), "A queue already exists with the name queue")
 
 
 def test_an_account_that_has_used_spot_has_its_role(tmp_path: Path) -> None:
@@ -398,30 +228,8 @@ def test_a_policy_has_five_versions_at_most(world: World) -> None:
     assert len(world.client("iam").list_policy_versions(PolicyArn=created.id)["Versions"]) == 5
 
 
-def test_provider_of_plain_http_is_refused(world: World) -> None:
-    _refuses(
-        lambda: world.create(
-            "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
-            url="http://issuer",
-            clientIdLists=["sts.amazonaws.com"],
-        ),
-        "Invalid Open ID Connect Provider URL",
-    )
-
-
-@pytest.mark.parametrize("policy", ["{", "[]", json.dumps({"Statement": [{"Effect": "Allow"}]})])
-def test_queue_policy_that_sqs_refuses(world: World, policy: str) -> None:
-    queue = world.create("aws:sqs/queue:Queue", name="queue")
-    _refuses(
-        lambda: world.create("aws:sqs/queuePolicy:QueuePolicy", queueUrl=queue.id, policy=policy),
-        "Invalid value for the parameter Policy",
-    )
-
-
-def test_rule_needs_a_pattern_and_keeps_its_targets(world: World) -> None:
+def test_rule_keeps_its_targets(world: World) -> None:
     token = "aws:cloudwatch/eventRule:EventRule"
-    _refuses(lambda: world.create(token, name="rule"), "EventPattern or ScheduleExpression must be specified")
-    _refuses(lambda: world.create(token, name="rule", eventPattern="no pattern"), "InvalidEventPatternException")
     rule = world.create(token, name="rule", eventPattern='{"source": ["aws.ec2"]}')
     world.create(
         "aws:cloudwatch/eventTarget:EventTarget",
@@ -430,14 +238,6 @@ def test_rule_needs_a_pattern_and_keeps_its_targets(world: World) -> None:
         arn="arn:aws:sqs:us-east-1:123456789012:queue",
     )
     _refuses(lambda: world.delete(token, rule), "Rule can't be deleted since it has targets.")
-    _refuses(
-        lambda: world.create("aws:cloudwatch/eventTarget:EventTarget", rule="none", arn="arn:x", targetId="a"),
-        "ResourceNotFoundException",
-    )
-
-
-def test_alias_needs_its_key(world: World) -> None:
-    _refuses(lambda: world.create("aws:kms/alias:Alias", name="alias/none", targetKeyId="none"), "NotFoundException")
 
 
 def test_what_went_by_hand_is_found_on_update(world: World) -> None:
@@ -503,7 +303,3 @@ def test_functions(world: World) -> None:
     )
     _refuses(lambda: known["getRegion"]({"region": "eu-west-1"}), "in us-east-1 alone")
     _refuses(lambda: known["getAvailabilityZones"]({"region": "eu-west-1"}), "does not know the argument region")
-
-
-def test_trust_helper_is_what_iam_takes(world: World) -> None:
-    world.create("aws:iam/role:Role", name="ok", assumeRolePolicy=trust("ec2.amazonaws.com"))
