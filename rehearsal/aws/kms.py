@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Failure, Properties
-from rehearsal.aws.resource import AwsResource, api, properties
+from rehearsal.aws.resource import AwsResource, TagCalls, api, properties
 from rehearsal.aws.tags import pairs, unpaired
 
 #: How often KMS makes new key material when nobody says so.
@@ -19,6 +19,7 @@ class Key(AwsResource):
 
     token = "aws:kms/key:Key"
     title, service = "KMS Key", "kms"
+    tag_calls = TagCalls("KeyId", pair=("TagKey", "TagValue"))
     accepts = frozenset({"description", "enableKeyRotation", "deletionWindowInDays", "policy", "tags"})
     computed = frozenset({"description", "policy"})
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -78,13 +79,6 @@ class Key(AwsResource):
         if "enableKeyRotation" in differs:
             turn = "enable" if new.get("enableKeyRotation") else "disable"
             getattr(self.client, f"{turn}_key_rotation")(KeyId=id)
-
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """tag_resource and untag_resource."""
-        if drop:
-            self.client.untag_resource(KeyId=id, TagKeys=drop)
-        if put:
-            self.client.tag_resource(KeyId=id, Tags=pairs(put, "TagKey", "TagValue"))
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """schedule_key_deletion, once."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Failure, Properties
-from rehearsal.aws.resource import AwsResource
+from rehearsal.aws.resource import AwsResource, TagCalls
 
 #: What PutRetentionPolicy takes; 0 keeps logs for ever.
 RETENTION_DAYS = (
@@ -41,6 +41,7 @@ class LogGroup(AwsResource):
 
     token = "aws:cloudwatch/logGroup:LogGroup"
     title, service = "CloudWatch Logs Log Group", "logs"
+    tag_calls = TagCalls("resourceArn", named_by="arn")
     accepts = frozenset({"name", "retentionInDays", "kmsKeyId", "tags"})
     replace_on = frozenset({"name"})
     name_property, name_limit = "name", 512
@@ -92,13 +93,6 @@ class LogGroup(AwsResource):
             self.client.associate_kms_key(logGroupName=id, kmsKeyId=new["kmsKeyId"])
         elif old.get("kmsKeyId"):
             self.client.disassociate_kms_key(logGroupName=id)
-
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """tag_resource and untag_resource."""
-        if drop:
-            self.client.untag_resource(resourceArn=self._arn(id), tagKeys=drop)
-        if put:
-            self.client.tag_resource(resourceArn=self._arn(id), tags=put)
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_log_group."""

@@ -56,6 +56,23 @@ class AwsRefusalError(RefusedError):
         self.code = code
 
 
+@dataclass(frozen=True)
+class TagCalls:
+    """How the API of a service changes the tags of a type: `tag_<noun>` and `untag_<noun>`.
+
+    Attributes:
+        key: The parameter that names the resource; the other parameters are written like it.
+        named_by: The output that the parameter takes; empty for the ID.
+        noun: What the calls are named after.
+        pair: The names of key and value in a list of tags; empty where tags are an object.
+    """
+
+    key: str
+    named_by: str = ""
+    noun: str = "resource"
+    pair: tuple[str, ...] = ()
+
+
 class AwsResource(Resource):
     """A resource type of pulumi-aws.
 
@@ -78,6 +95,8 @@ class AwsResource(Resource):
     #: unset, so that the first update after an import sets them in Pulumi's state. They are what the provider's own
     #: tests of imports leave out (ImportStateVerifyIgnore).
     unread: ClassVar[Mapping[str, Any]] = {}
+    #: How its tags are changed; only of types that have tags.
+    tag_calls: ClassVar[TagCalls]
     #: What the provider fills in when the program leaves it out. What is not in `accepts` can have no other value.
     defaults: ClassVar[Mapping[str, Any]] = {}
     #: What the provider answers of what a resource does not have; recorded, see docs/recorded.md.
@@ -121,8 +140,15 @@ class AwsResource(Resource):
         """Delete it and wait; an error of AWS's not-found kind counts as done."""
 
     def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """Set and remove tags."""
-        raise RefusedError(f"{self.title} has no tags")
+        """Set and remove tags by the calls that `tag_calls` describes."""
+        calls = self.tag_calls
+        named = {calls.key: state[calls.named_by] if calls.named_by else id}
+        tags, keys = ("Tags", "TagKeys") if calls.key[0].isupper() else ("tags", "tagKeys")
+        if drop:
+            getattr(self.client, f"untag_{calls.noun}")(**named, **{keys: drop})
+        if put:
+            written = tags_of.pairs(put, *calls.pair) if calls.pair else put
+            getattr(self.client, f"tag_{calls.noun}")(**named, **{tags: written})
 
     # The order of calls, the same for all.
 

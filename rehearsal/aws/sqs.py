@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Failure, Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, TagCalls
 
 INVALID_POLICY = "Invalid value for the parameter Policy."
 
@@ -17,6 +17,7 @@ class Queue(AwsResource):
 
     token = "aws:sqs/queue:Queue"
     title, service = "SQS Queue", "sqs"
+    tag_calls = TagCalls("QueueUrl", noun="queue")
     #: Property and attribute of the API, with the provider's default and AWS's limits.
     attributes: ClassVar[Mapping[str, tuple[str, int, int, int]]] = {
         "delaySeconds": ("DelaySeconds", 0, 0, 900),
@@ -80,13 +81,6 @@ class Queue(AwsResource):
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """set_queue_attributes."""
         self.client.set_queue_attributes(QueueUrl=id, Attributes=self._attributes(new))
-
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """tag_queue and untag_queue."""
-        if drop:
-            self.client.untag_queue(QueueUrl=id, TagKeys=drop)
-        if put:
-            self.client.tag_queue(QueueUrl=id, Tags=put)
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_queue."""

@@ -14,7 +14,7 @@ class FlowLog(Ec2Resource):
     """The flow log of a VPC to a log group. Nothing of it but its tags can be changed."""
 
     token = "aws:ec2/flowLog:FlowLog"
-    title, noun = "EC2 Flow Log", "FlowLog"
+    title, noun, kind = "EC2 Flow Log", "FlowLog", "vpc-flow-log"
     reported = frozenset({"trafficType", "logDestination", "logDestinationType", "maxAggregationInterval"})
     replace_on = reported | {"vpcId", "iamRoleArn"}
     accepts = replace_on | {"tags"}
@@ -41,18 +41,6 @@ class FlowLog(Ec2Resource):
         for refused in answer.get("Unsuccessful", []):
             raise AwsRefusalError(refused["Error"]["Code"], refused["Error"]["Message"])
         return str(answer["FlowLogIds"][0])
-
-    def tagging(self, inputs: Properties) -> dict[str, Any]:
-        """EC2 calls the type vpc-flow-log."""
-        tags = super().tagging(inputs)
-        for specification in tags.get("TagSpecifications", []):
-            specification["ResourceType"] = "vpc-flow-log"
-        return tags
-
-    def describe(self, id: str) -> dict[str, Any] | None:
-        """describe_flow_logs."""
-        found = self.client.describe_flow_logs(FlowLogIds=[id])["FlowLogs"]
-        return found[0] if found else None
 
     def outputs(self, id: str, described: dict[str, Any]) -> Properties:
         """The VPC and the role."""

@@ -163,7 +163,7 @@ class Eip(Ec2Resource):
     """An Elastic IP address of a VPC, for a NAT gateway. ID: the allocation's."""
 
     token = "aws:ec2/eip:Eip"
-    title, noun, id_key = "EC2 EIP", "Address", "AllocationId"
+    title, noun, plural, id_key, kind = "EC2 EIP", "Address", "Addresses", "AllocationId", "elastic-ip"
     accepts = frozenset({"domain", "tags"})
     replace_on = computed = frozenset({"domain"})
     unset: ClassVar[Mapping[str, Any]] = {
@@ -182,18 +182,6 @@ class Eip(Ec2Resource):
         """allocate_address."""
         allocated = self.client.allocate_address(Domain=inputs.get("domain", "vpc"), **self.tagging(inputs))
         return str(allocated["AllocationId"])
-
-    def tagging(self, inputs: Properties) -> dict[str, Any]:
-        """EC2 calls the type elastic-ip."""
-        tags = super().tagging(inputs)
-        for specification in tags.get("TagSpecifications", []):
-            specification["ResourceType"] = "elastic-ip"
-        return tags
-
-    def describe(self, id: str) -> dict[str, Any] | None:
-        """describe_addresses."""
-        found = self.client.describe_addresses(AllocationIds=[id])["Addresses"]
-        return found[0] if found else None
 
     def outputs(self, id: str, described: dict[str, Any]) -> Properties:
         """Address and association."""

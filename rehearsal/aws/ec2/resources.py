@@ -22,6 +22,9 @@ class Ec2Resource(AwsResource):
     noun: ClassVar[str]
     #: The parameter and answer that hold the ID, where it is not `<noun>Id`.
     id_key: ClassVar[str] = ""
+    #: The noun's plural, where it is not `<noun>s`, and what tags and ARNs call the type, where it is not the noun.
+    plural: ClassVar[str] = ""
+    kind: ClassVar[str] = ""
     #: Properties that go into the request of creation.
     at_creation: ClassVar[frozenset[str]] = frozenset()
     #: Properties that the description answers under the same names.
@@ -55,12 +58,13 @@ class Ec2Resource(AwsResource):
 
     def describe(self, id: str) -> dict[str, Any] | None:
         """The description, or None when the account does not know the ID."""
-        found = self.call("describe", "s", **{f"{self._id_key}s": [id]})[f"{self.noun}s"]
+        plural = self.plural or f"{self.noun}s"
+        found = getattr(self.client, f"describe_{_snake(plural)}")(**{f"{self._id_key}s": [id]})[plural]
         return found[0] if found else None
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_X."""
-        self.call("delete", "", **{self._id_key: id})
+        self.call("delete", **{self._id_key: id})
 
     def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
         """create_tags and delete_tags."""
@@ -69,9 +73,9 @@ class Ec2Resource(AwsResource):
         if put:
             self.client.create_tags(Resources=[id], Tags=pairs(put))
 
-    def call(self, verb: str, ending: str = "", **parameters: Any) -> dict[str, Any]:
-        """One of the calls that are named after the noun; `describe` has it in the plural."""
-        answer: dict[str, Any] = getattr(self.client, f"{verb}_{_snake(self.noun)}{ending}")(**parameters)
+    def call(self, verb: str, **parameters: Any) -> dict[str, Any]:
+        """One of the calls that are named after the noun."""
+        answer: dict[str, Any] = getattr(self.client, f"{verb}_{_snake(self.noun)}")(**parameters)
         return answer
 
     def tagging(self, inputs: Properties) -> dict[str, Any]:
@@ -85,7 +89,7 @@ class Ec2Resource(AwsResource):
 
     @property
     def _kind(self) -> str:
-        return _snake(self.noun).replace("_", "-")
+        return self.kind or _snake(self.noun).replace("_", "-")
 
 
 class Tag(AwsResource):

@@ -58,15 +58,14 @@ class SecurityGroup(Ec2Resource):
         return {**super().outputs(id, described), "name": described["GroupName"]}
 
 
-class DefaultSecurityGroup(Ec2Resource):
+class DefaultSecurityGroup(SecurityGroup):
     """The group that EC2 makes with a VPC, without rules. It is taken over, and only let go of again."""
 
     token = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
-    title, noun, id_key = "EC2 Default Security Group", "SecurityGroup", "GroupId"
-    reported = frozenset({"description", "vpcId"})
+    title = "EC2 Default Security Group"
     accepts = frozenset({"vpcId", "tags"})
-    replace_on = required = computed = frozenset({"vpcId"})
-    unset: ClassVar[Mapping[str, Any]] = {"egress": [], "ingress": [], "namePrefix": ""}
+    replace_on = frozenset({"vpcId"})
+    name_property, defaults = "", {}
 
     def make(self, inputs: Properties) -> str:
         """Find it."""
@@ -78,19 +77,11 @@ class DefaultSecurityGroup(Ec2Resource):
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Revoke all its rules, and tag it."""
-        described = self.describe(id) or {}
-        for direction, key in (("ingress", "IpPermissions"), ("egress", "IpPermissionsEgress")):
-            if described.get(key):
-                revoke = getattr(self.client, f"revoke_security_group_{direction}")
-                revoke(GroupId=id, IpPermissions=described[key])
+        self._revoke(id, ingress="IpPermissions", egress="IpPermissionsEgress")
         self.retag(id, inputs, self.tags(inputs), [])
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Nothing: it goes with its VPC, and stays as closed as it is."""
-
-    def outputs(self, id: str, described: dict[str, Any]) -> Properties:
-        """The name."""
-        return {**super().outputs(id, described), "name": described["GroupName"]}
 
 
 class SecurityGroupRule(Ec2Resource):

@@ -17,7 +17,7 @@ from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
 from rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
 from rehearsal.aws.iam.policies import decision
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session, halves, is_gone, moment
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session, TagCalls, halves, is_gone, moment
 from rehearsal.cluster import control_plane
 
 #: Seconds that the rehearsal gives an add-on; EKS takes up to 20 minutes, but here a pod starts within seconds.
@@ -40,15 +40,7 @@ class EksResource(AwsResource):
     """An EKS type."""
 
     service = "eks"
-    #: The output that holds the ARN.
-    arn_property: ClassVar[str] = "arn"
-
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """tag_resource and untag_resource."""
-        if drop:
-            self.client.untag_resource(resourceArn=state[self.arn_property], tagKeys=drop)
-        if put:
-            self.client.tag_resource(resourceArn=state[self.arn_property], tags=put)
+    tag_calls = TagCalls("resourceArn", named_by="arn")
 
     def control_plane(self, cluster: str) -> control_plane.Cluster:
         """The running control plane of a cluster."""
@@ -424,7 +416,7 @@ class AccessEntry(EksResource):
     """A principal that may use the cluster, or a node role whose nodes may join it. ID: `<cluster>:<principal>`."""
 
     token = "aws:eks/accessEntry:AccessEntry"
-    title, arn_property = "EKS Access Entry", "accessEntryArn"
+    title, tag_calls = "EKS Access Entry", TagCalls("resourceArn", named_by="accessEntryArn")
     accepts = frozenset({"clusterName", "principalArn", "type", "kubernetesGroups", "userName", "tags"})
     replace_on = frozenset({"clusterName", "principalArn", "type"})
     required = frozenset({"clusterName", "principalArn"})
@@ -507,7 +499,7 @@ class PodIdentityAssociation(EksResource):
     """The role of a service account's pods. ID: the association's."""
 
     token = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
-    title, arn_property = "EKS Pod Identity Association", "associationArn"
+    title, tag_calls = "EKS Pod Identity Association", TagCalls("resourceArn", named_by="associationArn")
     accepts = frozenset({"clusterName", "namespace", "serviceAccount", "roleArn", "tags"})
     replace_on = frozenset({"clusterName", "namespace", "serviceAccount"})
     required = accepts - {"tags"}

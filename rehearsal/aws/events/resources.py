@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, halves, properties
-from rehearsal.aws.tags import pairs, unpaired
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, TagCalls, api, halves, properties
+from rehearsal.aws.tags import unpaired
 
 NO_SCHEDULE_OR_PATTERN = "Parameter(s) EventPattern or ScheduleExpression must be specified."
 HAS_TARGETS = "Rule can't be deleted since it has targets."
@@ -18,6 +18,7 @@ class EventRule(AwsResource):
 
     token = "aws:cloudwatch/eventRule:EventRule"
     title, service = "EventBridge Rule", "events"
+    tag_calls = TagCalls("ResourceARN", named_by="arn", pair=("Key", "Value"))
     written = frozenset({"name", "description", "eventPattern", "state"})
     accepts = written | {"tags"}
     replace_on = frozenset({"name"})
@@ -34,7 +35,7 @@ class EventRule(AwsResource):
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """The tags."""
         if self.tags(inputs):
-            self.client.tag_resource(ResourceARN=self._arn(id), Tags=pairs(self.tags(inputs)))
+            self.retag(id, {"arn": self.arn("events", f"rule/{id}")}, self.tags(inputs), [])
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_rule and its tags."""
@@ -50,13 +51,6 @@ class EventRule(AwsResource):
         """put_rule again."""
         self._put(new)
 
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """tag_resource and untag_resource."""
-        if drop:
-            self.client.untag_resource(ResourceARN=self._arn(id), TagKeys=drop)
-        if put:
-            self.client.tag_resource(ResourceARN=self._arn(id), Tags=pairs(put))
-
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Delete it, unless it has targets."""
         if self.client.list_targets_by_rule(Rule=id)["Targets"]:
@@ -67,9 +61,6 @@ class EventRule(AwsResource):
         if not inputs.get("eventPattern"):
             raise AwsRefusalError("ValidationException", NO_SCHEDULE_OR_PATTERN)
         self.client.put_rule(**api(inputs, self.written))
-
-    def _arn(self, name: str) -> str:
-        return self.arn("events", f"rule/{name}")
 
 
 class EventTarget(AwsResource):

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from botocore.exceptions import ClientError
 
 from rehearsal.attachment.resource import Failure, Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, moment, properties
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, TagCalls, api, moment, properties
 from rehearsal.aws.tags import pairs, unpaired
 
 #: IAM's default quotas, in characters without white space, and in policies.
@@ -31,27 +31,15 @@ NO_HTTPS = "Invalid Open ID Connect Provider URL"
 _WHITE = re.compile(r"\s")
 
 
-class IamResource(AwsResource):
-    """An IAM type: tags are kept by calls that are named after the noun."""
-
-    service = "iam"
-    #: The noun of the tag calls and the parameter that names the resource.
-    noun: ClassVar[str] = ""
-    key: ClassVar[str] = ""
-
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """tag_X and untag_X."""
-        if drop:
-            getattr(self.client, f"untag_{self.noun}")(**{self.key: id}, TagKeys=drop)
-        if put:
-            getattr(self.client, f"tag_{self.noun}")(**{self.key: id}, Tags=pairs(put))
+def _tag_calls(noun: str, key: str) -> TagCalls:
+    return TagCalls(key, noun=noun, pair=("Key", "Value"))
 
 
-class Role(IamResource):
+class Role(AwsResource):
     """A role. ID: its name. Policies that are attached keep it, unless `forceDetachPolicies` is set."""
 
     token = "aws:iam/role:Role"
-    title, noun, key = "IAM Role", "role", "RoleName"
+    title, service, tag_calls = "IAM Role", "iam", _tag_calls("role", "RoleName")
     at_creation = frozenset({"description", "maxSessionDuration", "path", "permissionsBoundary"})
     accepts = at_creation | {"name", "assumeRolePolicy", "forceDetachPolicies", "tags"}
     replace_on = frozenset({"name", "path"})
@@ -126,11 +114,11 @@ class Role(IamResource):
         self.client.delete_role(RoleName=id)
 
 
-class Policy(IamResource):
+class Policy(AwsResource):
     """A managed policy of the account. ID: its ARN."""
 
     token = "aws:iam/policy:Policy"
-    title, noun, key = "IAM Policy", "policy", "PolicyArn"
+    title, service, tag_calls = "IAM Policy", "iam", _tag_calls("policy", "PolicyArn")
     accepts = frozenset({"name", "description", "path", "policy", "tags"})
     replace_on = frozenset({"name", "description", "path"})
     required = frozenset({"policy"})
@@ -206,11 +194,11 @@ class RolePolicyAttachment(AwsResource):
         self.client.detach_role_policy(RoleName=role, PolicyArn=policy)
 
 
-class InstanceProfile(IamResource):
+class InstanceProfile(AwsResource):
     """An instance profile with one role. ID: its name."""
 
     token = "aws:iam/instanceProfile:InstanceProfile"
-    title, noun, key = "IAM Instance Profile", "instance_profile", "InstanceProfileName"
+    title, service, tag_calls = "IAM Instance Profile", "iam", _tag_calls("instance_profile", "InstanceProfileName")
     accepts = frozenset({"name", "path", "role", "tags"})
     replace_on = frozenset({"name", "path"})
     name_property, name_limit = "name", 128
@@ -256,11 +244,15 @@ class InstanceProfile(IamResource):
             self.client.remove_role_from_instance_profile(InstanceProfileName=id, RoleName=role["RoleName"])
 
 
-class OpenIdConnectProvider(IamResource):
+class OpenIdConnectProvider(AwsResource):
     """Trust in a cluster's issuer, for IRSA. ID: its ARN. `url` comes back without its scheme, as from IAM."""
 
     token = "aws:iam/openIdConnectProvider:OpenIdConnectProvider"
-    title, noun, key = "IAM OIDC Provider", "open_id_connect_provider", "OpenIDConnectProviderArn"
+    title, service, tag_calls = (
+        "IAM OIDC Provider",
+        "iam",
+        _tag_calls("open_id_connect_provider", "OpenIDConnectProviderArn"),
+    )
     accepts = frozenset({"url", "clientIdLists", "thumbprintLists", "tags"})
     # IAM adds and removes single client IDs; moto cannot.
     replace_on = frozenset({"url", "clientIdLists"})
@@ -318,11 +310,12 @@ class OpenIdConnectProvider(IamResource):
         self.client.delete_open_id_connect_provider(OpenIDConnectProviderArn=id)
 
 
-class ServiceLinkedRole(IamResource):
+class ServiceLinkedRole(AwsResource):
     """The role of an AWS service, once an account. ID: its ARN."""
 
     token = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
-    title, noun, key = "IAM Service Linked Role", "role", "RoleName"
+    title, service = "IAM Service Linked Role", "iam"
+    tag_calls = TagCalls("RoleName", named_by="name", noun="role", pair=("Key", "Value"))
     accepts = frozenset({"awsServiceName", "description", "customSuffix", "tags"})
     replace_on = frozenset({"awsServiceName", "customSuffix"})
     required = frozenset({"awsServiceName"})
@@ -343,7 +336,7 @@ class ServiceLinkedRole(IamResource):
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """The tags."""
         if self.tags(inputs):
-            self.retag(id, inputs, self.tags(inputs), [])
+            self.retag(id, {"name": _last(id)}, self.tags(inputs), [])
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """get_role."""
@@ -360,10 +353,6 @@ class ServiceLinkedRole(IamResource):
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Only the description can change."""
         self.client.update_role_description(RoleName=_last(id), Description=new.get("description", ""))
-
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """Roles are tagged by name."""
-        super().retag(_last(id), state, put, drop)
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_service_linked_role."""
