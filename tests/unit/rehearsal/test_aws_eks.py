@@ -56,29 +56,6 @@ def test_the_cluster_has_a_real_group_and_real_interfaces(stack: Stack) -> None:
     refused(ec2.describe_security_groups, "InvalidGroup.NotFound", "", GroupIds=[group["GroupId"]])
 
 
-def test_what_a_cluster_needs(aws: Account) -> None:
-    stack = Stack(aws)
-    refused(
-        stack.add_cluster,
-        "InvalidParameterException",
-        "could not be assumed",
-        roleArn="arn:aws:iam::123456789012:role/absent",
-    )
-    refused(stack.add_cluster, "InvalidParameterException", "could not be assumed", roleArn=stack.node_role)
-    refused(
-        stack.add_cluster,
-        "InvalidParameterException",
-        "does not exist",
-        resourcesVpcConfig={"subnetIds": [stack.subnets[0], "subnet-0123456789abcdef0"]},
-    )
-    refused(
-        stack.add_cluster,
-        "InvalidParameterException",
-        "at least two different AZs",
-        resourcesVpcConfig={"subnetIds": stack.subnets[:1]},
-    )
-
-
 def test_the_creator_is_administrator_unless_told_otherwise(stack: Stack) -> None:
     eks = stack.account.client("eks")
     arn = "arn:aws:iam::123456789012:user/administrator"
@@ -262,14 +239,7 @@ def test_a_node_group_launches_its_nodes_and_enters_its_role(stack: Stack) -> No
 
 
 def test_what_a_node_group_needs(stack: Stack) -> None:
-    refused(stack.add_node_group, "InvalidParameterException", stack.cluster_role, nodeRole=stack.cluster_role)
     refused(stack.add_node_group, "InvalidParameterException", "does not exist", subnets=["subnet-0123456789abcdef0"])
-    refused(
-        stack.add_node_group,
-        "InvalidParameterException",
-        "WINDOWS_CORE_2022_x86_64",
-        amiType="WINDOWS_CORE_2022_x86_64",
-    )
 
 
 def test_nodes_join_with_a_fitting_entry_only(stack: Stack) -> None:

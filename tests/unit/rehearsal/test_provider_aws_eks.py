@@ -81,34 +81,6 @@ def test_a_control_plane_that_fails_leaves_no_cluster(world: World) -> None:
     assert world.client("eks").list_clusters()["clusters"] == []
 
 
-def test_cluster_needs_two_zones(world: World) -> None:
-    vpc = world.vpc()
-    subnets = [world.subnet(vpc.id, number).id for number in (1, 2)]
-    _refuses(
-        lambda: world.create(CLUSTER, **world.cluster_inputs(subnets)),
-        r"creating EKS Cluster \(rehearsed\): .*Subnets specified must be in at least two different AZs",
-    )
-    assert world.clusters.started == []
-
-
-def test_cluster_needs_a_role_that_trusts_eks(world: World) -> None:
-    _, subnets = world.network()
-    wrong = world.role("ec2.amazonaws.com", "wrong").outputs["arn"]
-    for arn in (wrong, "arn:aws:iam::123456789012:role/none"):
-        _refuses(
-            lambda arn=arn: world.create(CLUSTER, **world.cluster_inputs(subnets, roleArn=arn)),  # type: ignore[misc]
-            "InvalidParameterException: .*role.*(trust|assume)",
-        )
-
-
-def test_cluster_needs_a_known_version(world: World) -> None:
-    _, subnets = world.network()
-    _refuses(
-        lambda: world.create(CLUSTER, **world.cluster_inputs(subnets, version="1.20")),
-        "unsupported Kubernetes version 1.20",
-    )
-
-
 def test_public_access_is_for_public_addresses(world: World, cluster: Created) -> None:
     subnets = cluster.outputs["vpcConfig"]["subnetIds"]
     ranges = ["1.1.1.0/24", "10.1.0.128/27", "203.0.113.0/24"]
@@ -116,26 +88,6 @@ def test_public_access_is_for_public_addresses(world: World, cluster: Created) -
     words = r"not allowed in publicAccessCidrs: \[10.1.0.128/27, 203.0.113.0/24\]"
     _refuses(lambda: world.create(CLUSTER, **inputs), words)
     _refuses(lambda: world.update(CLUSTER, cluster, **inputs | {"name": "rehearsed"}), words)
-
-
-def test_service_cidr_is_apart_from_the_vpc(world: World) -> None:
-    _, subnets = world.network()
-    inputs = world.cluster_inputs(subnets, kubernetesNetworkConfig={"serviceIpv4Cidr": "10.0.0.0/20"})
-    _refuses(lambda: world.create(CLUSTER, **inputs), "10.0.0.0/20 is not valid for serviceIpv4Cidr: it overlaps")
-
-
-def test_encryption_needs_its_key(world: World) -> None:
-    _, subnets = world.network()
-    arn = "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000000"
-    config = {"provider": {"keyArn": arn}, "resources": ["secrets"]}
-    inputs = world.cluster_inputs(subnets, encryptionConfig=config)
-    _refuses(lambda: world.create(CLUSTER, **inputs), "NotFoundException")
-
-
-def test_name_is_taken_once(world: World, cluster: Created) -> None:
-    inputs = world.cluster_inputs(cluster.outputs["vpcConfig"]["subnetIds"])
-    _refuses(lambda: world.create(CLUSTER, **inputs), "Cluster already exists with name: rehearsed")
-    assert list(world.clusters.running) == ["rehearsed"]
 
 
 def test_endpoint_access_changes_in_place(world: World, cluster: Created) -> None:
@@ -249,6 +201,7 @@ def test_node_group_checks_its_inputs(world: World, cluster: Created) -> None:
         ({"launchTemplate": {"id": template.id, "version": "7"}}, "VersionNotFound"),
         ({"nodeRoleArn": "arn:aws:iam::123456789012:role/none"}, "InvalidParameterException"),
         ({"nodeRoleArn": wrong}, "InvalidParameterException"),
+        ({"amiType": "WINDOWS_CORE_2022_x86_64"}, "not WINDOWS_CORE_2022_x86_64"),
         ({"clusterName": "none"}, "No cluster found for name: none"),
     ):
         _refuses(lambda inputs=inputs: world.create(NODES, **{**good, **inputs}), text)  # type: ignore[misc]

@@ -77,7 +77,9 @@ def test_creation_is_refused_as_aws_refuses_it(world: World, row: dict[str, Any]
     given = resolved(row["given"], world.surroundings)
     if row.get("twice"):
         world.create(row["type"], **given)
+    before = list(world.clusters.started)
     _refuses(lambda: world.create(row["type"], **given), row["refused"])
+    assert world.clusters.started == before
 
 
 @pytest.mark.parametrize("policy", ["{", trust("ec2.amazonaws.com").replace("Principal", "Nobody")])
