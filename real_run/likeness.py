@@ -56,7 +56,7 @@ def _judged(what: str) -> bool:
 
 
 def _differing(found: list[str]) -> str:
-    return f"{len(found)} values differ: {'; '.join(found)}."
+    return f"{len(found)} {'value differs' if len(found) == 1 else 'values differ'}: {'; '.join(found)}."
 
 
 def _stages(runs: Mapping[str, Report]) -> Iterator[tuple[str, str, str]]:

@@ -32,11 +32,12 @@ def test_a_real_run_leaves_a_page_and_nothing_else(tmp_path: Path, name: str) ->
             *("-e", f"rehearsed={rehearsed}", "-e", f"run_dir={run}"),
             timeout=1200,
         )
-        assert result.returncode == 0, result.stdout
+        logs = "\n".join(log.read_text()[-2000:] for log in sorted(run.glob("*.log")))
+        assert result.returncode == 0, result.stdout + logs
     finally:
         stack.command("down")
     stages = json.loads((run / "run.json").read_text())["stages"]
-    names = ["preflight", "up", "stories", "snapshot", "predestroy", "destroy", "certificate"]
+    names = ["preflight", "up", "stories", "workload", "snapshot", "cleanup", "predestroy", "destroy", "certificate"]
     assert [one["name"] for one in stages] == names
     assert "nothing is left" in (run / "certificate.log").read_text()
     page = (run / "comparison.md").read_text()

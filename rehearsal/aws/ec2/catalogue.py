@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 
 from rehearsal.aws.patching import Patches
 
+_EBS_KEY = "alias/aws/ebs"
 _NAMESPACE = "http://ec2.amazonaws.com/doc/2016-11-15/"
 
 
@@ -51,9 +52,14 @@ def patch(patches: Patches) -> None:
 
     def get_ebs_default_kms_key_id(response: Any) -> Any:
         from moto.core.responses import ActionResult
+        from moto.kms.models import kms_backends
 
         response.error_on_dryrun()
-        return ActionResult({"KmsKeyId": response.ec2_backend.default_kms_key_id or "alias/aws/ebs"})
+        backend = response.ec2_backend
+        kms, key = kms_backends[backend.account_id][backend.region_name], backend.default_kms_key_id
+        # With the first encrypted volume moto makes AWS's own key the default, by its ARN.
+        is_own = not key or (kms.alias_exists(_EBS_KEY) and kms.describe_key(_EBS_KEY).arn == key)
+        return ActionResult({"KmsKeyId": _EBS_KEY if is_own else key})
 
     def describe_instance_types(response: Any) -> str:
         response.error_on_dryrun()

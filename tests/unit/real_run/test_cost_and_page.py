@@ -130,7 +130,7 @@ def test_the_page_says_what_differs_and_names_nobody(project: Path) -> None:
     assert main(["compare", "before", "after", "--output", "page.md"]) == 0
     text = (project / "page.md").read_text(encoding="utf-8")
     assert "secret" not in text
-    assert "1 values differ" in text
+    assert "1 value differs" in text
     assert "1 m7i.large" in text
     assert "| seconds of up | not run | 901 |" in text
     assert "| seconds of destroy | not run | 600, failed |" in text

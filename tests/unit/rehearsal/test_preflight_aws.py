@@ -63,6 +63,11 @@ def test_an_own_default_key_admits_who_launches_nodes(aws: Account) -> None:
     assert not found(volumes.default_key, looked_at(aws))
 
 
+def test_an_encrypted_volume_leaves_the_default_key_with_aws(aws: Account) -> None:
+    aws.client("ec2").create_volume(AvailabilityZone="us-east-1a", Size=10, Encrypted=True)
+    assert not found(volumes.default_key, looked_at(aws))
+
+
 @pytest.mark.parametrize(("ends", "severity"), [(1, "error"), (4_000_000_000, "warning"), (None, "warning")])
 def test_a_sign_in_at_the_charts_registry(
     aws: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: int | None, severity: str
