@@ -51,7 +51,8 @@ def load(name: str) -> dict[str, Any]:
         return packaged
     newer = read(own)
     try:
-        days = newer["as_of"]
+        # A packaged file of another version, which may be given as well, tells its day elsewhere.
+        days = newer.get("as_of") or made(newer)
         if isinstance(days, str):
             return newer if days > made(packaged) else packaged
         regions = {region for region, day in days.items() if day > made(packaged)}

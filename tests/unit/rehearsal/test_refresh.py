@@ -208,6 +208,15 @@ def test_older_facts_of_the_project_do_not_count(own: Path) -> None:
     assert not fact_files.load("versions-aws.json")["versions"]
 
 
+def test_packaged_facts_of_another_version_are_taken_where_they_are_newer(own: Path) -> None:
+    own.mkdir()
+    packaged = fact_files.read(FOLDER / "aws.json")
+    source = packaged["source"] | {"prices": packaged["source"]["prices"] | {"date": "2099-01-01"}}
+    for other, taken in ((packaged, packaged), (new := packaged | {"source": source}, new)):
+        (own / "aws.json").write_text(json.dumps(other))
+        assert fact_files.load("aws.json") == taken
+
+
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"as_of": {"us-east-1": "2099-01-01"}}'])
 def test_a_file_of_the_project_that_is_none_is_said(own: Path, content: str) -> None:
     own.mkdir()
