@@ -21,7 +21,8 @@ from .reading import SnapshotError
 _REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
 _HEADER: Final = """\
 # The NodePools and node classes of a snapshot, for a what-if; everything else is as in {like}.
-# Of a node class it has what says how large nodes are; the rest, and the image, is that of the class {model} there.
+# Of a node class it has what says how large nodes are. The rest is that of the class {model} there; so is the image,
+# unless the node class has another image family: then it is the newest of that family, or what the other file names.
 """
 # Images are of the cluster's Kubernetes version, or of its account: a rehearsal has neither.
 _OF_AWS: Final = "EC2NodeClass"
@@ -29,6 +30,9 @@ _THE_PROGRAMS: Final = 110  # pods of a node on which a stack file is silent
 #: Settings of the controller that decide what it does.
 _OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
 _OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageFamily", "imageVersion")
+#: Image families that every Kubernetes version has which can be rehearsed.
+_FAMILIES: Final = ("al2023", "bottlerocket")
+_OF_AN_IMAGE: Final = ("amiSelectorTerms", "blockDeviceMappings")
 
 
 # The program's own reading of a stack file; it asks no cloud, and nothing of what it says besides is wanted.
@@ -86,7 +90,8 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     models = config.get("karpstack:nodeClasses")
     model = next(iter(models), "") if isinstance(models, dict) else ""
     base = models[model] if isinstance(models, dict) and model else {}
-    classes = {one.name: _node_class(one, base, _pods(snapshot, one)) for one in snapshot.node_classes}
+    images = _images(models if isinstance(models, dict) else {})
+    classes = {one.name: _node_class(one, base, images, _pods(snapshot, one)) for one in snapshot.node_classes}
     changed = {
         **config,
         **({_REGIONS[cloud]: region} if region else {}),
@@ -117,7 +122,28 @@ def refusal(text: str) -> str:
     return done.stderr.strip().removeprefix("error: ") if done.returncode else ""
 
 
-def _node_class(of: NodeClass, base: Mapping[str, Any], pods: set[int]) -> dict[str, Any]:
+def _images(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Image and disks for each image family, as the other file's first node class of that family has them."""
+    found: dict[str, dict[str, Any]] = {one: {"amiSelectorTerms": [{"alias": f"{one}@latest"}]} for one in _FAMILIES}
+    for model in reversed(list(models.values())):
+        if family := _image_family(model):
+            found[family] = {key: model[key] for key in _OF_AN_IMAGE if key in model}
+    return found
+
+
+def _image_family(spec: Mapping[str, Any]) -> str:
+    """The image family of an EC2NodeClass, as its alias or `amiFamily` names it; empty if neither does."""
+    aliases = [str(one.get("alias") or "") for one in spec.get("amiSelectorTerms") or ()]
+    return next((alias.partition("@")[0] for alias in aliases if alias), str(spec.get("amiFamily") or "").lower())
+
+
+def _node_class(
+    of: NodeClass, base: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]], pods: set[int]
+) -> dict[str, Any]:
+    family = _image_family(of.spec)
+    if of.kind == _OF_AWS and family in images and family != _image_family(base):
+        # Disks of one family are too small for the image of another.
+        base = {**{key: value for key, value in base.items() if key not in _OF_AN_IMAGE}, **images[family]}
     made = {**base, **{key: value for key, value in of.spec.items() if value and key not in _OF_THE_CLUSTER}}
     if of.spec.get("blockDeviceMappings"):
         made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]

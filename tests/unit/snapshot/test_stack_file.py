@@ -64,6 +64,36 @@ def test_images_are_of_the_other_file_and_nothing_is_an_alias() -> None:
     assert "&id" not in text
 
 
+@pytest.mark.parametrize(
+    ("spec", "image"),
+    [
+        ({"amiSelectorTerms": [{"alias": "bottlerocket@v1.64.0"}]}, "bottlerocket@latest"),
+        ({"amiSelectorTerms": [{}], "amiFamily": "Bottlerocket"}, "bottlerocket@latest"),
+        ({"amiSelectorTerms": [{"alias": "al2023@v20260714"}]}, "al2023@latest"),
+        ({"amiSelectorTerms": [{"alias": "al2@v20250101"}]}, "al2023@latest"),
+    ],
+)
+@pytest.mark.parametrize("names_it", [True, False])
+def test_a_node_class_keeps_its_image_family(spec: dict[str, Any], image: str, names_it: bool, tmp_path: Path) -> None:
+    like = yaml.safe_load(EKS.read_text())
+    if not names_it:
+        del like["config"]["karpstack:nodeClasses"]["bottlerocket"]
+    (file := tmp_path / "like.yaml").write_text(yaml.safe_dump(like, sort_keys=False))
+    snapshot = load(SMALL).snapshot
+    disks = [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "4Gi", "encrypted": True}}]
+    (of, *_) = snapshot.node_classes
+    for more in ({}, {"blockDeviceMappings": disks}):
+        changed = of.model_copy(update={"spec": {**spec, **more}})
+        text = stack_file(snapshot.model_copy(update={"node_classes": [changed]}), file).text
+        found = yaml.safe_load(text)["config"]["karpstack:nodeClasses"]["default"]
+        assert found["amiSelectorTerms"] == [{"alias": image}]
+        devices = [one["deviceName"] for one in found.get("blockDeviceMappings", ())]
+        if more or image.startswith("al2023"):
+            assert devices == ["/dev/xvda"]
+        else:
+            assert devices == (["/dev/xvda", "/dev/xvdb"] if names_it else [])
+
+
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "mine.yaml"
     output.write_text("mine")
