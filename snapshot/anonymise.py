@@ -14,6 +14,7 @@ from karpenter.offers import LABELS
 from karpenter.quantities import duration
 
 from . import stack_own
+from .manifests import DO_NOT_DISRUPT
 from .model import LeftOut, Snapshot
 from .reading import as_data, checked
 from .taken_nodes import spec_of_class
@@ -196,7 +197,7 @@ class _Anonymiser:
                 "topologySpreadConstraints": self._within,
                 "priorityClassName": self._priority_class,
                 "schedulerName": self._name,
-                "doNotDisrupt": lambda given: given if _says_when(given) else self._hash(given),
+                "doNotDisrupt": self._when,
                 "hostPorts": lambda given: [_with(one, {"hostIP": self._address}) for one in given],
             },
         )
@@ -266,11 +267,16 @@ class _Anonymiser:
         made_template: Data = {"spec": made_node}
         if labels := (template.get("metadata") or {}).get("labels"):
             made_template["metadata"] = {"labels": self._labels(labels)}
+        if when := ((template.get("metadata") or {}).get("annotations") or {}).get(DO_NOT_DISRUPT):
+            made_template.setdefault("metadata", {})["annotations"] = {DO_NOT_DISRUPT: self._when(str(when))}
         kept = {key: spec[key] for key in _POOL if key in spec}
         return {
             "name": self._name(one["name"]),
             "spec": {**_with(kept, {"limits": self._resources}), "template": made_template},
         }
+
+    def _when(self, given: str) -> str:
+        return given if _says_when(given) else self._hash(given)
 
     def _bought(self, one: Data) -> Data:
         names = dict.fromkeys(("name", "nodePool", "nodeClaim", "node", "nodeClass"), self._name)

@@ -216,6 +216,7 @@ class Node(Bought):
         taints: Its taints.
         unschedulable: Whether it is cordoned.
         ready: Whether its kubelet says that it is ready.
+        do_not_disrupt: Whether it has the annotation `karpenter.sh/do-not-disrupt: "true"`, so that Karpenter keeps it.
         capacity: What it has.
         allocatable: What of this pods may ask for.
     """
@@ -226,6 +227,7 @@ class Node(Bought):
     taints: Annotated[list[Taint], Field(max_length=100)] = Field(default_factory=list)
     unschedulable: bool = False
     ready: bool = True
+    do_not_disrupt: bool = False
     capacity: Resources = Field(default_factory=dict)
     allocatable: Resources = Field(default_factory=dict)
 

@@ -32,6 +32,8 @@ from .model import Node, NodeClaim, Snapshot
 
 #: On a NodeClaim and its node: the node of the snapshot that it stands for.
 STANDS_FOR: Final = "karpstack.io/snapshot-node"
+#: Annotation of a NodeClaim whose node in the snapshot has `karpenter.sh/do-not-disrupt: "true"` of its own.
+KEPT_THERE: Final = "karpstack.io/snapshot-do-not-disrupt"
 NODE_POOL: Final = "karpenter.sh/nodepool"
 #: By which Karpenter sees that a NodePool is another than when it made a NodeClaim; its own, of the NodePool.
 HASHES: Final = ("karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version")
@@ -177,6 +179,7 @@ def _claim(node: Node, pool: Mapping[str, Any]) -> dict[str, Any]:
                 **(metadata.get("annotations") or {}),
                 **{key: hashes[key] for key in HASHES if key in hashes},
                 STANDS_FOR: node.name,
+                **({KEPT_THERE: "true"} if node.do_not_disrupt else {}),
                 DO_NOT_DISRUPT: "true",  # until all pods are there
             },
             "ownerReferences": [

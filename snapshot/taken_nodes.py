@@ -14,6 +14,7 @@ from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE,
 
 from .formats import Version, Word
 from .left_out import Ledger
+from .manifests import DO_NOT_DISRUPT
 from .model import Cluster, Node, NodeClaim, NodeClass, NodePool, Taint
 
 NODE_POOL: Final = "karpenter.sh/nodepool"
@@ -107,6 +108,7 @@ def node_of(item: Mapping[str, Any], claim: str | None, keys: Collection[str], p
         taints=taints,
         unschedulable=bool(spec.get("unschedulable")),
         ready=ready != ["False"] and ready != ["Unknown"],
+        do_not_disrupt=(item["metadata"].get("annotations") or {}).get(DO_NOT_DISRUPT) == "true",
         capacity=_resources(status.get("capacity")),
         allocatable=_resources(status.get("allocatable")),
     )
@@ -137,7 +139,11 @@ def pool_of(item: Mapping[str, Any], ledger: Ledger) -> NodePool:
     """
     spec: dict[str, Any] = json.loads(json.dumps(item["spec"]))
     metadata = (spec.get("template") or {}).get("metadata") or {}
-    ledger.add_annotations(metadata.pop("annotations", None) or {}, 0)
+    annotations = metadata.pop("annotations", None) or {}
+    kept = {key: value for key, value in annotations.items() if key == DO_NOT_DISRUPT and isinstance(value, str)}
+    if kept:
+        metadata["annotations"] = kept
+    ledger.add_annotations(annotations, len(kept))
     return NodePool(name=item["metadata"]["name"], spec=spec)
 
 

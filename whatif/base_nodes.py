@@ -18,7 +18,7 @@ from scale_test.text.shown import cut, visible
 from snapshot.elsewhere import Place
 from snapshot.manifests import DO_NOT_DISRUPT
 from snapshot.model import Snapshot
-from snapshot.node_claims import HASHES, NODE_POOL, STANDS_FOR, node_claims, sentence
+from snapshot.node_claims import HASHES, KEPT_THERE, NODE_POOL, STANDS_FOR, node_claims, sentence
 
 _API: Final = "karpenter.sh/v1"
 _CONDITIONS: Final = ("Launched", "Registered", "Initialized")
@@ -161,7 +161,7 @@ def managed(cluster: Cluster, snapshot: Snapshot) -> dict[str, str]:
 
 
 def let_go(cluster: Cluster) -> None:
-    """Let Karpenter disrupt the nodes that were made.
+    """Let Karpenter disrupt the nodes that were made, unless their NodePool or the snapshot's node forbids it.
 
     Raises:
         ClusterError: The API server does not answer, or refuses.
@@ -169,8 +169,9 @@ def let_go(cluster: Cluster) -> None:
     pools = {pool["metadata"]["name"]: pool for pool in cluster.labelled(_API, "NodePool", "")}
     for claim in _made(cluster):
         template = pools.get(claim["metadata"]["labels"][NODE_POOL], {}).get("spec", {}).get("template", {})
-        own = (template.get("metadata") or {}).get("annotations") or {}
-        patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: own.get(DO_NOT_DISRUPT)}}}
+        of_pool = (template.get("metadata") or {}).get("annotations") or {}
+        own = claim["metadata"]["annotations"].get(KEPT_THERE) or of_pool.get(DO_NOT_DISRUPT)
+        patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: own}}}
         cluster.change(claim, patch)
         if node := claim["status"].get("nodeName"):
             cluster.change({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}, patch)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from karpenter.instance_types import Facts
+from snapshot.anonymise import anonymised
 from snapshot.model import Snapshot, Workload
 from snapshot.objects import objects
 from snapshot.reading import as_data, checked
@@ -153,6 +154,20 @@ def test_of_node_classes_is_kept_what_says_how_large_nodes_are(taken: Snapshot) 
     assert kept["zones"] == list(api.ZONES)
     (pool,) = as_data(taken)["nodePools"]
     assert pool["spec"]["template"]["metadata"] == {"labels": {"acme.example/tier": "gold"}}
+
+
+def test_do_not_disrupt_is_kept_of_nodes_and_node_pools() -> None:
+    items = api.cluster()
+    pools = [one for one in items if one["kind"] == "NodePool"]
+    nodes = [one for one in items if one["kind"] == "Node"]
+    for one, value in zip(nodes[:3], ("true", "false", "1h"), strict=True):  # Karpenter reads nothing else of a node
+        one["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] = value
+    pools[0]["spec"]["template"]["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] = "true"
+    made = take(items)
+    for of in (made, anonymised(made, b"key")):
+        assert [one.do_not_disrupt for one in of.nodes[:3]] == [True, False, False]
+        template = of.node_pools[0].spec["template"]
+        assert template["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
 
 
 def test_labels_of_namespaces_are_kept_where_something_selects_by_them(taken: Snapshot) -> None:

@@ -182,6 +182,24 @@ def test_what_the_node_pool_asks_for_itself_stays() -> None:
     assert {patch["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] for *_, patch in live.changed} == {"true"}
 
 
+def test_a_node_that_karpenter_may_not_disrupt_in_the_cluster_stays_so() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    clock = Clock(lambda: launch(live))
+    snapshot = taken("a", "b")
+    kept, other = snapshot.nodes
+    nodes = [kept.model_copy(update={"do_not_disrupt": True}), other]
+    base_nodes.make(live, snapshot.model_copy(update={"nodes": nodes}), PLACE, 300, clock, clock.sleep)
+    base_nodes.let_go(live)
+    assert {
+        name: patch["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] for _, name, patch in live.changed
+    } == {
+        "web-a": "true",
+        "of-web-a": "true",
+        "web-b": None,
+        "of-web-b": None,
+    }
+
+
 def test_what_was_made_is_removed() -> None:
     live = Live(NODE_POOL, NODE_CLASS)
     live.create({"kind": "NodeClaim", "metadata": {"name": "own", "labels": {"karpenter.sh/nodepool": "web"}}})
