@@ -166,8 +166,8 @@ def test_do_not_disrupt_is_kept_of_nodes_and_node_pools() -> None:
     made = take(items)
     for of in (made, anonymised(made, b"key")):
         assert [one.do_not_disrupt for one in of.nodes[:3]] == [True, False, False]
-        template = of.node_pools[0].spec["template"]
-        assert template["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
+        metadata = as_data(of)["nodePools"][0]["spec"]["template"]["metadata"]
+        assert metadata["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
 
 
 def test_labels_of_namespaces_are_kept_where_something_selects_by_them(taken: Snapshot) -> None:
