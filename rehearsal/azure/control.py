@@ -7,10 +7,10 @@ from typing import Any
 
 from rehearsal.azure.arm.faults import Fault
 from rehearsal.azure.arm.kind import at
+from rehearsal.azure.arm.rows import latest
 from rehearsal.azure.machines import MACHINE_TYPE
 from rehearsal.azure.machines.catalogue import ZONES, offered
-from rehearsal.azure.machines.virtual_machines import VERSIONS as MACHINE_VERSIONS
-from rehearsal.azure.network.networks import INTERFACE_TYPE, NETWORK_VERSIONS
+from rehearsal.azure.network.networks import INTERFACE_TYPE
 from rehearsal.azure.subscription import Subscription
 from rehearsal.session.control import Body, ControlError, Hits
 
@@ -73,14 +73,14 @@ class AzureControl:
 
     def resources(self) -> Body:
         """Virtual machines with their disks, and network interfaces, that have Karpenter's tag."""
-        machines = list(self._ours(MACHINE_TYPE, MACHINE_VERSIONS[-1]))
+        machines = list(self._ours(MACHINE_TYPE))
         disks = [str(at(machine, "properties.storageProfile.osDisk.name", "")) for machine in machines]
         return {
             "instances": [
                 {"id": machine["id"], "nodeclaim": str(machine["name"]).removeprefix(_NAME_PREFIX)}
                 for machine in machines
             ],
-            "networkInterfaces": [interface["id"] for interface in self._ours(INTERFACE_TYPE, NETWORK_VERSIONS[-1])],
+            "networkInterfaces": [interface["id"] for interface in self._ours(INTERFACE_TYPE)],
             # They are no resources of their own here: each goes with its machine.
             "disks": [name for name in disks if name],
         }
@@ -92,8 +92,8 @@ class AzureControl:
         self._subscription.faults.inject(fault)
         return lambda: fault.hits
 
-    def _ours(self, resource_type: str, version: str) -> Iterable[Any]:
+    def _ours(self, resource_type: str) -> Iterable[Any]:
         collection = f"/subscriptions/{self._subscription.subscription_id}/providers/{resource_type}"
-        for resource in self._subscription.arm.list(collection, version):
+        for resource in self._subscription.arm.list(collection, latest(resource_type)):
             if _POOL_TAG in (resource.get("tags") or {}):
                 yield resource

@@ -1,56 +1,24 @@
-"""The types of resources of every room; a type that is not here does not exist in the rehearsal."""
+"""The types of resources: each row of the table, with the code that some of them need besides."""
 
 from __future__ import annotations
 
 from rehearsal.azure.arm.kind import Kind
+from rehearsal.azure.arm.rows import ROWS
 from rehearsal.azure.clusters.agent_pool import AgentPool
 from rehearsal.azure.clusters.managed_cluster import ManagedCluster
-from rehearsal.azure.groups.resource_group import ResourceGroup
 from rehearsal.azure.identity.assignments import RoleAssignment
 from rehearsal.azure.identity.identities import FederatedIdentityCredential, UserAssignedIdentity
-from rehearsal.azure.identity.protection import DenyAssignment, ManagementLock
-from rehearsal.azure.machines.virtual_machines import VirtualMachine, VirtualMachineExtension, VirtualMachineScaleSet
-from rehearsal.azure.monitor.collection import (
-    DataCollectionEndpoint,
-    DataCollectionRule,
-    DataCollectionRuleAssociation,
-)
+from rehearsal.azure.machines.virtual_machines import VirtualMachine
+from rehearsal.azure.monitor.collection import DataCollectionRule
 from rehearsal.azure.monitor.diagnostics import DiagnosticSetting
-from rehearsal.azure.monitor.workspaces import DeletedWorkspace, LogWorkspace, MetricWorkspace
-from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, NetworkSecurityGroup
-from rehearsal.azure.network.networks import Subnet, VirtualNetwork
-from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
-from rehearsal.azure.network.zones import PrivateZone
-from rehearsal.azure.stores.kinds import Registry, Vault
+from rehearsal.azure.monitor.workspaces import LogWorkspace
+from rehearsal.azure.network.networks import NetworkInterface, PublicIPAddress, Subnet, VirtualNetwork
 
-KINDS: tuple[type[Kind], ...] = (
-    ResourceGroup,
-    VirtualNetwork,
-    Subnet,
-    NetworkInterface,
-    NetworkSecurityGroup,
-    LoadBalancer,
-    PublicIPAddress,
-    NatGateway,
-    RouteTable,
-    PrivateZone,
-    Registry,
-    Vault,
-    UserAssignedIdentity,
-    FederatedIdentityCredential,
-    RoleAssignment,
-    ManagementLock,
-    DenyAssignment,
-    ManagedCluster,
-    AgentPool,
-    DiagnosticSetting,
-    LogWorkspace,
-    DeletedWorkspace,
-    MetricWorkspace,
-    DataCollectionEndpoint,
-    DataCollectionRule,
-    DataCollectionRuleAssociation,
-    VirtualMachine,
-    VirtualMachineExtension,
-    VirtualMachineScaleSet,
+_CODE: tuple[type[Kind], ...] = (
+    *(VirtualNetwork, Subnet, NetworkInterface, PublicIPAddress, UserAssignedIdentity, FederatedIdentityCredential),
+    *(RoleAssignment, ManagedCluster, AgentPool, DiagnosticSetting, LogWorkspace, DataCollectionRule, VirtualMachine),
+)
+_BY_TYPE = {kind.type: kind for kind in _CODE}
+KINDS: tuple[type[Kind], ...] = tuple(
+    _BY_TYPE.get(name) or type(name.rpartition("/")[2], (Kind,), {"type": name}) for name in ROWS
 )

@@ -9,33 +9,18 @@ from __future__ import annotations
 
 import re
 import threading
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from rehearsal.attachment.resource import Properties, RefusedError, Resource
+from rehearsal.attachment.resource import AUTOMATIC, Properties, RefusedError, Resource
 from rehearsal.attachment.server import Configuration, Provider
+from rehearsal.azure.arm.rows import latest
+from rehearsal.azure.clusters import CLUSTER_TYPE
 from rehearsal.azure.clusters.resources import AgentPool, ManagedCluster
-from rehearsal.azure.groups.resources import ResourceGroup
-from rehearsal.azure.identity.resources import FederatedIdentityCredential, RoleAssignment, UserAssignedIdentity
 from rehearsal.azure.invokes import invokes
-from rehearsal.azure.monitor.resources import (
-    AzureMonitorWorkspace,
-    DataCollectionEndpoint,
-    DataCollectionRule,
-    DataCollectionRuleAssociation,
-    DiagnosticSetting,
-    Workspace,
-)
-from rehearsal.azure.network.resources import (
-    NatGateway,
-    NetworkSecurityGroup,
-    PrivateZone,
-    PublicIPAddress,
-    RouteTable,
-    Subnet,
-    VirtualNetwork,
-)
-from rehearsal.azure.resource import AzureResource, Session
+from rehearsal.azure.resource import BY_TOKEN, AzureResource, Session
 
 if TYPE_CHECKING:
     from rehearsal.azure.subscription import Subscription
@@ -46,27 +31,38 @@ __all__ = ["PACKAGE", "TYPES", "VERSION", "configuration", "resources", "version
 PACKAGE: Final = "azure-native"
 VERSION: Final = "3.29.0"
 
-#: Every resource type that the stand-in knows.
-TYPES: tuple[type[AzureResource], ...] = (
-    ResourceGroup,
-    VirtualNetwork,
-    Subnet,
-    NetworkSecurityGroup,
-    PublicIPAddress,
-    NatGateway,
-    RouteTable,
-    PrivateZone,
-    UserAssignedIdentity,
-    FederatedIdentityCredential,
-    RoleAssignment,
-    ManagedCluster,
-    AgentPool,
-    DiagnosticSetting,
-    Workspace,
-    AzureMonitorWorkspace,
-    DataCollectionEndpoint,
-    DataCollectionRule,
-    DataCollectionRuleAssociation,
+
+class ResourceGroup(AzureResource):
+    """A resource group."""
+
+    token = "azure-native:resources:ResourceGroup"
+
+    def remove(self, id: str, timeout: float) -> None:
+        """Everything in it goes with it, control planes too."""
+        clusters = self.arm.list(f"{id}/providers/{CLUSTER_TYPE}", latest(CLUSTER_TYPE))
+        super().remove(id, timeout)
+        for cluster in clusters:
+            self.session.stop_control_plane(cluster["id"])
+
+
+class RoleAssignment(AzureResource):
+    """A role given to a principal at a scope."""
+
+    token = "azure-native:authorization:RoleAssignment"
+    _names: ClassVar[uuid.UUID] = uuid.UUID("5ac2b1a5-3b3c-4f1e-9a0e-6d5f2f0f6f0b")
+
+    def autoname(self, inputs: Properties, old: Mapping[str, object], proposed: str | None) -> Properties:
+        """Its name must be a GUID."""
+        named = super().autoname(inputs, old, proposed)
+        if AUTOMATIC in named and named[self.name_property] == proposed:
+            return {**named, self.name_property: str(uuid.uuid5(self._names, str(proposed)))}
+        return named
+
+
+_CODE = {kind.token: kind for kind in (ResourceGroup, RoleAssignment, ManagedCluster, AgentPool)}
+#: Every resource type that the stand-in knows: each row that Pulumi knows, with the code that some need besides.
+TYPES: tuple[type[AzureResource], ...] = tuple(
+    _CODE.get(token) or type(token.rpartition(":")[2], (AzureResource,), {"token": token}) for token in BY_TOKEN
 )
 
 _VERSIONED = re.compile(r"(azure-native:\w+)/v(\d{4})(\d\d)(\d\d)(\w*):(\w+)")

@@ -1,9 +1,9 @@
 """What all azure-native resource types of the stand-in share: from Pulumi's flat properties to ARM's requests and back.
 
-azure-native is generated, and so is this in spirit: a type says its path, its API version and its properties
-(`resources` of each room), and everything else is the same for all. The facts are those of pulumi-azure-native 3.29.0;
-a test compares them with the SDK. Properties that the rehearsal gives no meaning to are left out, so that they are
-refused by name. Nothing is kept here; the subscription keeps it.
+azure-native is generated, and so is this in spirit: a type's row (types.yaml) says its API version and its properties,
+and everything else is the same for all. The facts are those of pulumi-azure-native 3.29.0; a test compares them with
+the SDK. Properties that the rehearsal gives no meaning to are left out, so that they are refused by name. Nothing is
+kept here; the subscription keeps it.
 
 Simplified: of ARM's nested resources only those that a type names in `nested` can be given; all are read.
 """
@@ -11,7 +11,7 @@ Simplified: of ARM's nested resources only those that a type names in `nested` c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,8 @@ from rehearsal.attachment.resource import (
     has_unknowns,
 )
 from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.identifiers import ResourceId
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId
+from rehearsal.azure.arm.rows import ROWS
 
 if TYPE_CHECKING:
     from rehearsal.azure.subscription import Subscription
@@ -57,6 +58,8 @@ ENVELOPE: Final = frozenset(
 )
 #: What azure-native answers for every type.
 _COMMON: Final = frozenset({"name", "type", "azureApiVersion"})
+#: Rows of the types that Pulumi knows, by their tokens.
+BY_TOKEN: Final = {f"azure-native:{row.pulumi['token']}": row for row in ROWS.values() if row.pulumi}
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _SUBSCRIPTION: Final = "subscriptionId"
 #: Parameters of paths that are IDs themselves.
@@ -105,35 +108,41 @@ class AzureResource(Resource):
     #: Inputs that go into the request's body.
     body: ClassVar[frozenset[str]]
     #: What ARM computes and the provider answers, besides the body.
-    outputs: ClassVar[frozenset[str]] = frozenset()
+    outputs: ClassVar[frozenset[str]]
     #: Required inputs, the path's apart.
-    required: ClassVar[frozenset[str]] = frozenset()
-    #: Inputs, and dotted paths into them, whose change replaces the resource, besides the path's and the location.
-    fixed: ClassVar[frozenset[str]] = frozenset()
+    required: ClassVar[frozenset[str]]
     #: Whether azure-native lifts `properties` to the top.
-    flat: ClassVar[bool] = True
+    flat: ClassVar[bool]
     #: Inputs that stand beside `properties` in the body.
-    envelope: ClassVar[frozenset[str]] = ENVELOPE
+    envelope: ClassVar[frozenset[str]]
     #: Inputs that are lists of resources with `properties` of their own.
-    nested: ClassVar[frozenset[str]] = frozenset()
+    nested: ClassVar[frozenset[str]]
     #: Inputs of the path; found from it.
     parameters: ClassVar[tuple[str, ...]]
     _in_path: ClassVar[re.Pattern[str]]
     #: As azure-native names: eight hex digits after the logical name, and a child by the logical name alone.
-    name_digits: ClassVar[int] = 8
+    name_digits: ClassVar[int]
     name_separator: ClassVar[str] = ""
     default_timeout: ClassVar[float] = 3600.0
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "path" not in cls.__dict__:
-            return
+        row = BY_TOKEN[cls.token]
+        told = row.pulumi
+        cls.path = _path(row.type, told["names"])
+        cls.default_version = str(told["version"])
+        cls.body, cls.outputs, cls.required, cls.nested = (
+            frozenset(told.get(name, ())) for name in ("body", "outputs", "required", "nested")
+        )
+        cls.flat = told.get("flat", True)
+        cls.envelope = ENVELOPE - frozenset(told.get("inside", ()))
+        cls.name_digits = 0 if row.type.count("/") > 1 else 8
         cls.parameters = tuple(name for name in _PARAMETER.findall(cls.path) if name != _SUBSCRIPTION)
         cls.name_property = cls.parameters[-1]
         values = {name: f"(?P<{name}>{'.+' if name in _IDS else '[^/]+'})" for name in _PARAMETER.findall(cls.path)}
         cls._in_path = re.compile(re.sub(r"\\\{(\w+)\\\}", lambda one: values[one[1]], re.escape(cls.path)), re.I)
         cls.accepts = cls.body | set(cls.parameters)
-        cls.replace_on = frozenset({*cls.parameters, *({"location"} & cls.body), *cls.fixed})
+        cls.replace_on = frozenset({*cls.parameters, *({"location"} & cls.body), *told.get("fixed", ())})
 
     def __init__(self, session: Session, version: str = "", token: str = "") -> None:
         self.session = session
@@ -223,7 +232,7 @@ class AzureResource(Resource):
             # In the program's order and spelling where they are the same.
             ids = [id for id in given if assigned.pop(str(id).lower(), None)] + list(assigned.values())
             outputs = {**outputs, "identity": {**identity, "userAssignedIdentities": ids}}
-        return super().inputs_of(outputs, old)
+        return super().inputs_of({name: value for name, value in outputs.items() if name != "type"}, old)
 
     def refreshed(self, outputs: Properties, old: Mapping[str, Any], before: Mapping[str, Any]) -> Properties:
         """What ARM answers as it did before is no drift, whatever ARM had added to it: azure-native compares the two.
@@ -278,7 +287,8 @@ class AzureResource(Resource):
         values = {**answer, **answer.get("properties", {})} if self.flat else answer
         outputs = {name: value for name, value in values.items() if name in known and value is not None}
         outputs = {name: _all_lifted(value) for name, value in outputs.items()}
-        return {**outputs, "azureApiVersion": self.version}
+        # A pool's own type is an input of this name; the resource's is the output.
+        return {**outputs, "type": answer["type"], "azureApiVersion": self.version}
 
     def _put(self, id: str, inputs: Properties, timeout: float) -> Properties:
         try:
@@ -302,6 +312,16 @@ class AzureResource(Resource):
                 if error.code in _GONE:
                     return None
                 raise
+
+
+def _path(resource_type: str, names: Sequence[str]) -> str:
+    """ARM's path of a type, with the names of the inputs that go into it in braces."""
+    if resource_type == GROUP_TYPE:
+        return GROUP
+    scope, named = (f"/{{{names[0]}}}", names[1:]) if names[0] in _IDS else (GROUP, names)
+    namespace, *parts = resource_type.split("/")
+    pairs = "/".join(f"{part}/{{{name}}}" for part, name in zip(parts, named, strict=True))
+    return f"{scope}/providers/{namespace}/{pairs}"
 
 
 @contextmanager

@@ -179,7 +179,9 @@ class Arm:
                 # A refused child refuses the whole request.
                 self._context.store.add(existing) if existing else self._context.store.remove(identifier.text)
                 raise
-            operation = self._start(resource, kind.put_seconds(existing is None), existing is None, failure)
+            operation = self._start(
+                resource, kind.seconds("update" if existing else "create"), existing is None, failure
+            )
             return Accepted(kind.shown(resource), operation, existing is None)
 
     def begin_delete(self, resource_id: str, api_version: str, caller: str = "") -> Accepted:
@@ -202,7 +204,7 @@ class Arm:
             return Accepted(
                 {},
                 self._context.operations.begin(
-                    identifier.key, kind.delete_seconds(), lambda: self._remove(resource, kind)
+                    identifier.key, kind.seconds("delete"), lambda: self._remove(resource, kind)
                 ),
             )
 
@@ -253,7 +255,7 @@ class Arm:
                 self._remove(resource, self._kinds[resource.type.lower()])
             self._context.store.remove(identifier.text)
 
-        seconds = max((self._kinds[resource.type.lower()].delete_seconds() for resource in held), default=0.0)
+        seconds = max((self._kinds[resource.type.lower()].seconds("delete") for resource in held), default=0.0)
         return self._context.operations.begin(identifier.key, seconds, finish)
 
     def _kind(self, resource_type: str, version: str) -> Kind:
@@ -265,14 +267,14 @@ class Arm:
             raise ArmError("InvalidResourceType", _NO_TYPE.format(type=rest, namespace=namespace, version=version), 404)
         if not version:
             raise ArmError("MissingApiVersionParameter", _NO_VERSION)
-        if version not in kind.versions:
+        if version not in kind.row.versions:
             raise ArmError(
                 "NoRegisteredProviderFound",
                 _BAD_VERSION.format(
                     region=self._context.region,
                     version=version,
                     type=kind.type.partition("/")[2],
-                    versions=", ".join(reversed(kind.versions)),
+                    versions=", ".join(reversed(kind.row.versions)),
                 ),
             )
         return kind

@@ -1,8 +1,8 @@
 """AKS's add-ons, as far as ARM sees them: profiles, and an identity of their own in the node resource group.
 
 AKS gives each node of its pools the identities of the add-ons, names them as here, and takes them back with the add-on
-(https://learn.microsoft.com/azure/aks/csi-secrets-store-identity-access). It leaves a profile that a request does not
-name as it is. None of their pods runs here. The refusal of an unknown name is ours.
+(https://learn.microsoft.com/azure/aks/csi-secrets-store-identity-access). None of their pods runs
+here.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId
-from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.context import Context
 from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
 from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE
 
@@ -28,35 +29,20 @@ _WORKSPACE: Final = "config.logAnalyticsWorkspaceResourceID"
 _DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
 
 
-def check(kind: Kind, properties: dict[str, Any], before: Mapping[str, Any] | None) -> None:
-    """Refuse profiles that AKS refuses, and keep those of which a request says nothing."""
-    profiles = {**(at(before or {}, "addonProfiles") or {}), **(properties.get("addonProfiles") or {})}
-    for name, profile in profiles.items():
-        if name not in _IDENTITIES:
-            raise ArmError(
-                "InvalidParameter",
-                f"The value of parameter addonProfiles is invalid: {name}. The rehearsal knows the add-ons "
-                f"{', '.join(_IDENTITIES)}.",
-            )
+def check(context: Context, properties: Mapping[str, Any]) -> None:
+    """Refuse profiles that AKS refuses."""
+    for name, profile in (properties.get("addonProfiles") or {}).items():
         if name == CONTAINER_INSIGHTS and (profile.get("enabled") or at(profile, _WORKSPACE) is not None):
-            _check_workspace(kind, str(at(profile, _WORKSPACE, "")))
+            _check_workspace(context, str(at(profile, _WORKSPACE, "")))
         interval = at(profile, "config.rotationPollInterval")
         if interval is not None and not _DURATION.fullmatch(str(interval)):
             raise ArmError(
                 "InvalidParameter",
                 f"The value of parameter addonProfiles.{name}.config.rotationPollInterval is invalid: {interval!r}.",
             )
-    if profiles:
-        properties["addonProfiles"] = profiles
 
 
-def linked(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What whoever writes a cluster must be allowed on the workspace that its profile names (Azure/azure-cli#22232)."""
-    workspace = str(at(body, f"properties.addonProfiles.{CONTAINER_INSIGHTS}.{_WORKSPACE}", ""))
-    return [(f"{LOG_WORKSPACE_TYPE}/sharedkeys/read", workspace)] if workspace.startswith("/subscriptions/") else []
-
-
-def _check_workspace(kind: Kind, identifier: str) -> None:
+def _check_workspace(context: Context, identifier: str) -> None:
     """An empty ID too is refused, even of an add-on that is off (azure-cli#29210)."""
     try:
         parsed = ResourceId.parse(identifier) if identifier else None
@@ -70,8 +56,8 @@ def _check_workspace(kind: Kind, identifier: str) -> None:
             "'/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.",
         )
     # Of another subscription nothing is known here.
-    if parsed.subscription.lower() == kind.context.subscription and (
-        parsed.type.lower() != LOG_WORKSPACE_TYPE.lower() or kind.context.get(identifier) is None
+    if parsed.subscription.lower() == context.subscription and (
+        parsed.type.lower() != LOG_WORKSPACE_TYPE.lower() or context.get(identifier) is None
     ):
         # As in Azure/AKS#787.
         raise ArmError("BadRequest", f"Unable to get log analytics workspace info. Resource ID: {identifier}.")
@@ -84,26 +70,26 @@ def identities(cluster: Resource) -> Iterator[str]:
             yield profile["identity"]["resourceId"]
 
 
-def settle(kind: Kind, cluster: Resource) -> None:
+def settle(context: Context, cluster: Resource) -> None:
     """Make the identities of the add-ons that are on, and remove those of the others."""
     group = str(cluster.properties["nodeResourceGroup"])
     for name, profile in (cluster.properties.get("addonProfiles") or {}).items():
-        identifier = kind.context.named(group, IDENTITY_TYPE, f"{_IDENTITIES[name]}-{cluster.id.name}")
-        identity = kind.context.get(identifier)
+        identifier = context.named(group, IDENTITY_TYPE, f"{_IDENTITIES[name]}-{cluster.id.name}")
+        identity = context.get(identifier)
         if not profile.get("enabled"):
             profile.pop("identity", None)
             if identity is not None:
-                kind.context.store.remove(identifier)
-                kind.context.directory.remove(identity.properties["principalId"])
+                context.store.remove(identifier)
+                context.directory.remove(identity.properties["principalId"])
             continue
         if identity is None:
-            identity = kind.context.keep(identifier, IDENTITY_TYPE, {"location": kind.context.region})
+            identity = context.keep(identifier, IDENTITY_TYPE, {"location": context.region})
             identity.body["properties"] = {
-                "tenantId": kind.context.directory.tenant,
+                "tenantId": context.directory.tenant,
                 "principalId": str(uuid.uuid4()),
                 "clientId": str(uuid.uuid4()),
             }
-            enter(kind, identity)
+            enter(context, identity)
         profile["identity"] = {
             "resourceId": identifier,
             "clientId": identity.properties["clientId"],

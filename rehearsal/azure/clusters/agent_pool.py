@@ -8,26 +8,10 @@ from typing import Any
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.clusters import POOL_TYPE, VERSIONS, addons, rules
+from rehearsal.azure.clusters import POOL_TYPE, addons, rules
 from rehearsal.azure.context import Context
 from rehearsal.azure.machines.quotas import check_quota
 from rehearsal.azure.network.networks import SCALE_SET_TYPE, SUBNET_TYPE
-
-DEFAULTS = {
-    "count": 1,
-    "osType": "Linux",
-    "osSKU": "Ubuntu",
-    "type": "VirtualMachineScaleSets",
-    "mode": "User",
-    "osDiskSizeGB": 128,
-    "enableAutoScaling": False,
-    "scaleSetPriority": "Regular",
-    "enableFIPS": False,
-    "enableNodePublicIP": False,
-    "kubeletDiskType": "OS",
-    "osDiskType": "Managed",
-    "scaleDownMode": "Delete",
-}
 
 
 def most_pods(network: Mapping[str, Any]) -> int:
@@ -39,30 +23,16 @@ class AgentPool(Kind):
     """An agent pool as a resource of its own."""
 
     type = POOL_TYPE
-    versions = VERSIONS
-    name = rules.POOL_NAME
-    name_error = "InvalidParameter"
-    located = False
 
-    def put(self, request: Request) -> Resource:
-        """Fill in defaults and check."""
-        resource = self.resource(request)
-        cluster = self.context.get(request.id.parent)
-        if cluster is None:
-            raise ArmError(
-                "ParentResourceNotFound",
-                f"Failed to perform 'write' on resource(s) of type '{POOL_TYPE}', because the parent resource "
-                f"'{request.id.parent}' could not be found.",
-                404,
-            )
-        profile = cluster.properties["networkProfile"]
-        properties = {
-            **DEFAULTS,
-            "maxPods": most_pods(profile),
-            "upgradeSettings": {},
-            **resource.properties,
-        }
-        rules.check_pool(self, request.id.name, properties, profile)
+    def fill(self, request: Request, resource: Resource) -> None:
+        """Fill in what the cluster says."""
+        profile = self._cluster(request.id.parent).properties["networkProfile"]
+        resource.properties.setdefault("maxPods", most_pods(profile))
+
+    def check(self, request: Request, resource: Resource) -> None:
+        """Check it as a pool of its cluster, and its quota."""
+        cluster, properties = self._cluster(request.id.parent), resource.properties
+        size = rules.check_pool(self.context, request.id.name, properties)
         if at(cluster.properties, "nodeProvisioningProfile.mode") == "Auto" and properties.get("enableAutoScaling"):
             raise ArmError(
                 "OperationNotAllowed",
@@ -75,21 +45,12 @@ class AgentPool(Kind):
             "currentOrchestratorVersion": version,
             "powerState": {"code": "Running"},
         }
-        resource.body["properties"] = properties
-        size = self.context.size(str(properties["vmSize"]))
-        if request.existing is None and size:
-            check_quota(self, size, int(properties["count"]), properties.get("scaleSetPriority") == "Spot")
-        return resource
+        if request.existing is None:
+            check_quota(self.context, size, int(properties["count"]), properties.get("scaleSetPriority") == "Spot")
 
     def created(self, resource: Resource, request: Request) -> None:
         """Show the pool in the cluster, and make its scale set."""
-        cluster = self.context.get(resource.id.parent)
-        if cluster:
-            profile = {**resource.properties, "name": resource.id.name}
-            others = [pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name]
-            cluster.properties["agentPoolProfiles"] = [*others, profile]
-            keep_scale_set(self, cluster, profile)
-            self.context.changed(cluster.id)
+        self._show(resource, {**resource.properties, "name": resource.id.name})
 
     def check_delete(self, resource: Resource) -> None:
         """The last system pool stays."""
@@ -100,21 +61,25 @@ class AgentPool(Kind):
 
     def deleted(self, resource: Resource) -> None:
         """The scale set goes."""
-        cluster = self.context.get(resource.id.parent)
-        if cluster:
-            cluster.properties["agentPoolProfiles"] = [
-                pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name
-            ]
+        if self.context.get(resource.id.parent):
+            self._show(resource, None)
+
+    def _cluster(self, identifier: str) -> Resource:
+        cluster = self.context.get(identifier)
+        if cluster is None:
+            raise ArmError("ParentResourceNotFound", f"The cluster '{identifier}' could not be found.", 404)
+        return cluster
+
+    def _show(self, resource: Resource, profile: dict[str, Any] | None) -> None:
+        """Show in the cluster and in scale sets what a pool is now; None when it is gone."""
+        cluster = self._cluster(resource.id.parent)
+        others = [pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name]
+        cluster.properties["agentPoolProfiles"] = [*others, profile] if profile else others
+        if profile:
+            keep_scale_set(self.context, cluster, profile)
+        else:
             self.context.store.remove(scale_set_id(self.context, cluster, resource.id.name))
-            self.context.changed(cluster.id)
-
-    def put_seconds(self, new: bool) -> float:
-        """How long a PUT takes."""
-        return self.context.durations.agent_pool
-
-    def delete_seconds(self) -> float:
-        """How long a deletion takes."""
-        return self.context.durations.agent_pool
+        self.context.changed(cluster.id)
 
 
 def scale_set_id(context: Context, cluster: Resource, pool: str) -> str:
@@ -123,13 +88,19 @@ def scale_set_id(context: Context, cluster: Resource, pool: str) -> str:
     return context.named(group, SCALE_SET_TYPE, f"aks-{pool}-{cluster.private['number']}-vmss")
 
 
-def keep_scale_set(kind: Kind, cluster: Resource, pool: Mapping[str, Any]) -> Resource:
+def keep_scale_set(context: Context, cluster: Resource, pool: Mapping[str, Any]) -> None:
     """Make or change the scale set of an agent pool."""
-    scale_set = kind.context.keep(
-        scale_set_id(kind.context, cluster, pool["name"]),
+    address = {"properties": {"subnet": {"id": subnet_of(context, cluster, pool)}}}
+    interface = {"properties": {"ipConfigurations": [address]}}
+    profile = {
+        "priority": pool.get("scaleSetPriority"),
+        "networkProfile": {"networkInterfaceConfigurations": [interface]},
+    }
+    context.keep(
+        scale_set_id(context, cluster, pool["name"]),
         SCALE_SET_TYPE,
         {
-            "location": kind.context.region,
+            "location": context.region,
             "sku": {"name": pool["vmSize"], "tier": "Standard", "capacity": int(pool["count"])},
             "zones": list(pool.get("availabilityZones") or []),
             "tags": {"aks-managed-poolName": pool["name"]},
@@ -137,14 +108,9 @@ def keep_scale_set(kind: Kind, cluster: Resource, pool: Mapping[str, Any]) -> Re
                 "type": "UserAssigned",
                 "userAssignedIdentities": {identity: {} for identity in node_identities(cluster)},
             },
+            "properties": {"virtualMachineProfile": profile},
         },
     )
-    scale_set.private |= {
-        "subnet": subnet_of(kind.context, cluster, pool),
-        "spot": pool.get("scaleSetPriority") == "Spot",
-        "cluster": cluster.id.text,
-    }
-    return scale_set
 
 
 def node_identities(cluster: Resource) -> list[str]:

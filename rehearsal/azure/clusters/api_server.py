@@ -14,27 +14,28 @@ from typing import Any, Final
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, same
-from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.context import Context
 from rehearsal.azure.identity.access import Access
 from rehearsal.azure.network.networks import NETWORK_TYPE, SUBNET_TYPE, network
-from rehearsal.azure.network.zones import ZONE_TYPE
 
+ZONE_TYPE: Final = "Microsoft.Network/privateDnsZones"
 _SERVICE: Final = "Microsoft.ContainerService/managedClusters"
 _LONGEST_PREFIX: Final = 28
 _SYSTEM: Final = ("system", "none")
 
 
-def check(kind: Kind, properties: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+def check(context: Context, properties: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
     """Refuse a way to the API server that there cannot be.
 
     Args:
-        kind: For look-ups.
+        context: For look-ups.
         properties: Those of the cluster, defaults filled in.
         before: Those of the cluster as it is; None for a new one.
     """
     profile = properties.get("apiServerAccessProfile") or {}
-    _check_subnet(kind, profile, properties["agentPoolProfiles"])
-    _check_zone(kind, profile)
+    _check_subnet(context, profile, properties["agentPoolProfiles"])
+    _check_zone(context, profile)
     if before is None:
         return
     old = before.get("apiServerAccessProfile") or {}
@@ -107,29 +108,12 @@ def private_name(profile: Mapping[str, Any], host: str, region: str) -> str:
     return f"{host}.{ResourceId.parse(zone).name}"
 
 
-def _check_subnet(kind: Kind, profile: Mapping[str, Any], pools: list[Mapping[str, Any]]) -> None:
+def _check_subnet(context: Context, profile: Mapping[str, Any], pools: list[Mapping[str, Any]]) -> None:
     own = next((str(pool["vnetSubnetID"]) for pool in pools if pool.get("vnetSubnetID")), "")
     subnet_id = str(profile.get("subnetId") or "")
-    if not profile.get("enableVnetIntegration"):
-        if subnet_id:
-            raise _bad(
-                "InvalidParameter",
-                "apiServerAccessProfile.subnetId should be empty when apiserverVnetIntegration is not enabled",
-            )
-        return
-    if bool(own) != bool(subnet_id):
-        raise _bad(
-            "InvalidParameter",
-            "apiServerAccessProfile.subnetId should "
-            + (
-                "not be empty when using custom vnet with apiserverVnetIntegration"
-                if own
-                else "be empty when using default vnet with apiserverVnetIntegration"
-            ),
-        )
     if not subnet_id:
         return
-    subnet = kind.context.get(subnet_id)
+    subnet = context.get(subnet_id)
     if subnet is None or subnet.type != SUBNET_TYPE:
         raise _bad("SubnetNotFound", f"The subnet {subnet_id} of apiServerAccessProfile does not exist.", 404)
     if not same(ResourceId.parse(subnet_id).parent, ResourceId.parse(own).parent):
@@ -152,26 +136,19 @@ def _check_subnet(kind: Kind, profile: Mapping[str, Any], pools: list[Mapping[st
         )
 
 
-def _check_zone(kind: Kind, profile: Mapping[str, Any]) -> None:
+def _check_zone(context: Context, profile: Mapping[str, Any]) -> None:
     zone = _zone(profile)
-    if profile.get("privateDNSZone") and not profile.get("enablePrivateCluster"):
-        raise _bad("InvalidParameter", "apiServerAccessProfile.privateDNSZone is only supported on private clusters.")
-    if zone == "none" and profile.get("enablePrivateClusterPublicFQDN") is False:
-        raise _bad(
-            "InvalidParameter",
-            "apiServerAccessProfile.privateDNSZone none is not supported without the public FQDN.",
-        )
     if zone in _SYSTEM:
         return
     identifier = ResourceId.parse(zone)
-    base = f"{_base(profile)}.{kind.context.region}.azmk8s.io"
+    base = f"{_base(profile)}.{context.region}.azmk8s.io"
     if not re.fullmatch(rf"([a-z0-9-]{{1,32}}\.)?{re.escape(base)}", identifier.name.lower()):
         raise _bad(
             "InvalidParameter",
             f"The private DNS zone {zone} is invalid: its name must be {base} or <subzone>.{base}.",
         )
     # That of a hub is in another subscription, which the rehearsal does not have.
-    if identifier.subscription.lower() == kind.context.subscription and kind.context.get(zone) is None:
+    if identifier.subscription.lower() == context.subscription and context.get(zone) is None:
         raise _bad("InvalidParameter", f"The private DNS zone {zone} was not found.", 404)
 
 

@@ -22,13 +22,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rehearsal.attachment.resource import RefusedError
 from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.identifiers import ResourceId, group_id
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId, group_id
+from rehearsal.azure.arm.rows import latest
 from rehearsal.azure.clusters import http_proxy
 from rehearsal.azure.clusters.resources import JOIN_SECONDS, ManagedCluster, remove_pools_but
-from rehearsal.azure.groups.resource_group import ResourceGroup
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE
-from rehearsal.azure.identity.identities import IDENTITY_TYPE, UserAssignedIdentity
+from rehearsal.azure.identity.identities import IDENTITY_TYPE
 from rehearsal.azure.resource import Session
 from rehearsal.cluster.objects import ApiError
 from rehearsal.host import described
@@ -210,15 +210,15 @@ class _Maker:
 
     def _made(self, identity: str) -> str:
         self._group(ResourceId.parse(identity).group)
-        self._arm.put(identity, UserAssignedIdentity.versions[-1], {"location": self._said["location"]})
+        self._arm.put(identity, latest(IDENTITY_TYPE), {"location": self._said["location"]})
         return identity
 
     def _group(self, name: str) -> None:
         group = group_id(self._id.subscription, name)
-        self._arm.put(group, ResourceGroup.versions[-1], {"location": self._said["location"]})
+        self._arm.put(group, latest(GROUP_TYPE), {"location": self._said["location"]})
 
     def _grant(self, identity: str, scope: str, role: str) -> None:
-        principal = self._arm.get(identity, UserAssignedIdentity.versions[-1])["properties"]["principalId"]
+        principal = self._arm.get(identity, latest(IDENTITY_TYPE))["properties"]["principalId"]
         definitions = f"/subscriptions/{self._id.subscription}/providers/Microsoft.Authorization/roleDefinitions"
         assignment = self._session.subscription.keep(
             f"{scope}/providers/{ASSIGNMENT_TYPE}/{uuid.uuid4()}", ASSIGNMENT_TYPE, {}

@@ -1,9 +1,9 @@
 """What AKS refuses of a cluster's proxy and of certificates to trust, and what it adds to `noProxy`.
 
-Codes and the text on URLs are AKS's (Azure/AKS#5561, of the API version 2025-09-01, which takes no URL without a path),
-and so is the text on certificates that cannot be read (learn.microsoft.com/azure/aks/custom-certificate-authority). The
-other texts are ours. What is refused, and that a proxy knows no passwords: http-proxy there. That certificates of a
-proxy are 20 at the most: AKS's release notes of 2026-04-02.
+Its row refuses what its URLs alone show. Codes are AKS's (Azure/AKS#5561), and so is the text on certificates that
+cannot be read (learn.microsoft.com/azure/aks/custom-certificate-authority). The other texts are ours. What is refused,
+and that a proxy knows no passwords: http-proxy there. That certificates of a proxy are 20 at the most: AKS's release
+notes of 2026-04-02.
 
 What it adds is what `az aks show` was seen to answer of clusters that named less: konnectivity, the API server's name
 (of a private cluster its private name too, which is assumed), the nodes' network, loopback, 169.254.169.254,
@@ -23,12 +23,12 @@ import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any
-from urllib.parse import urlsplit
 
 from cryptography.x509 import load_pem_x509_certificates
 
 from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.context import Context
 
 _KNOWN = {"httpProxy", "httpsProxy", "noProxy", "trustedCa"}
 _MOST_OF_A_PROXY = 20
@@ -51,11 +51,14 @@ def check(properties: Properties, before: Properties | None) -> None:
     _check_certificates(properties, at(before or {}, _CERTIFICATES))
 
 
-def fill(kind: Kind, properties: dict[str, Any]) -> None:
+def fill(context: Context, properties: dict[str, Any]) -> None:
     """Add to `noProxy` what AKS adds; the cluster has its names by now."""
     if config := properties.get("httpProxyConfig"):
         given = config.get("noProxy") or []
-        properties["httpProxyConfig"] = {**config, "noProxy": list(dict.fromkeys([*given, *_added(kind, properties)]))}
+        properties["httpProxyConfig"] = {
+            **config,
+            "noProxy": list(dict.fromkeys([*given, *_added(context, properties)])),
+        }
 
 
 def asked_for(answer: Properties) -> dict[str, Any]:
@@ -68,11 +71,11 @@ def asked_for(answer: Properties) -> dict[str, Any]:
     return config
 
 
-def _added(kind: Kind, properties: Properties) -> Iterator[str]:
+def _added(context: Context, properties: Properties) -> Iterator[str]:
     yield "konnectivity"
     yield from (str(properties[name]) for name in ("fqdn", "privateFQDN") if properties.get(name))
     for pool in properties["agentPoolProfiles"]:
-        subnet = kind.context.get(str(pool["vnetSubnetID"])) if pool.get("vnetSubnetID") else None
+        subnet = context.get(str(pool["vnetSubnetID"])) if pool.get("vnetSubnetID") else None
         yield str(subnet.properties["addressPrefix"]) if subnet else "10.224.0.0/12"
     yield from ("localhost", "127.0.0.1", "169.254.169.254")
     profile = properties["networkProfile"]
@@ -89,18 +92,6 @@ def _check_proxy(properties: Properties, before: Properties | None) -> None:
                 "The cluster has an HTTPProxyConfig, the request has none: what AKS makes of that is not documented.",
             )
         return
-    for key in sorted(config.keys() - _KNOWN):
-        raise ArmError(
-            "UnmarshalError", f'UnmarshalEntity encountered error: json: unknown field "{key}" of httpProxyConfig.'
-        )
-    if not config.get("httpProxy"):
-        raise _bad(
-            "HTTPProxyConfigInputError",
-            "HTTPProxyConfig has no HTTPProxy: what AKS makes of a proxy for https alone is not documented.",
-        )
-    _check_url("HTTPProxyConfig.HTTPProxy", str(config["httpProxy"]), ("http",))
-    if config.get("httpsProxy"):
-        _check_url("HTTPProxyConfig.HTTPSProxy", str(config["httpsProxy"]), ("http", "https"))
     if (config.get("noProxy") or []) != ((before or {}).get("noProxy") or []):
         for entry in config.get("noProxy") or []:
             _check_entry(str(entry))
@@ -109,14 +100,6 @@ def _check_proxy(properties: Properties, before: Properties | None) -> None:
             "HTTPProxyConfigCADecodeError",
             f"HTTPProxyConfig.TrustedCA must hold 1 to {_MOST_OF_A_PROXY} certificates in PEM, encoded as base64.",
         )
-    if any(pool.get("osType") == "Windows" for pool in properties["agentPoolProfiles"]):
-        raise _bad("HTTPProxyConfigFeatureNotSupported", "HTTPProxyConfig is not supported with Windows agent pools.")
-
-
-def _check_url(name: str, url: str, schemes: tuple[str, ...]) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in schemes or not parts.hostname or "@" in parts.netloc or not parts.path:
-        raise _bad("HTTPProxyWrongUrlError", f"The url {url} is not correct for the property {name}")
 
 
 def _check_entry(entry: str) -> None:

@@ -8,7 +8,6 @@ group `aks-agentpool-<8 digits>-nsg`, the load balancer, the kubelet identity an
 from __future__ import annotations
 
 import hashlib
-import re
 import uuid
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -18,18 +17,10 @@ from rehearsal.azure.arm import locks
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
+from rehearsal.azure.arm.rows import ROWS
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.clusters import (
-    CLUSTER_TYPE,
-    POOL_TYPE,
-    VERSIONS,
-    addons,
-    advanced_networking,
-    api_server,
-    http_proxy,
-    rules,
-)
-from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, most_pods, scale_set_id
+from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, addons, api_server, http_proxy, rules
+from rehearsal.azure.clusters.agent_pool import keep_scale_set, most_pods, scale_set_id
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
 from rehearsal.azure.identity.entra import Principal
@@ -37,10 +28,13 @@ from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
 from rehearsal.azure.machines import MACHINE_TYPE
 from rehearsal.azure.machines.quotas import check_quota
 from rehearsal.azure.machines.ssh_keys import check_keys
-from rehearsal.azure.network.interfaces import LOAD_BALANCER_TYPE, SECURITY_GROUP_TYPE
-from rehearsal.azure.network.networks import NETWORK_TYPE, SCALE_SET_TYPE, SUBNET_TYPE
-
-_PROVISIONING_SINCE = "2025-05-01"
+from rehearsal.azure.network.networks import (
+    LOAD_BALANCER_TYPE,
+    NETWORK_TYPE,
+    SCALE_SET_TYPE,
+    SECURITY_GROUP_TYPE,
+    SUBNET_TYPE,
+)
 
 _JOIN = f"{SUBNET_TYPE}/join/action"
 _ASSIGN = f"{IDENTITY_TYPE}/assign/action"
@@ -54,41 +48,15 @@ _NETWORK = {
     "dnsServiceIP": "10.0.0.10",
     "ipFamilies": ["IPv4"],
 }
-#: What AKS answers of a cluster that says nothing about it; recorded, see docs/recorded.md.
-_CLUSTER: dict[str, Any] = {
-    "autoUpgradeProfile": {},
-    "enableRBAC": True,
-    "oidcIssuerProfile": {"enabled": False},
-    "securityProfile": {},
-    "servicePrincipalProfile": {"clientId": "msi"},
-    "storageProfile": {
-        "diskCSIDriver": {"enabled": True},
-        "fileCSIDriver": {"enabled": True},
-        "snapshotController": {"enabled": True},
-    },
-    "supportPlan": "KubernetesOfficial",
-    "workloadAutoScalerProfile": {},
-}
 
 
 class ManagedCluster(Kind):
     """A managed cluster."""
 
     type = CLUSTER_TYPE
-    versions = VERSIONS
-    name = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
 
-    def put(self, request: Request) -> Resource:
-        """Fill in defaults, check everything, and compute what ARM computes."""
-        if (
-            "nodeProvisioningProfile" in (request.body.get("properties") or {})
-            and request.version < _PROVISIONING_SINCE
-        ):
-            raise ArmError(
-                "UnmarshalError",
-                f'UnmarshalEntity encountered error: json: unknown field "nodeProvisioningProfile". The API version '
-                f"{request.version} does not have it: use {_PROVISIONING_SINCE} or newer.",
-            )
+    def fill(self, request: Request, resource: Resource) -> None:
+        """Fill in defaults."""
         if request.existing and request.existing.state in ("Creating", "Updating", "Deleting"):
             raise ArmError(
                 "OperationNotAllowed",
@@ -97,14 +65,13 @@ class ManagedCluster(Kind):
                 "https://aka.ms/aks-pending-operation for more details",
                 409,
             )
-        existing = request.existing.properties if request.existing else None
-        resource = self.resource(request)
-        properties = resource.properties
-        resource.body.setdefault("sku", {"name": "Base", "tier": "Free"})
-        self._defaults(request, properties, existing)
-        rules.check_cluster(self, request.id, resource.body, existing)
-        addons.check(self, properties, existing)
-        advanced_networking.check(properties)
+        self._defaults(request, resource.properties, request.existing.properties if request.existing else None)
+
+    def check(self, request: Request, resource: Resource) -> None:
+        """Check what takes a look at others, and compute what ARM computes."""
+        existing, properties = request.existing.properties if request.existing else None, resource.properties
+        rules.check_cluster(self.context, request.id, resource.body, existing)
+        addons.check(self.context, properties)
         http_proxy.check(properties, existing)
         check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
         if existing:
@@ -117,24 +84,19 @@ class ManagedCluster(Kind):
             for pool in properties["agentPoolProfiles"]:
                 size = self.context.size(pool["vmSize"])
                 if size:
-                    check_quota(self, size, int(pool["count"]), pool.get("scaleSetPriority") == "Spot")
-        return resource
-
-    def linked(self, request: Request) -> list[tuple[str, str]]:
-        """The workspace of Container insights; the subnets are asked for in the name of the cluster's identity."""
-        return addons.linked(request.body)
+                    check_quota(self.context, size, int(pool["count"]), pool.get("scaleSetPriority") == "Spot")
 
     def created(self, resource: Resource, request: Request) -> None:
         """Make what AKS makes; an update brings the agent pools up to date."""
         if request.existing is None:
             self._make_group(resource)
-        addons.settle(self, resource)
+        addons.settle(self.context, resource)
         for profile in resource.properties["agentPoolProfiles"]:
             pool_id = resource.id.child("agentPools", profile["name"])
             self.context.keep(
                 pool_id, POOL_TYPE, {"properties": {key: value for key, value in profile.items() if key != "name"}}
             )
-            keep_scale_set(self, resource, profile)
+            keep_scale_set(self.context, resource, profile)
         self.context.changed(resource.id)
 
     def groups(self, resource: Resource) -> Iterator[str]:
@@ -157,14 +119,6 @@ class ManagedCluster(Kind):
             self.context.directory.distrust(issuer)
         if at(resource.body, "identity.type") == "SystemAssigned":
             self.context.directory.remove(resource.body["identity"]["principalId"])
-
-    def put_seconds(self, new: bool) -> float:
-        """How long a PUT takes."""
-        return self.context.durations.cluster
-
-    def delete_seconds(self) -> float:
-        """How long a deletion takes."""
-        return self.context.durations.cluster
 
     def post(self, resource: Resource, action: str, body: Mapping[str, Any]) -> Body:
         """Stop and start; credentials are answered by the subscription, which knows the control plane."""
@@ -190,14 +144,12 @@ class ManagedCluster(Kind):
         if profile["outboundType"] == "loadBalancer":
             profile.setdefault("loadBalancerProfile", {"managedOutboundIPs": {"count": 1}})
         properties["networkProfile"] = profile
-        for name, value in _CLUSTER.items():
-            properties.setdefault(name, deepcopy(value))
         properties["kubernetesVersion"] = str(
             properties.get("kubernetesVersion") or (existing or {}).get("kubernetesVersion") or rules.DEFAULT_VERSION
         )
         properties["agentPoolProfiles"] = [
             {
-                **DEFAULTS,
+                **deepcopy(ROWS[POOL_TYPE].defaults["properties"]),
                 "maxPods": most_pods(profile),
                 "upgradeSettings": {"maxSurge": "10%"},
                 **{key: value for key, value in pool.items() if value is not None},
@@ -209,7 +161,9 @@ class ManagedCluster(Kind):
             or (existing or {}).get("nodeResourceGroup")
             or f"MC_{request.id.group}_{request.id.name}_{self.context.region}"[:80]
         )
-        properties.setdefault("nodeProvisioningProfile", {"mode": "Manual"})
+        profiles = {**at(existing or {}, "addonProfiles", {}), **(properties.get("addonProfiles") or {})}
+        if profiles:
+            properties["addonProfiles"] = profiles
         properties["nodeProvisioningProfile"] = {"defaultNodePools": "Auto", **properties["nodeProvisioningProfile"]}
 
     def _check_mode(self, request: Request, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -263,7 +217,7 @@ class ManagedCluster(Kind):
             properties["resourceUID"] = uuid.uuid4().hex[:24]
             resource.private["number"] = f"{int(digest[8:16], 16) % 10**8:08d}"
             self._identity(resource)
-        http_proxy.fill(self, properties)
+        http_proxy.fill(self.context, properties)
         properties["currentKubernetesVersion"] = rules.version(str(properties["kubernetesVersion"]))
         properties["powerState"] = {"code": "Running"}
         properties["maxAgentPools"] = 100
@@ -393,7 +347,7 @@ class ManagedCluster(Kind):
                 "principalId": kubelet["objectId"],
                 "clientId": kubelet["clientId"],
             }
-            enter(self, identity)
+            enter(self.context, identity)
         if resource.private.get("principal"):
             self._grant(resource, group, roles.CONTRIBUTOR.id)
 

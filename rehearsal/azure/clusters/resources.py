@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import yaml
@@ -22,7 +22,7 @@ from rehearsal.attachment.resource import UNKNOWN, Failure, Properties, RefusedE
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.cloud import AzureCloud
 from rehearsal.azure.clusters import provisioning
-from rehearsal.azure.resource import ENVELOPE, GROUP, AzureResource
+from rehearsal.azure.resource import AzureResource
 from rehearsal.cluster.control_plane import Cluster
 from rehearsal.cluster.objects import ApiError
 
@@ -30,7 +30,6 @@ MANIFESTS: Final = Path(__file__).with_name("manifests")
 #: Seconds that the rehearsal gives nodes to become Ready; AKS waits far longer, but here it takes seconds.
 JOIN_SECONDS: Final = 90.0
 
-_CLUSTER: Final = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}"
 _POOL_LABEL: Final = "kubernetes.azure.com/agentpool"
 
 _NOT_READY = (
@@ -52,77 +51,6 @@ class ManagedCluster(AzureResource):
     """A managed cluster and its control plane."""
 
     token = "azure-native:containerservice:ManagedCluster"
-    path, default_version = _CLUSTER, "2025-09-01"
-    body = frozenset(
-        {
-            "location",
-            "tags",
-            "identity",
-            "sku",
-            "aadProfile",
-            "addonProfiles",
-            "agentPoolProfiles",
-            "apiServerAccessProfile",
-            "autoUpgradeProfile",
-            "azureMonitorProfile",
-            "disableLocalAccounts",
-            "diskEncryptionSetID",
-            "dnsPrefix",
-            "enableRBAC",
-            "httpProxyConfig",
-            "identityProfile",
-            "kubernetesVersion",
-            "linuxProfile",
-            "networkProfile",
-            "nodeProvisioningProfile",
-            "nodeResourceGroup",
-            "nodeResourceGroupProfile",
-            "oidcIssuerProfile",
-            "publicNetworkAccess",
-            "securityProfile",
-            "servicePrincipalProfile",
-            "storageProfile",
-            "supportPlan",
-            "upgradeSettings",
-        }
-    )
-    outputs = frozenset(
-        {
-            "azurePortalFQDN",
-            "currentKubernetesVersion",
-            "fqdn",
-            "maxAgentPools",
-            "powerState",
-            "privateFQDN",
-            "provisioningState",
-            "resourceUID",
-            "workloadAutoScalerProfile",
-        }
-    )
-    # forceNewMap in azure-native's gen/replacement.go, since 3.21 with single settings of the network.
-    fixed = frozenset(
-        {
-            "diskEncryptionSetID",
-            "dnsPrefix",
-            "linuxProfile",
-            "nodeResourceGroup",
-            *(
-                f"networkProfile.{name}"
-                for name in (
-                    "dnsServiceIP",
-                    "networkDataplane",
-                    "networkMode",
-                    "networkPlugin",
-                    "networkPluginMode",
-                    "networkPolicy",
-                    "outboundType",
-                    "podCidr",
-                    "serviceCidr",
-                    "serviceCidrs",
-                )
-            ),
-        }
-    )
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """The rehearsal has nodes of one dataplane."""
@@ -198,56 +126,6 @@ class AgentPool(AzureResource):
     """An agent pool as a resource of its own."""
 
     token = "azure-native:containerservice:AgentPool"
-    path, default_version = f"{_CLUSTER}/agentPools/{{agentPoolName}}", "2025-09-01"
-    body = frozenset(
-        {
-            "availabilityZones",
-            "count",
-            "enableAutoScaling",
-            "maxCount",
-            "maxPods",
-            "minCount",
-            "mode",
-            "nodeLabels",
-            "nodeTaints",
-            "orchestratorVersion",
-            "osDiskSizeGB",
-            "osDiskType",
-            "osSKU",
-            "osType",
-            "scaleSetPriority",
-            "spotMaxPrice",
-            "tags",
-            "type",
-            "upgradeSettings",
-            "vmSize",
-            "vnetSubnetID",
-        }
-    )
-    outputs = frozenset(
-        {
-            "currentOrchestratorVersion",
-            "enableFIPS",
-            "enableNodePublicIP",
-            "kubeletDiskType",
-            "powerState",
-            "provisioningState",
-            "scaleDownMode",
-        }
-    )
-    # A pool's own type and tags are properties.
-    envelope = ENVELOPE - {"type", "tags"}
-    # Other changes that AKS does not take are sent to it, and refused there.
-    fixed = frozenset({"vmSize"})
-    name_digits: ClassVar[int] = 0
-
-    def answered(self, answer: Mapping[str, Any]) -> Properties:
-        """As for every type; `type`, which is the pool's as an input, is the resource's as an output."""
-        return {**super().answered(answer), "type": answer["type"]}
-
-    def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
-        """As for every type, but for `type`: see `answered`."""
-        return super().inputs_of({name: value for name, value in outputs.items() if name != "type"}, old)
 
     def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Let its nodes join, or go."""

@@ -6,7 +6,7 @@ import re
 
 from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.identifiers import ResourceId, same
+from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.identity import roles
@@ -33,26 +33,8 @@ class RoleAssignment(Kind):
     """
 
     type = ASSIGNMENT_TYPE
-    versions = (
-        "2015-07-01",
-        "2018-01-01-preview",
-        "2020-04-01-preview",
-        "2020-08-01-preview",
-        "2020-10-01-preview",
-        "2022-04-01",
-    )
-    name = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-    located = False
 
-    def check_name(self, identifier: ResourceId) -> None:
-        """The name must be a GUID."""
-        if not self.name.fullmatch(identifier.name):
-            raise ArmError(
-                "InvalidRoleAssignmentId",
-                f"The role assignment ID '{identifier.name}' is not valid. The role assignment ID must be a GUID.",
-            )
-
-    def put(self, request: Request) -> Resource:
+    def check(self, request: Request, resource: Resource) -> None:
         """Check role, principal and that the same was not assigned before."""
         principal = str(at(request.body, "properties.principalId", ""))
         definition = str(at(request.body, "properties.roleDefinitionId", ""))
@@ -86,14 +68,11 @@ class RoleAssignment(Kind):
                     f"{other.id.name.replace('-', '')}.",
                     409,
                 )
-        resource = self.resource(request)
-        resource.properties.pop("provisioningState")
         resource.private.setdefault(EFFECTIVE, clock.monotonic() + self.context.role_effective)
-        resource.body["properties"] |= {"principalType": kind, "scope": request.id.scope or "/"}
-        return resource
+        resource.properties.update({"principalType": kind, "scope": request.id.scope or "/"})
 
     def _kind(self, principal: str, given: str) -> str:
-        if not self.name.fullmatch(principal):
+        if not re.fullmatch(self.row.name, principal):
             raise ArmError(
                 "InvalidPrincipalId", f"A valid principal ID must be provided for role assignment, not '{principal}'."
             )

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import uuid
 from collections.abc import Iterator
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import same
-from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.kind import Kind, Request
 from rehearsal.azure.arm.store import Resource, Store
+from rehearsal.azure.context import Context
 from rehearsal.azure.identity.entra import FederatedCredential, Principal
 
 IDENTITY_TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 CREDENTIAL_TYPE = f"{IDENTITY_TYPE}/federatedIdentityCredentials"
-VERSIONS = (
-    "2018-11-30",
-    "2022-01-31-preview",
-    "2023-01-31",
-    "2023-07-31-preview",
-    "2024-11-30",
-    "2025-01-31-preview",
-    "2025-05-31-preview",
-)
 _MOST_CREDENTIALS = 20
 
 
@@ -30,26 +20,15 @@ class UserAssignedIdentity(Kind):
     """A managed identity: ARM makes its principal and its client id."""
 
     type = IDENTITY_TYPE
-    versions = VERSIONS
-    name = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
 
     def put(self, request: Request) -> Resource:
-        """Give a new identity its principal; an old one keeps it."""
-        resource = self.resource(request)
-        resource.properties.pop("provisioningState")
-        if request.existing:
-            resource.body["properties"] = dict(request.existing.properties)
-        else:
-            resource.body["properties"] = {
-                "tenantId": self.context.directory.tenant,
-                "principalId": str(uuid.uuid4()),
-                "clientId": str(uuid.uuid4()),
-            }
-        return resource
+        """All its properties are ARM's."""
+        request.body.pop("properties", None)
+        return super().put(request)
 
     def created(self, resource: Resource, request: Request) -> None:
         """Enter the principal in the directory."""
-        enter(self, resource)
+        enter(self.context, resource)
 
     def deleted(self, resource: Resource) -> None:
         """Strike the principal; its role assignments stay and mean nothing, as in Azure."""
@@ -60,43 +39,21 @@ class FederatedIdentityCredential(Kind):
     """Which tokens of another issuer stand for an identity."""
 
     type = CREDENTIAL_TYPE
-    versions = tuple(version for version in VERSIONS if version != "2018-11-30")
-    name = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,119}")
-    located = False
 
-    def put(self, request: Request) -> Resource:
-        """Check what is required, and that issuer and subject are not there yet."""
-        resource = self.resource(request)
-        resource.properties.pop("provisioningState")
-        issuer, subject = (str(at(request.body, f"properties.{name}", "")) for name in ("issuer", "subject"))
-        audiences = at(request.body, "properties.audiences") or []
-        for name, value in (("issuer", issuer), ("subject", subject), ("audiences", audiences)):
-            if not value:
-                raise ArmError(
-                    "BadRequest",
-                    f"The property '{name}' of the federated identity credential {request.id.name} is required.",
-                )
-        if len(audiences) != 1:
+    def check(self, request: Request, resource: Resource) -> None:
+        """Check that issuer and subject are not there yet."""
+        properties = resource.properties
+        if len(properties["audiences"]) != 1:
             raise ArmError(
-                "BadRequest",
-                f"The federated identity credential {request.id.name} must have exactly one audience, not "
-                f"{len(audiences)}.",
+                "BadRequest", f"The federated identity credential {request.id.name} must have exactly one audience."
             )
-        if not issuer.startswith("https://"):
-            raise ArmError(
-                "BadRequest",
-                f"The issuer '{issuer}' of the federated identity credential {request.id.name} is not a valid https "
-                "URL.",
-            )
+        store = self.context.store
         others = [
-            credential
-            for credential in self.context.store.of_type(CREDENTIAL_TYPE, request.id.parent)
-            if not same(credential.id.text, request.id.text)
+            one.properties
+            for one in store.of_type(CREDENTIAL_TYPE, request.id.parent)
+            if not same(one.id.text, request.id.text)
         ]
-        if any(
-            credential.properties["issuer"] == issuer and credential.properties["subject"] == subject
-            for credential in others
-        ):
+        if any(all(one[name] == properties[name] for name in ("issuer", "subject")) for one in others):
             raise ArmError("Conflict", "Issuer and subject combination already exists for this Managed Identity.", 409)
         if not request.existing and len(others) >= _MOST_CREDENTIALS:
             raise ArmError(
@@ -104,12 +61,11 @@ class FederatedIdentityCredential(Kind):
                 "Too many Federated Identity Credentials have been set on this object. The maximum is "
                 f"{_MOST_CREDENTIALS}.",
             )
-        return resource
 
 
-def enter(kind: Kind, identity: Resource) -> None:
+def enter(context: Context, identity: Resource) -> None:
     """Enter an identity's principal in the directory."""
-    kind.context.directory.add(
+    context.directory.add(
         Principal(
             identity.properties["principalId"],
             "ServicePrincipal",

@@ -167,11 +167,6 @@ class Size:
         """How many GPUs it has."""
         return _GPUS.get(self.name, 1) if self.family.gpu else 0
 
-    @property
-    def spot(self) -> bool:
-        """Whether it can be had as a spot VM; all series here can."""
-        return True
-
     def entry(self, region: str, zones: Sequence[str] = ZONES) -> dict[str, Any]:
         """The size in ARM's list of resource SKUs, for a subscription that may have it in `zones` only."""
         cache_bytes = int(self.family.ephemeral * self.vcpus * 2**30)
@@ -186,7 +181,7 @@ class Size:
             "CpuArchitectureType": self.architecture,
             "MaxDataDiskCount": min(2 * self.vcpus, 64) if self.vcpus > 2 else 4,
             "MaxNetworkInterfaces": 2 if self.vcpus < 8 else 4 if self.vcpus < 16 else 8,
-            "LowPriorityCapable": self.spot,
+            "LowPriorityCapable": True,
             "PremiumIO": self.family.premium,
             "VMDeploymentTypes": "IaaS",
             "EphemeralOSDiskSupported": cache_bytes > 0,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.context import Context
 from rehearsal.azure.machines import MACHINE_TYPE
 from rehearsal.azure.machines.catalogue import Size
 from rehearsal.azure.network.networks import SCALE_SET_TYPE
@@ -18,10 +19,9 @@ _QUOTA = (
 )
 
 
-def usage(kind: Kind, family: str) -> int:
+def usage(context: Context, family: str) -> int:
     """vCPUs in use: of a family, of all (`cores`), or of spot machines (`lowPriorityCores`)."""
     total = 0
-    context = kind.context
     for machine in context.store.of_type(MACHINE_TYPE):
         size = context.size(str(at(machine.properties, "hardwareProfile.vmSize", "")))
         spot = machine.properties.get("priority") == "Spot"
@@ -29,7 +29,7 @@ def usage(kind: Kind, family: str) -> int:
             total += size.vcpus
     for scale_set in context.store.of_type(SCALE_SET_TYPE):
         size = context.size(scale_set.body["sku"]["name"])
-        if size and _counts(size, family, scale_set.private.get("spot", False)):
+        if size and _counts(size, family, at(scale_set.properties, "virtualMachineProfile.priority") == "Spot"):
             total += size.vcpus * int(scale_set.body["sku"]["capacity"])
     return total
 
@@ -40,7 +40,7 @@ def _counts(size: Size, family: str, spot: bool) -> bool:
     return not spot and family in ("cores", size.family.name)
 
 
-def check_quota(kind: Kind, size: Size, machines: int, spot: bool) -> None:
+def check_quota(context: Context, size: Size, machines: int, spot: bool) -> None:
     """Refuse machines for which the subscription has no vCPUs left."""
     checks = (
         [("lowPriorityCores", "LowPriorityCores quota")]
@@ -48,13 +48,11 @@ def check_quota(kind: Kind, size: Size, machines: int, spot: bool) -> None:
         else [("cores", "Total Regional Cores quota"), (size.family.name, f"{size.family.name} Cores quota")]
     )
     for name, text in checks:
-        limit = kind.context.quotas.get(name, DEFAULT_QUOTA)
-        used, more = usage(kind, name), machines * size.vcpus
+        limit = context.quotas.get(name, DEFAULT_QUOTA)
+        used, more = usage(context, name), machines * size.vcpus
         if used + more > limit:
             raise ArmError(
                 "OperationNotAllowed",
-                _QUOTA.format(
-                    what=text, region=kind.context.region, limit=limit, used=used, more=more, wanted=used + more
-                ),
+                _QUOTA.format(what=text, region=context.region, limit=limit, used=used, more=more, wanted=used + more),
                 409,
             )

@@ -1,4 +1,4 @@
-"""Virtual machines, their extensions, and the scale sets behind agent pools.
+"""Virtual machines.
 
 A VM is checked as Azure checks one: size, zone, spot, image, processor, keys, interfaces, identities and quota. Its
 disks are no resources of their own; power states do not exist, a VM runs from its creation to its end.
@@ -6,38 +6,21 @@ disks are no resources of their own; power states do not exist, a VM runs from i
 
 from __future__ import annotations
 
-import re
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_reference
 from rehearsal.azure.arm.faults import not_available
 from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.rows import each
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.identity.identities import IDENTITY_TYPE
 from rehearsal.azure.machines import MACHINE_TYPE
 from rehearsal.azure.machines.catalogue import ZONES, Size
 from rehearsal.azure.machines.quotas import check_quota
 from rehearsal.azure.machines.ssh_keys import check_keys
-from rehearsal.azure.network.networks import INTERFACE_TYPE, SCALE_SET_TYPE
-
-EXTENSION_TYPE = f"{MACHINE_TYPE}/extensions"
-VERSIONS = (
-    "2022-08-01",
-    "2022-11-01",
-    "2023-03-01",
-    "2023-07-01",
-    "2023-09-01",
-    "2024-03-01",
-    "2024-07-01",
-    "2024-11-01",
-    "2025-04-01",
-    "2025-11-01",
-    "2026-03-01",
-)
+from rehearsal.azure.network.networks import INTERFACE_TYPE
 
 _SIZE = "The value {size} provided for the VM size is not valid. The valid sizes in the current region are: {sizes}."
 _ZONE = (
@@ -57,7 +40,6 @@ _GENERATION = (
     "The selected VM size '{size}' cannot boot Hypervisor Generation '{given}'. If this was a Create operation please "
     "check that the Hypervisor Generation of the Image matches the Hypervisor Generation of the selected VM Size."
 )
-_CHANGE = "Changing property '{name}' is not allowed."
 _NIC = (
     "Network Interface {nic} is already attached to another virtual machine {user}, so it cannot be attached to {id}."
 )
@@ -71,12 +53,9 @@ class VirtualMachine(Kind):
     """A virtual machine."""
 
     type = MACHINE_TYPE
-    versions = VERSIONS
-    name = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,62}[A-Za-z0-9_])?")
 
-    def put(self, request: Request) -> Resource:
+    def check(self, request: Request, resource: Resource) -> None:
         """Check everything, and make the machine."""
-        resource = self.resource(request)
         properties = resource.properties
         size = self._size(properties)
         zones = resource.body.get("zones") or []
@@ -90,15 +69,11 @@ class VirtualMachine(Kind):
         restricted = self.context.restricted.get(size.name.lower(), ())
         if not self.context.zones_of(size) or any(zone in restricted for zone in zones):
             raise not_available(size.name, self.context.region)
-        if request.existing:
-            self._check_change(request.existing, resource)
-        spot = properties.setdefault("priority", "Regular") == "Spot"
-        if spot and not size.spot:
-            raise ArmError("OperationNotAllowed", f"The requested VM size {size.name} does not support Spot.", 409)
+        spot = properties["priority"] == "Spot"
         self._check_image(properties, size)
         check_keys(at(properties, "osProfile.linuxConfiguration.ssh.publicKeys") or [])
         self._check_identities(resource)
-        for reference in self._interfaces(properties):
+        for reference in self._interfaces(resource):
             interface = self.context.get(reference)
             if interface is None or interface.type != INTERFACE_TYPE:
                 raise invalid_reference(reference, request.id.text)
@@ -106,19 +81,14 @@ class VirtualMachine(Kind):
             if user and not same(user, request.id.text):
                 raise ArmError("OperationNotAllowed", _NIC.format(nic=reference, user=user, id=request.id.text), 409)
         if not request.existing:
-            check_quota(self, size, 1, spot)
+            check_quota(self.context, size, 1, spot)
         # ARM keeps the custom data to itself: it may hold secrets, and here it holds the bootstrap token.
-        profile = properties.setdefault("osProfile", {})
-        if profile.get("customData"):
-            resource.private["customData"] = profile.pop("customData")
-        kept = request.existing.properties if request.existing else {}
-        properties["vmId"] = kept.get("vmId") or str(uuid.uuid4())
-        properties["timeCreated"] = kept.get("timeCreated") or clock.utcnow().isoformat()
-        return resource
+        if data := properties["osProfile"].pop("customData", None):
+            resource.private["customData"] = data
 
     def created(self, resource: Resource, request: Request) -> None:
         """Attach the interfaces."""
-        for reference in self._interfaces(resource.properties):
+        for reference in self._interfaces(resource):
             interface = self.context.get(reference)
             if interface:
                 interface.properties["virtualMachine"] = {"id": resource.id.text}
@@ -132,28 +102,13 @@ class VirtualMachine(Kind):
                 if at(item, "properties.deleteOption") == "Delete":
                     self.context.store.remove(interface.id.text)
 
-    def put_seconds(self, new: bool) -> float:
-        """How long a PUT takes."""
-        return self.context.durations.virtual_machine if new else 0.0
-
-    def delete_seconds(self) -> float:
-        """How long a deletion takes."""
-        return self.context.durations.deletion
-
     def failure(self, resource: Resource) -> ArmError | None:
         """An injected failure of the allocation."""
         return self.context.faults.meet("PUT", self.type, self.context.region, resource.body, late=True)
 
     def patch(self, resource: Resource, body: Mapping[str, Any]) -> None:
-        """Tags and identities can be changed in place."""
-        if set(body) - {"tags", "identity"}:
-            raise ArmError(
-                "InvalidRequestContent",
-                f"The rehearsal patches tags and identity of {self.type} only, not "
-                f"{', '.join(sorted(set(body) - {'tags', 'identity'}))}.",
-            )
-        if "tags" in body:
-            resource.body["tags"] = dict(body["tags"] or {})
+        """Identities are added."""
+        super().patch(resource, body)
         if body.get("identity"):
             merged = {
                 **at(resource.body, "identity.userAssignedIdentities", {}),
@@ -161,15 +116,6 @@ class VirtualMachine(Kind):
             }
             resource.body["identity"] = {"type": "UserAssigned", "userAssignedIdentities": merged}
             self._check_identities(resource)
-
-    def linked(self, request: Request) -> list[tuple[str, str]]:
-        """Joining an interface and assigning an identity are actions on those."""
-        interfaces = self._interfaces(request.body.get("properties") or {})
-        identities = at(request.body, "identity.userAssignedIdentities") or {}
-        return [
-            *((f"{INTERFACE_TYPE}/join/action", interface) for interface in interfaces),
-            *((f"{IDENTITY_TYPE}/assign/action", identity) for identity in identities),
-        ]
 
     def _size(self, properties: Mapping[str, Any]) -> Size:
         name = str(at(properties, "hardwareProfile.vmSize", ""))
@@ -180,13 +126,6 @@ class VirtualMachine(Kind):
                 _SIZE.format(size=name, sizes=", ".join(size.name for size in self.context.sizes)),
             )
         return size
-
-    def _check_change(self, existing: Resource, resource: Resource) -> None:
-        for name in ("hardwareProfile.vmSize", "storageProfile.imageReference", "priority", "osProfile.computerName"):
-            if at(existing.properties, name) != at(resource.properties, name, at(existing.properties, name)):
-                raise ArmError("PropertyChangeNotAllowed", _CHANGE.format(name=name), 409)
-        if (existing.body.get("zones") or []) != (resource.body.get("zones") or []):
-            raise ArmError("PropertyChangeNotAllowed", _CHANGE.format(name="zones"), 409)
 
     def _check_image(self, properties: Mapping[str, Any], size: Size) -> None:
         reference = at(properties, "storageProfile.imageReference") or {}
@@ -212,38 +151,5 @@ class VirtualMachine(Kind):
             assigned[identifier] = {name: identity.properties[name] for name in ("principalId", "clientId")}
 
     @staticmethod
-    def _interfaces(properties: Mapping[str, Any]) -> list[str]:
-        return [str(item.get("id", "")) for item in at(properties, "networkProfile.networkInterfaces") or []]
-
-
-class VirtualMachineExtension(Kind):
-    """An extension of a machine; it is kept, nothing runs."""
-
-    type = EXTENSION_TYPE
-    versions = VERSIONS
-    name = re.compile(r"[-A-Za-z0-9._]{1,80}")
-    hidden = ("protectedSettings",)
-
-
-class VirtualMachineScaleSet(Kind):
-    """The scale set behind an agent pool: AKS makes and changes it, others only look."""
-
-    type = SCALE_SET_TYPE
-    versions = VERSIONS
-    name = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,62}[A-Za-z0-9_])?")
-
-    def put(self, request: Request) -> Resource:
-        """Refused: the rehearsal has scale sets of agent pools only."""
-        raise ArmError(
-            "OperationNotAllowed",
-            "The rehearsal has no scale sets but those of agent pools; change the agent pool.",
-            409,
-        )
-
-    def check_delete(self, resource: Resource) -> None:
-        """Refused likewise."""
-        raise ArmError(
-            "OperationNotAllowed",
-            f"The scale set {resource.id.name} belongs to an agent pool; delete the agent pool.",
-            409,
-        )
+    def _interfaces(resource: Resource) -> list[str]:
+        return [str(one) for one in each(resource.body, "networkProfile.networkInterfaces[].id")]

@@ -5,38 +5,17 @@ Nothing is logged, and what they are sent to (a Log Analytics workspace, a stora
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import same
-from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.kind import Kind, Request
 from rehearsal.azure.arm.store import Resource
 
 DIAGNOSTICS_TYPE = "Microsoft.Insights/diagnosticSettings"
 
 _SINKS = ("workspaceId", "storageAccountId", "eventHubAuthorizationRuleId")
-#: Of managed clusters: https://learn.microsoft.com/azure/azure-monitor/reference/supported-logs
-_CATEGORIES = frozenset(
-    {
-        "cloud-controller-manager",
-        "cluster-autoscaler",
-        "csi-azuredisk-controller",
-        "csi-azurefile-controller",
-        "csi-snapshot-controller",
-        "fleet-mcs-controller-manager",
-        "fleet-member-agent",
-        "fleet-member-net-controller-manager",
-        "guard",
-        "karpenter-events",
-        "kube-apiserver",
-        "kube-audit",
-        "kube-audit-admin",
-        "kube-controller-manager",
-        "kube-scheduler",
-    }
-)
 _REUSED = (
     "Data sink '{sink}' is already used in diagnostic setting '{name}' for category '{category}'. Data sinks can't be "
     "reused in different settings on the same category for the same resource."
@@ -47,23 +26,12 @@ class DiagnosticSetting(Kind):
     """One setting of one resource."""
 
     type = DIAGNOSTICS_TYPE
-    versions = ("2021-05-01-preview",)
-    name = re.compile(r"[^<>*%&:\\?+/]{1,260}")
-    located = False
 
-    def put(self, request: Request) -> Resource:
-        """Check categories, and that no other setting sends the same to the same place."""
-        if not any(at(request.body, f"properties.{sink}") for sink in _SINKS):
-            raise ArmError("BadRequest", f"At least one data sink needs to be specified: {', '.join(_SINKS)}.")
-        for category in _enabled(request.body.get("properties") or {}):
-            if category not in _CATEGORIES:
-                raise ArmError("BadRequest", f"Category '{category}' is not supported.")
-        resource = self.resource(request)
-        resource.properties.pop("provisioningState")
+    def check(self, request: Request, resource: Resource) -> None:
+        """Check that no other setting sends the same to the same place."""
         for other in self.context.store.of_type(DIAGNOSTICS_TYPE, request.id.scope):
             if not same(other.id.text, request.id.text):
                 _refuse_reuse(resource, other)
-        return resource
 
 
 def _refuse_reuse(one: Resource, other: Resource) -> None:

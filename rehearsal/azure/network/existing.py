@@ -15,30 +15,18 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.identifiers import ResourceId, group_id
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId, group_id
 from rehearsal.azure.arm.manager import Arm
-from rehearsal.azure.groups.resource_group import ResourceGroup
-from rehearsal.azure.monitor.workspaces import LogWorkspace, MetricWorkspace
-from rehearsal.azure.network.interfaces import NetworkSecurityGroup
-from rehearsal.azure.network.networks import VirtualNetwork
-from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
-from rehearsal.azure.network.zones import PrivateZone
-from rehearsal.azure.stores.kinds import Registry, Vault
+from rehearsal.azure.arm.rows import latest
 from rehearsal.host import described
 from rehearsal.host.described import DescriptionError
 
 #: In the order in which one can name another.
-_KINDS: Final = (
-    NetworkSecurityGroup,
-    PublicIPAddress,
-    NatGateway,
-    RouteTable,
-    PrivateZone,
-    VirtualNetwork,
-    Registry,
-    Vault,
-    LogWorkspace,
-    MetricWorkspace,
+_TYPES: Final = (
+    *(f"Microsoft.Network/{name}" for name in ("networkSecurityGroups", "publicIPAddresses", "natGateways")),
+    *(f"Microsoft.Network/{name}" for name in ("routeTables", "privateDnsZones", "virtualNetworks")),
+    *("Microsoft.ContainerRegistry/registries", "Microsoft.KeyVault/vaults"),
+    *("Microsoft.OperationalInsights/workspaces", "Microsoft.Monitor/accounts"),
 )
 _PAGE: Final = "docs/existing-vnet.md"
 
@@ -64,7 +52,7 @@ class Existing(BaseModel):
     def body(self) -> dict[str, Any]:
         """The request that makes it: what ARM computes by itself is left out."""
         told = self.model_dump(exclude={"id", "type"}, exclude_none=True)
-        computed = ("provisioningState", "subnets") if self.type.lower() != VirtualNetwork.type.lower() else ()
+        computed = ("provisioningState", "subnets") if self.type.lower() != "microsoft.network/virtualnetworks" else ()
         return {**told, "properties": {key: value for key, value in self.properties.items() if key not in computed}}
 
 
@@ -93,22 +81,20 @@ def make(resources: list[Existing], arm: Arm, subscription: str, region: str) ->
     Raises:
         NetworkFileError: One cannot be there, or is none that the rehearsal plays.
     """
-    types = {kind.type.lower(): kind for kind in _KINDS}
+    known = {name.lower(): name for name in _TYPES}
     for one in resources:
-        if one.type.lower() not in types:
+        if one.type.lower() not in known:
             raise NetworkFileError(
                 f"{one.id} is a {one.type}, of which the rehearsal has nothing, so that it would be missed without a "
-                f"word; leave it out: it plays {', '.join(kind.type for kind in _KINDS)}"
+                f"word; leave it out: it plays {', '.join(_TYPES)}"
             )
-    for kind in _KINDS:
-        for one in resources:
-            if one.type.lower() == kind.type.lower():
-                try:
-                    group = group_id(subscription, ResourceId.parse(one.id).group)
-                    arm.put(group, ResourceGroup.versions[-1], {"location": region})
-                    arm.put(one.id, kind.versions[-1], one.body)
-                except ArmError as error:
-                    raise NetworkFileError(
-                        f"{one.id} cannot be: {error.message}; so none was made; write it as Azure answers it, with "
-                        "what it names"
-                    ) from error
+    for one in sorted(resources, key=lambda one: list(known).index(one.type.lower())):
+        try:
+            group = group_id(subscription, ResourceId.parse(one.id).group)
+            arm.put(group, latest(GROUP_TYPE), {"location": region})
+            arm.put(one.id, latest(known[one.type.lower()]), one.body)
+        except ArmError as error:
+            raise NetworkFileError(
+                f"{one.id} cannot be: {error.message}; so none was made; write it as Azure answers it, with what it "
+                "names"
+            ) from error

@@ -14,15 +14,14 @@ from typing import Any, Final
 from rehearsal.azure.arm.errors import ArmError, group_not_found
 from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.identifiers import ResourceId, group_id
-from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.arm.rows import ROWS
 from rehearsal.azure.clusters import CLUSTER_TYPE, rules
-from rehearsal.azure.clusters import VERSIONS as CLUSTER_VERSIONS
 from rehearsal.azure.context import Context
 from rehearsal.azure.identity.access import Access
 from rehearsal.azure.machines.catalogue import ZONES
 from rehearsal.azure.machines.quotas import DEFAULT_QUOTA, usage
-from rehearsal.azure.network.interfaces import LOAD_BALANCER_TYPE, SECURITY_GROUP_TYPE
-from rehearsal.azure.network.networks import INTERFACE_TYPE, NETWORK_TYPE, NETWORK_VERSIONS
+from rehearsal.azure.network.networks import INTERFACE_TYPE, LOAD_BALANCER_TYPE, NETWORK_TYPE, SECURITY_GROUP_TYPE
 
 _COMPUTE_VERSIONS: Final = (
     "2021-07-01",
@@ -117,13 +116,13 @@ class Lookups:
             _lookup(
                 r"/providers/Microsoft\.Network/locations/[^/]+/usages",
                 "Microsoft.Network/locations/usages/read",
-                NETWORK_VERSIONS,
+                ROWS[NETWORK_TYPE].versions,
                 self._network_usages,
             ),
             _lookup(
                 r"/providers/Microsoft\.ContainerService/locations/[^/]+/kubernetesVersions",
                 "Microsoft.ContainerService/locations/kubernetesVersions/read",
-                CLUSTER_VERSIONS,
+                ROWS[CLUSTER_TYPE].versions,
                 self._kubernetes_versions,
             ),
         )
@@ -242,10 +241,9 @@ class Lookups:
         return _values(*versions)
 
     def _usages(self, asked: Mapping[str, str], caller: str) -> Found:
-        kind = Kind(self._context)
         names = ["cores", "lowPriorityCores", *dict.fromkeys(size.family.name for size in self._context.sizes)]
         limits = self._context.quotas
-        return _values(*(_usage(name, usage(kind, name), limits.get(name, DEFAULT_QUOTA)) for name in names))
+        return _values(*(_usage(name, usage(self._context, name), limits.get(name, DEFAULT_QUOTA)) for name in names))
 
     def _network_usages(self, asked: Mapping[str, str], caller: str) -> Found:
         store, limits = self._context.store, self._context.network_limits

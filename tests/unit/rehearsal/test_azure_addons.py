@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 
 from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.rows import latest
 from rehearsal.azure.clusters.addons import SECRETS_PROVIDER
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import Access
 from rehearsal.azure.identity.entra import Principal
 from rehearsal.azure.identity.identities import IDENTITY_TYPE
-from rehearsal.azure.monitor.collection import DataCollectionRule, DataCollectionRuleAssociation
-from rehearsal.azure.monitor.workspaces import DeletedWorkspace, LogWorkspace, MetricWorkspace
+from rehearsal.azure.monitor.workspaces import DELETED_TYPE
 from rehearsal.azure.network.networks import SCALE_SET_TYPE
-from rehearsal.azure.stores.kinds import Registry, Vault
 from tests.unit.rehearsal.azure_world import AKS, CLUSTER, GROUP, GROUPS, REGION, SCOPE, Body, World
 
 ON: Body = {"enabled": True, "config": {"enableSecretRotation": "true", "rotationPollInterval": "2m"}}
-REGISTRY = f"{GROUP}/providers/{Registry.type}/platform"
-VAULT = f"{GROUP}/providers/{Vault.type}/team-secrets"
+REGISTRIES, VAULTS = "Microsoft.ContainerRegistry/registries", "Microsoft.KeyVault/vaults"
+WORKSPACES = "Microsoft.OperationalInsights/workspaces"
+REGISTRY = f"{GROUP}/providers/Microsoft.ContainerRegistry/registries/platform"
+VAULT = f"{GROUP}/providers/Microsoft.KeyVault/vaults/team-secrets"
 
 
 def cluster(world: World, **profiles: Any) -> Body:
@@ -88,9 +89,11 @@ def test_what_aks_does_not_know_is_refused(profiles: Body) -> None:
 
 def test_roles_on_a_registry_and_a_vault() -> None:
     world = World()
-    world.arm.put(REGISTRY, Registry.versions[-1], {"location": REGION})
+    world.arm.put(REGISTRY, latest(REGISTRIES), {"location": REGION})
     world.arm.put(
-        VAULT, Vault.versions[-1], {"location": REGION, "properties": {"tenantId": world.azure.directory.tenant}}
+        VAULT,
+        latest(VAULTS),
+        {"location": REGION, "properties": {"tenantId": world.azure.directory.tenant}},
     )
     made = cluster(world, **{SECRETS_PROVIDER: ON})["properties"]
     kubelet = made["identityProfile"]["kubeletidentity"]["objectId"]
@@ -111,24 +114,31 @@ def test_no_role_on_what_is_not_there() -> None:
     assert raised.value.status == 404
 
 
-@pytest.mark.parametrize(("kind", "name"), [(Registry, "my-registry"), (Vault, "1st"), (Vault, "a--b")])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (REGISTRIES, "my-registry"),
+        (VAULTS, "1st"),
+        (VAULTS, "a--b"),
+    ],
+)
 def test_names_that_azure_refuses(kind: Any, name: str) -> None:
     world = World()
     body = {"location": REGION, "properties": {"tenantId": world.azure.directory.tenant}}
     with pytest.raises(ArmError) as raised:
-        world.arm.put(f"{GROUP}/providers/{kind.type}/{name}", kind.versions[-1], body)
-    assert raised.value.code == kind.name_error
+        world.arm.put(f"{GROUP}/providers/{kind}/{name}", latest(kind), body)
+    assert raised.value.code in ("InvalidResourceName", "VaultNameNotValid")
 
 
 def test_a_vault_says_whose_tenant_may_use_it() -> None:
     with pytest.raises(ArmError, match="tenantId"):
-        World().arm.put(VAULT, Vault.versions[-1], {"location": REGION})
+        World().arm.put(VAULT, latest(VAULTS), {"location": REGION})
 
 
 # Monitoring.
 
-LOGS = f"{GROUP}/providers/{LogWorkspace.type}/logs"
-LOGS_VERSION = LogWorkspace.versions[-1]
+LOGS = f"{GROUP}/providers/Microsoft.OperationalInsights/workspaces/logs"
+LOGS_VERSION = latest(WORKSPACES)
 
 
 @pytest.mark.parametrize("what", [LOGS, GROUP])
@@ -138,10 +148,10 @@ def test_a_deleted_workspace_keeps_its_name_and_data(what: str) -> None:
     before = world.arm.put(LOGS, LOGS_VERSION, {"location": REGION})
     world.arm.delete(what, GROUPS if what == GROUP else LOGS_VERSION)
     world.arm.put(GROUP, GROUPS, {"location": REGION})
-    deleted = f"{SCOPE}/providers/{DeletedWorkspace.type}"
+    deleted = f"{SCOPE}/providers/{DELETED_TYPE}"
     (listed,) = world.arm.list(deleted, LOGS_VERSION)
     assert (listed["id"], listed["name"], listed["location"]) == (LOGS, "logs", REGION)
-    (kept,) = world.azure._context.store.of_type(DeletedWorkspace.type)
+    (kept,) = world.azure._context.store.of_type(DELETED_TYPE)
     kept.body["location"] = "eastus"
     with pytest.raises(ArmError, match="was deleted from eastus within the last 14 days"):
         world.arm.put(LOGS, LOGS_VERSION, {"location": REGION})
@@ -151,8 +161,8 @@ def test_a_deleted_workspace_keeps_its_name_and_data(what: str) -> None:
     assert not world.arm.list(deleted, LOGS_VERSION)
 
 
-METRICS = f"{GROUP}/providers/{MetricWorkspace.type}/metrics"
-RULE = f"{GROUP}/providers/{DataCollectionRule.type}/prometheus"
+METRICS = f"{GROUP}/providers/Microsoft.Monitor/accounts/metrics"
+RULE = f"{GROUP}/providers/Microsoft.Insights/dataCollectionRules/prometheus"
 
 
 def agent(workspace: str) -> Body:
@@ -170,14 +180,14 @@ def rule(**changes: Any) -> Body:
 
 def test_the_agent_has_an_identity_of_its_own() -> None:
     world = World()
-    world.arm.put(LOGS, LogWorkspace.versions[-1], {"location": REGION})
+    world.arm.put(LOGS, latest(WORKSPACES), {"location": REGION})
     made = cluster(world, omsagent=agent(LOGS))
     assert made["properties"]["addonProfiles"]["omsagent"]["identity"]["resourceId"].endswith("/omsagent-demo")
 
 
 def test_whoever_names_a_workspace_may_read_its_keys() -> None:
     world = World()
-    world.arm.put(LOGS, LogWorkspace.versions[-1], {"location": REGION})
+    world.arm.put(LOGS, latest(WORKSPACES), {"location": REGION})
     world.cluster()
     somebody = str(uuid.uuid4())
     world.azure.directory.add(Principal(somebody, "User", "somebody"))
@@ -211,7 +221,11 @@ def test_an_agent_without_a_workspace(profile: Body, code: str) -> None:
 @pytest.mark.parametrize("days", [7, 731])
 def test_a_workspace_keeps_no_other_number_of_days(days: int) -> None:
     with pytest.raises(ArmError, match="RetentionInDays"):
-        World().arm.put(LOGS, LogWorkspace.versions[-1], {"location": REGION, "properties": {"retentionInDays": days}})
+        World().arm.put(
+            LOGS,
+            latest(WORKSPACES),
+            {"location": REGION, "properties": {"retentionInDays": days}},
+        )
 
 
 @pytest.mark.parametrize(
@@ -225,18 +239,18 @@ def test_a_workspace_keeps_no_other_number_of_days(days: int) -> None:
 )
 def test_an_invalid_rule(changes: Body, said: str) -> None:
     world = World()
-    world.arm.put(METRICS, MetricWorkspace.versions[-1], {"location": REGION})
+    world.arm.put(METRICS, latest("Microsoft.Monitor/accounts"), {"location": REGION})
     with pytest.raises(ArmError, match=said) as raised:
-        world.arm.put(RULE, DataCollectionRule.versions[-1], rule(**changes))
+        world.arm.put(RULE, latest("Microsoft.Insights/dataCollectionRules"), rule(**changes))
     assert raised.value.code == "InvalidPayload"
 
 
 def test_a_rule_that_something_has_stays() -> None:
     world = World()
-    world.arm.put(METRICS, MetricWorkspace.versions[-1], {"location": REGION})
-    version = DataCollectionRule.versions[-1]
+    world.arm.put(METRICS, latest("Microsoft.Monitor/accounts"), {"location": REGION})
+    version = latest("Microsoft.Insights/dataCollectionRules")
     world.arm.put(RULE, version, rule())
-    association = f"{cluster(world)['id']}/providers/{DataCollectionRuleAssociation.type}/of-cluster"
+    association = f"{cluster(world)['id']}/providers/Microsoft.Insights/dataCollectionRuleAssociations/of-cluster"
     with pytest.raises(ArmError, match="must be specified"):
         world.arm.put(association, version, {"properties": {}})
     with pytest.raises(ArmError, match="was not found"):
@@ -255,7 +269,7 @@ def test_a_rule_that_something_has_stays() -> None:
     ("profile", "said"),
     [
         ({"enabled": True, "security": {"transitEncryption": {"type": "WireGuard"}}}, "transitEncryption"),
-        ({"enabled": True, "security": {"enabled": True, "advancedNetworkPolicies": "DNS"}}, "must be one of"),
+        ({"enabled": True, "security": {"enabled": True, "advancedNetworkPolicies": "DNS"}}, "It must be one of"),
         ({"enabled": True, "security": {"advancedNetworkPolicies": "L7"}}, "security.enabled must be true"),
         ({"enabled": False, "observability": {"enabled": True}}, "it must be true"),
     ],

@@ -248,7 +248,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
         "nodes1",
     ),
     "a dataplane that is not played": (_with("azure", "networkProfile", "networkDataplane"), "Cilium dataplane only"),
-    "both scalers": (_with(True, *POOL, "enableAutoScaling"), "is not between minCount and maxCount"),
+    "both scalers": (_with(True, *POOL, "enableAutoScaling"), "cannot be Auto unless all AgentPools"),
     "another location": (_with("eastus", "location"), "eastus"),
 }
 
@@ -262,7 +262,8 @@ def test_a_cluster_that_cannot_be_is_refused(subscription: Subscriptions, case: 
 
 def test_what_is_not_played_hides_nothing_that_azure_refuses(subscription: Subscriptions) -> None:
     def change(cluster: dict[str, Any]) -> None:
-        _with("azure", "networkProfile", "networkDataplane")(cluster)
+        for name in ("networkDataplane", "networkPolicy"):
+            _with("azure", "networkProfile", name)(cluster)
         _with("Standard_Z1", *POOL, "vmSize")(cluster)
 
     with pytest.raises(ClusterFileError, match=r"Cilium dataplane only.*; and The VM size of AgentPoolProfile:general"):

@@ -28,7 +28,6 @@ def encoded(*pem: str) -> str:
 
 ROOT = certificate()
 ROOTS = [encoded(certificate(f"Root {number}")) for number in range(11)]
-WINDOWS = {"name": "win", "mode": "User", "count": 1, "vmSize": "Standard_D2s_v5", "osType": "Windows"}
 
 
 @pytest.mark.parametrize(
@@ -67,16 +66,6 @@ def test_it_is_refused(changes: dict[str, Any], code: str, text: str) -> None:
         world.cluster(world.cluster_body(**changes))
     assert caught.value.code == code
     assert text in caught.value.message
-
-
-def test_windows_nodes_know_no_proxy() -> None:
-    world = World()
-    body = world.cluster_body(httpProxyConfig=PROXY)
-    body["properties"]["agentPoolProfiles"].append(WINDOWS)
-    body["properties"]["networkProfile"] |= {"networkDataplane": None, "networkPolicy": None}
-    with pytest.raises(ArmError) as caught:
-        world.cluster(body)
-    assert caught.value.code == "HTTPProxyConfigFeatureNotSupported"
 
 
 @pytest.mark.parametrize("mode", ["Auto", "Manual"])

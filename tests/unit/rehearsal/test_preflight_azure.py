@@ -20,9 +20,10 @@ from preflight.finding import NotAskedError, UnknowableError, in_the_way, run
 from preflight.stack import State
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.faults import Fault
+from rehearsal.azure.arm.rows import latest
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.entra import TENANT_ID
-from rehearsal.azure.monitor.workspaces import DeletedWorkspace, LogWorkspace
+from rehearsal.azure.monitor.workspaces import DELETED_TYPE, LOG_WORKSPACE_TYPE
 from tests.unit.rehearsal.azure_world import AKS, GROUPS, NETWORK, REGION, SCOPE, World
 from tests.unit.rehearsal.azure_world import GROUP as OTHER_GROUP
 from tests.unit.rehearsal.preflight_azure_world import (
@@ -126,12 +127,12 @@ def test_a_page_elsewhere_is_not_followed(world: World, monkeypatch: pytest.Monk
 )
 def test_a_deleted_workspace_of_the_stacks_name(world: World, location: str, severity: str) -> None:
     seen = looked_at(world, addons={"logRetentionDays": 30})
-    identifier = f"{GROUP}/providers/{LogWorkspace.type}/{seen.names.log_workspace}"
+    identifier = f"{GROUP}/providers/{LOG_WORKSPACE_TYPE}/{seen.names.log_workspace}"
     world.arm.put(GROUP, GROUPS, {"location": REGION})
-    world.arm.put(identifier, LogWorkspace.versions[-1], {"location": REGION})
+    world.arm.put(identifier, latest(LOG_WORKSPACE_TYPE), {"location": REGION})
     assert not found(names.deleted_workspace, seen)
-    world.arm.delete(identifier, LogWorkspace.versions[-1])
-    (kept,) = world.azure._context.store.of_type(DeletedWorkspace.type)
+    world.arm.delete(identifier, latest(LOG_WORKSPACE_TYPE))
+    (kept,) = world.azure._context.store.of_type(DELETED_TYPE)
     kept.body["location"] = location
     finding = one(names.deleted_workspace, looked_at(world, addons={"logRetentionDays": 30}))
     assert (finding.severity, f"deleted from {location}" in finding.what) == (severity, True)

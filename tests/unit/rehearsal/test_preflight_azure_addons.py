@@ -13,11 +13,11 @@ from preflight.azure import addons, assignments, locks, rights, subscription
 from preflight.azure.api_versions import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS
 from rehearsal.azure.identity import roles
 from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE, METRIC_WORKSPACE_TYPE
-from rehearsal.azure.stores.kinds import REGISTRY_TYPE, VAULT_TYPE
 from tests.unit.example_stack import aks
 from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE, World
 from tests.unit.rehearsal.preflight_azure_world import found, lock, looked_at, one, somebody
 
+REGISTRY_TYPE, VAULT_TYPE = "Microsoft.ContainerRegistry/registries", "Microsoft.KeyVault/vaults"
 REGISTRY = f"{GROUP}/providers/{REGISTRY_TYPE}/platform"
 VAULT = f"{GROUP}/providers/{VAULT_TYPE}/team-secrets"
 ADDONS = {"registryIds": [REGISTRY], "secretsProvider": True, "vaultIds": [VAULT]}

@@ -1,1 +1,0 @@
-"""What clusters take things from that are not theirs: registries of images, vaults of secrets."""
