@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
+
+import yaml
 
 from rehearsal.attachment.resource import Created, Properties
+from rehearsal.azure.identity import roles
 from rehearsal.azure.invokes import invokes
 from rehearsal.azure.provider import TYPES
 from rehearsal.azure.resource import AzureResource, Session
 from rehearsal.azure.subscription import Subscription
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.objects import Object
-from tests.unit.rehearsal.azure_world import REGION, World
+from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE, World
+from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import ResourceWorld
 
-TYPE = "azure-native:{}"
+_ROLES = f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions"
 OVERLAY = {
     "networkPlugin": "azure",
     "networkPluginMode": "overlay",
@@ -149,6 +154,8 @@ class Provider(ResourceWorld):
         self.session = Session(self.azure, cast(Clusters, self.clusters), definitions, location)
         self._types = {kind.token.rsplit(":", 1)[1]: kind(self.session) for kind in TYPES}
         self.invokes = invokes(self.session, TYPES)
+        #: What the tables of tests name as `<...>`.
+        self.surroundings = Surroundings(self)
 
     def type(self, token: str) -> AzureResource:
         """By the last part of its token, the only one that differs."""
@@ -190,3 +197,64 @@ class Provider(ResourceWorld):
     @property
     def running(self) -> FakeCluster:
         return self.clusters.running["rehearsed"]
+
+
+class Surroundings:
+    """What tables name as `<...>`: made when it is first asked for."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._known: dict[str, Any] = {
+            "group": "demo",
+            "scope": GROUP,
+            "role": f"{_ROLES}/{roles.NETWORK_CONTRIBUTOR.id}",
+        }
+
+    def __call__(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._makers[name](self)
+        return self._known[name]
+
+    def _id(self, name: str) -> str:
+        """That of a resource as its row makes it."""
+        return self._provider.create(name, **LIVES[name].inputs(self._provider)).id
+
+    _makers: ClassVar[dict[str, Callable[[Surroundings], Any]]] = {
+        "network": lambda self: self._provider.network().outputs["name"],
+        "address": lambda self: self._id("PublicIPAddress"),
+        "identity": lambda self: self._provider.identity().outputs["name"],
+        "principal": lambda self: self._provider.identity().outputs["principalId"],
+        "cluster inputs": lambda self: self._provider.cluster_inputs(),
+        "cluster": lambda self: self._provider.cluster().outputs["name"],
+        "cluster path": lambda self: self._provider.cluster().id.lstrip("/"),
+        "metrics": lambda self: self._id("AzureMonitorWorkspace"),
+        "endpoint": lambda self: self._id("DataCollectionEndpoint"),
+        "rule": lambda self: self._id("DataCollectionRule"),
+    }
+
+
+@dataclass(frozen=True)
+class Life:
+    """A row of azure_types.yaml, see there."""
+
+    token: str
+    given: Any
+    changed: Properties
+    id: str
+    replaces: Properties
+    updates: Properties
+
+    def inputs(self, provider: Provider) -> Properties:
+        found: Properties = resolved(self.given, provider.surroundings)
+        in_group = "resourceGroupName" in provider.type(self.token).parameters
+        return {"resourceGroupName": "demo", **found} if in_group else found
+
+
+def _lives() -> Iterator[Life]:
+    for token, row in yaml.safe_load(Path(__file__).with_name("azure_types.yaml").read_text()).items():
+        id = row["id"].format(group=GROUP, subscription=SCOPE)
+        yield Life(token, row["inputs"], row["change"], id, row.get("replaces", {}), row.get("updates", {}))
+
+
+#: The life of each resource type, by the last part of its token.
+LIVES = {life.token: life for life in _lives()}

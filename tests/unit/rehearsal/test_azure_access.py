@@ -106,24 +106,6 @@ def test_linked_resources_need_a_right_of_their_own() -> None:
     world.arm.begin_put(nic, NETWORK, body, principal)
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        ({"name": "not-a-guid"}, "InvalidRoleAssignmentId"),
-        ({"principal": str(uuid.uuid4())}, "PrincipalNotFound"),
-        ({"kind": "User"}, "UnmatchedPrincipalType"),
-        ({"role": roles.Role(str(uuid.uuid4()), "Custom")}, "RoleDefinitionDoesNotExist"),
-        ({"principal": "me"}, "InvalidPrincipalId"),
-    ],
-)
-def test_assignments_are_refused(change: dict[str, object], code: str) -> None:
-    world = World()
-    values = {"principal": world.identity()["properties"]["principalId"], "role": roles.READER, **change}
-    with pytest.raises(ArmError) as caught:
-        world.grant(GROUP, **values)
-    assert caught.value.code == code
-
-
 def test_an_assignment_is_made_once_and_kept() -> None:
     world = World()
     principal = world.identity()["properties"]["principalId"]

@@ -33,19 +33,6 @@ def test_a_setting_is_kept_and_changed(world: World) -> None:
     put(world, "third", "guard", workspaceId=f"{WORKSPACE}2")
 
 
-@pytest.mark.parametrize(
-    ("category", "properties", "text"),
-    [
-        ("audit", {}, r"Category 'audit' is not supported\."),
-        ("guard", {"workspaceId": None}, "data sink"),
-    ],
-)
-def test_a_setting_is_refused(world: World, category: str, properties: dict[str, Any], text: str) -> None:
-    with pytest.raises(ArmError, match=text) as caught:
-        put(world, "one", category, **properties)
-    assert (caught.value.code, caught.value.status) == ("BadRequest", 400)
-
-
 def test_the_same_goes_to_the_same_place_once(world: World) -> None:
     put(world, "one")
     with pytest.raises(
@@ -53,8 +40,3 @@ def test_the_same_goes_to_the_same_place_once(world: World) -> None:
     ) as caught:
         put(world, "two")
     assert (caught.value.code, caught.value.status) == ("Conflict", 409)
-
-
-def test_without_a_cluster_there_is_nothing_to_log() -> None:
-    with pytest.raises(ArmError, match=r"ParentResourceNotFound|ResourceNotFound"):
-        put(World(), "one")

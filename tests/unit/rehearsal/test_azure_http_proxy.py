@@ -30,44 +30,6 @@ ROOT = certificate()
 ROOTS = [encoded(certificate(f"Root {number}")) for number in range(11)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "code", "text"),
-    [
-        (
-            {"httpProxyConfig": PROXY | {"httpProxy": "http://proxy:3128"}},
-            "HTTPProxyWrongUrlError",
-            "The url http://proxy:3128 is not correct for the property HTTPProxyConfig.HTTPProxy",
-        ),
-        (
-            {"httpProxyConfig": PROXY | {"httpProxy": "https://proxy:3128/"}},
-            "HTTPProxyWrongUrlError",
-            "the property HTTPProxyConfig.HTTPProxy",
-        ),
-        (
-            {"httpProxyConfig": PROXY | {"httpsProxy": "https://me:hush@proxy:3128/"}},
-            "HTTPProxyWrongUrlError",
-            "the property HTTPProxyConfig.HTTPSProxy",
-        ),
-        ({"httpProxyConfig": {"httpsProxy": URL}}, "HTTPProxyConfigInputError", "has no HTTPProxy"),
-        ({"httpProxyConfig": PROXY | {"enabled": True}}, "UnmarshalError", 'unknown field "enabled"'),
-        ({"httpProxyConfig": PROXY | {"noProxy": ["*.corp"]}}, "HTTPProxyConfigInputError", "'*.corp'"),
-        ({"httpProxyConfig": PROXY | {"noProxy": [".corp"]}}, "HTTPProxyConfigInputError", "RFC 1123"),
-        ({"httpProxyConfig": PROXY | {"trustedCa": ROOT}}, "HTTPProxyConfigCADecodeError", "1 to 20"),
-        ({"httpProxyConfig": PROXY | {"trustedCa": encoded("x")}}, "HTTPProxyConfigCADecodeError", "1 to 20"),
-        ({"httpProxyConfig": PROXY | {"trustedCa": encoded(*[ROOT] * 21)}}, "HTTPProxyConfigCADecodeError", "1 to 20"),
-        ({CERTIFICATES: ROOTS}, "InvalidParameter", "At most 10"),
-        ({CERTIFICATES: [ROOT]}, "InvalidParameter", "failed to decode one of SecurityProfile.CustomCATrustCertificat"),
-        ({CERTIFICATES: [encoded(ROOT, ROOT)]}, "InvalidParameter", "failed to decode one of SecurityProfile."),
-    ],
-)
-def test_it_is_refused(changes: dict[str, Any], code: str, text: str) -> None:
-    world = World()
-    with pytest.raises(ArmError) as caught:
-        world.cluster(world.cluster_body(**changes))
-    assert caught.value.code == code
-    assert text in caught.value.message
-
-
 @pytest.mark.parametrize("mode", ["Auto", "Manual"])
 def test_what_is_not_sent_through_a_proxy_is_added(mode: str) -> None:
     world = World()

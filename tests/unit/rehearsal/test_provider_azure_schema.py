@@ -14,8 +14,7 @@ from pulumi._types import input_type_py_to_pulumi_names
 
 from rehearsal.azure.provider import TYPES
 from rehearsal.azure.resource import AzureResource
-from tests.unit.rehearsal.provider_azure_world import Provider
-from tests.unit.rehearsal.test_provider_azure_round_trip import CASES
+from tests.unit.rehearsal.provider_azure_world import LIVES, Provider
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def test_what_the_sdk_requires_is_required(kind: type[AzureResource]) -> None:
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 def test_outputs_are_the_sdks(provider: Provider, kind: type[AzureResource]) -> None:
     name = kind.token.rsplit(":", 1)[1]
-    outputs = provider.create(name, **CASES[name].inputs(provider)).outputs
+    outputs = provider.create(name, **LIVES[name].inputs(provider)).outputs
     assert _loose(outputs) <= _loose(_outputs(kind))
     assert _loose(kind.outputs) <= _loose(_outputs(kind))
 

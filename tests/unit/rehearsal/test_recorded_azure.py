@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,13 +28,8 @@ def engine(provider: Provider) -> Engine:
 
 @pytest.mark.parametrize("token", RECORDS)
 def test_answers_are_the_recorded_ones(provider: Provider, engine: Engine, token: str) -> None:
-    surroundings: dict[str, Callable[[], str]] = {
-        "group": lambda: "demo",
-        "network": lambda: str(provider.network().outputs["name"]),
-        "cluster": lambda: str(provider.cluster().outputs["name"]),
-    }
     record = RECORDS[token]
-    assert replay(engine, record, lambda name: surroundings[name]()) == record.differences.keys()
+    assert replay(engine, record, provider.surroundings) == record.differences.keys()
 
 
 def test_changes_are_called_what_the_provider_calls_them(engine: Engine) -> None:
