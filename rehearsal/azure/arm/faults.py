@@ -48,7 +48,6 @@ class Fault:
         zone: The zone (`1`) that it hits; every one when empty.
         priority: `Spot` or `Regular`; both when empty.
         late: Whether the call is accepted and its operation fails, instead of the call itself.
-        after: Matching calls that still succeed before it sets in.
         times: How many calls it hits; for ever when None.
         retry_after: Seconds in the answer's `Retry-After`; none when 0.
         hits: How many calls it has hit.
@@ -63,7 +62,6 @@ class Fault:
     zone: str = ""
     priority: str = ""
     late: bool = False
-    after: int = 0
     times: int | None = None
     retry_after: int = 0
     hits: int = 0
@@ -164,9 +162,6 @@ class Faults:
                     or not all(pattern.lower() in ("", value.lower()) for pattern, value in wanted)
                     or fault.times == 0
                 ):
-                    continue
-                if fault.after > 0:
-                    fault.after -= 1
                     continue
                 if fault.times is not None:
                     fault.times -= 1

@@ -19,7 +19,6 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from rehearsal.attachment.resource import RefusedError
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.cloud import AzureCloud
-from rehearsal.azure.clusters.default_pools import default_manifests
 from rehearsal.cluster.control_plane import Cluster
 from rehearsal.cluster.objects import ApiError
 
@@ -57,10 +56,10 @@ def settle(cluster: Cluster, cloud: AzureCloud, properties: Mapping[str, Any], d
         cluster.define(_manifests(definitions))
         brings = at(properties, "nodeProvisioningProfile.defaultNodePools") != "None"
         if brings:
-            cluster.apply(default_manifests(cilium=True))
+            cluster.apply(default_manifests())
         elif cloud.brings_node_pools:
             # Only what AKS has brought goes: others may have objects of the same names since.
-            cluster.delete(default_manifests(cilium=True))
+            cluster.delete(default_manifests())
         cloud.brings_node_pools = brings
         if cluster.controller.hosted:
             return
@@ -73,6 +72,13 @@ def settle(cluster: Cluster, cloud: AzureCloud, properties: Mapping[str, Any], d
     problem = cluster.controller.host(NAMESPACE, environment, cluster.token)
     if problem:
         raise RefusedError(_FAILED.format(name=cluster.name, reason=problem))
+
+
+def default_manifests() -> list[dict[str, Any]]:
+    """The AKSNodeClasses and NodePools `default` and `system-surge`, which AKS brings."""
+    text = Path(__file__).with_name("manifests").joinpath("default-pools.yaml").read_text()
+    manifests: list[dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
+    return manifests
 
 
 def _manifests(folder: Path) -> list[dict[str, Any]]:

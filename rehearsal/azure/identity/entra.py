@@ -18,7 +18,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from karpenter import clock
 
@@ -37,31 +37,53 @@ _CHECK = (
     "Please check your federated identity credential Subject, Audience and Issuer against the presented assertion. "
     "https://learn.microsoft.com/entra/workload-id/workload-identity-federation"
 )
-_NO_ISSUER = "No matching federated identity record found for presented assertion issuer '{value}'. " + _CHECK
-_NO_SUBJECT = "No matching federated identity record found for presented assertion subject '{value}'. " + _CHECK
-_NO_AUDIENCE = "No matching federated identity record found for presented assertion audience '{value}'. " + _CHECK
-_NO_CREDENTIALS = "The client '{value}'({name}) has no configured federated identity credentials."
-_NO_TENANT = (
-    "Tenant '{value}' not found. Check to make sure you have the correct tenant ID and are signing into the correct "
-    "cloud. Check with your subscription administrator, this may happen if there are no active subscriptions for the "
-    "tenant."
+_NO_RECORD = f"No matching federated identity record found for presented assertion {{what}} '{{value}}'. {_CHECK}"
+_NOT_INSTALLED = (
+    "This can happen if the application has not been installed by the administrator of the tenant or consented to by "
+    "any user in the tenant."
 )
-_NO_CLIENT = (
-    "Application with identifier '{value}' was not found in the directory '{tenant}'. This can happen if the "
-    "application has not been installed by the administrator of the tenant or consented to by any user in the tenant. "
-    "You may have sent your authentication request to the wrong tenant."
-)
-_NO_RESOURCE = (
-    "The resource principal named {value} was not found in the tenant named {tenant}. This can happen if the "
-    "application has not been installed by the administrator of the tenant or consented to by any user in the tenant."
-)
-_NO_GRANT = "The app requested an unsupported grant type '{value}'."
-_NO_ASSERTION = "The request body must contain the following parameter: 'client_assertion' or 'client_secret'."
-_MALFORMED = "JWT token is invalid or malformed."
-_SIGNATURE = (
-    "Assertion failed signature validation. [Reason - The cluster that issues for '{value}' does not vouch for the "
-    "token: it is expired, was issued for another audience, or its service account is gone.]"
-)
+#: Entra's number -> OAuth's error code, the HTTP status, and the text.
+_REFUSALS: Final = {
+    50013: (
+        "invalid_grant",
+        400,
+        "Assertion failed signature validation. [Reason - The cluster that issues for '{value}' does not vouch for the "
+        "token: it is expired, was issued for another audience, or its service account is gone.]",
+    ),
+    50027: ("invalid_request", 400, "JWT token is invalid or malformed."),
+    70003: ("unsupported_grant_type", 400, "The app requested an unsupported grant type '{value}'."),
+    70025: (
+        "invalid_client",
+        401,
+        "The client '{value}'({name}) has no configured federated identity credentials.",
+    ),
+    90002: (
+        "invalid_tenant",
+        400,
+        "Tenant '{value}' not found. Check to make sure you have the correct tenant ID and are signing into the "
+        "correct cloud. Check with your subscription administrator, this may happen if there are no active "
+        "subscriptions for the tenant.",
+    ),
+    500011: (
+        "invalid_resource",
+        400,
+        "The resource principal named {value} was not found in the tenant named {tenant}. " + _NOT_INSTALLED,
+    ),
+    700016: (
+        "unauthorized_client",
+        400,
+        "Application with identifier '{value}' was not found in the directory '{tenant}'. "
+        f"{_NOT_INSTALLED} You may have sent your authentication request to the wrong tenant.",
+    ),
+    700211: ("invalid_client", 401, _NO_RECORD),
+    700212: ("invalid_client", 401, _NO_RECORD),
+    700213: ("invalid_client", 401, _NO_RECORD),
+    7000216: (
+        "invalid_request",
+        401,
+        "The request body must contain the following parameter: 'client_assertion' or 'client_secret'.",
+    ),
+}
 
 
 class TokenReviewer(Protocol):
@@ -82,11 +104,11 @@ class EntraError(Exception):
         mend: Which resource to look at, for the rehearsal's log: Entra itself names none.
     """
 
-    def __init__(self, number: int, error: str, message: str, status: int = 401, mend: str = "") -> None:
-        super().__init__(f"AADSTS{number}: {message}")
+    def __init__(self, number: int, *, mend: str = "", **words: str) -> None:
+        """`words` are those of Entra's text."""
+        self.error, self.status, text = _REFUSALS[number]
+        super().__init__(f"AADSTS{number}: {text.format(**words)}")
         self.number = number
-        self.error = error
-        self.status = status
         self.mend = mend
 
     @property
@@ -221,19 +243,19 @@ class Directory:
             EntraError: With Entra's refusal.
         """
         if tenant.lower() != self.tenant:
-            raise EntraError(90002, "invalid_request", _NO_TENANT.format(value=tenant), 400)
+            raise EntraError(90002, value=tenant)
         if form.get("grant_type") != "client_credentials":
-            raise EntraError(70003, "unsupported_grant_type", _NO_GRANT.format(value=form.get("grant_type", "")), 400)
+            raise EntraError(70003, value=form.get("grant_type", ""))
         resource = _resource(form.get("scope", ""))
         if not self.is_management(resource):
-            raise EntraError(500011, "invalid_resource", _NO_RESOURCE.format(value=resource, tenant=tenant), 400)
+            raise EntraError(500011, value=resource, tenant=tenant)
         client = form.get("client_id", "")
         principal = self.by_client(client)
         if principal is None:
-            raise EntraError(700016, "unauthorized_client", _NO_CLIENT.format(value=client, tenant=tenant), 400)
+            raise EntraError(700016, value=client, tenant=tenant)
         assertion = form.get("client_assertion", "")
         if not assertion:
-            raise EntraError(7000216, "invalid_request", _NO_ASSERTION)
+            raise EntraError(7000216)
         self._check_assertion(principal, assertion)
         return {
             "token_type": "Bearer",
@@ -270,7 +292,7 @@ class Directory:
     def openid_configuration(self, tenant: str) -> dict[str, str]:
         """What the tenant publishes about itself."""
         if tenant.lower() != self.tenant:
-            raise EntraError(90002, "invalid_tenant", _NO_TENANT.format(value=tenant), 400)
+            raise EntraError(90002, value=tenant)
         base = f"{LOGIN}/{tenant}"
         return {
             "token_endpoint": f"{base}/oauth2/v2.0/token",
@@ -285,24 +307,19 @@ class Directory:
         candidates = list(self.credentials(principal.resource)) if principal.resource else []
         mend = "; ".join(map(str, candidates)) or f"{principal.resource or principal.name} needs a federated credential"
         if not candidates:
-            raise EntraError(
-                70025,
-                "invalid_client",
-                _NO_CREDENTIALS.format(value=principal.client_id, name=principal.name),
-                mend=mend,
-            )
+            raise EntraError(70025, mend=mend, value=principal.client_id, name=principal.name)
         candidates = [candidate for candidate in candidates if candidate.issuer == issuer]
         if not candidates:
-            raise EntraError(700211, "invalid_client", _NO_ISSUER.format(value=issuer), mend=mend)
+            raise EntraError(700211, mend=mend, what="issuer", value=issuer)
         candidates = [candidate for candidate in candidates if candidate.subject == subject]
         if not candidates:
-            raise EntraError(700213, "invalid_client", _NO_SUBJECT.format(value=subject), mend=mend)
+            raise EntraError(700213, mend=mend, what="subject", value=subject)
         shared = [audience for candidate in candidates for audience in candidate.audiences if audience in audiences]
         if not shared:
-            raise EntraError(700212, "invalid_client", _NO_AUDIENCE.format(value=",".join(audiences)), mend=mend)
+            raise EntraError(700212, mend=mend, what="audience", value=",".join(audiences))
         reviewer = self._issuers.get(issuer)
         if reviewer is None or reviewer.review_token(assertion, shared[0]) != subject:
-            raise EntraError(50013, "invalid_grant", _SIGNATURE.format(value=issuer), 400)
+            raise EntraError(50013, value=issuer)
 
 
 def _resource(scope: str) -> str:
@@ -323,4 +340,4 @@ def _claims(token: str) -> tuple[str, str, tuple[str, ...]]:
             tuple(map(str, audience)) if isinstance(audience, list) else (str(audience),),
         )
     except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
-        raise EntraError(50027, "invalid_request", _MALFORMED, 400) from None
+        raise EntraError(50027) from None

@@ -10,7 +10,7 @@ import pytest
 from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.operations import Durations
-from rehearsal.azure.clusters.default_pools import default_manifests
+from rehearsal.azure.clusters.provisioning import default_manifests
 from rehearsal.azure.identity import roles
 from tests.unit.rehearsal.azure_world import AKS, CLUSTER, GROUP, GROUPS, NETWORK, SCOPE, World, machine_id
 
@@ -177,10 +177,9 @@ def test_quota_holds_for_agent_pools() -> None:
 
 
 def test_the_default_pools_are_those_of_aks() -> None:
-    manifests = default_manifests(cilium=True)
+    manifests = default_manifests()
     pools = {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in manifests if one["kind"] == "NodePool"}
     assert set(pools) == {"default", "system-surge"}
     assert {pool["nodeClassRef"]["name"] for pool in pools.values()} == {"default"}
     assert {one["spec"]["imageFamily"] for one in manifests if one["kind"] == "AKSNodeClass"} == {"Ubuntu"}
     assert [taint["key"] for taint in pools["system-surge"]["taints"]] == ["CriticalAddonsOnly"]
-    assert "startupTaints" not in default_manifests(cilium=False)[2]["spec"]["template"]["spec"]
