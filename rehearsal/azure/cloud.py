@@ -162,14 +162,6 @@ class AzureCloud(Bound):
 
         Whether the identity exists, trusts the service account and may do anything is decided when the controller asks.
 
-        Args:
-            namespace: Namespace of the pod.
-            service_account: Name of its service account.
-            annotations: Annotations of the service account.
-            token_folder: An existing folder in which the projected token is put.
-            labels: Labels of the pod.
-            admitted: When the pod was.
-
         Raises:
             ControllerIdentityError: The webhook would add nothing: workload identity is off, or the pod's label or the
                 service account's annotation is missing.

@@ -16,7 +16,7 @@ from typing import Any
 from rehearsal.azure.arm import locks
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId, group_id
-from rehearsal.azure.arm.kind import Body, Kind, Request, at
+from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.rows import ROWS
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, addons, api_server, http_proxy, rules
@@ -119,21 +119,6 @@ class ManagedCluster(Kind):
             self.context.directory.distrust(issuer)
         if at(resource.body, "identity.type") == "SystemAssigned":
             self.context.directory.remove(resource.body["identity"]["principalId"])
-
-    def post(self, resource: Resource, action: str, body: Mapping[str, Any]) -> Body:
-        """Stop and start; credentials are answered by the subscription, which knows the control plane."""
-        if action.lower() in ("stop", "start"):
-            if at(resource.properties, "nodeProvisioningProfile.mode") == "Auto":
-                raise ArmError(
-                    "OperationNotAllowed",
-                    f"The cluster {resource.id.name} cannot be stopped or started: node auto provisioning does not "
-                    "support it.",
-                    409,
-                )
-            raise ArmError(
-                "OperationNotAllowed", "The rehearsal does not stop clusters; delete and create the cluster.", 409
-            )
-        return super().post(resource, action, body)
 
     def _defaults(self, request: Request, properties: dict[str, Any], existing: Mapping[str, Any] | None) -> None:
         profile = {**_NETWORK, **(properties.get("networkProfile") or {})}

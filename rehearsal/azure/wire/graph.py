@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rehearsal.azure.arm.errors import ArmError
@@ -16,10 +17,13 @@ from rehearsal.azure.identity.access import Access
 
 Test = Callable[[Resource], bool]
 
-_TYPE = re.compile(r'where type == "([^"]+)"')
-_GROUP = re.compile(r'where resourceGroup == "([^"]+)"')
-_TAGGED = re.compile(r'where tags has_cs "([^"]+)"')
-_UNTAGGED = re.compile(r'where not\(tags has_cs "([^"]+)"\)')
+#: Clauses, and what tells whether a resource meets one. `has_cs` looks for a whole term in the text of the tags.
+_CLAUSES: dict[str, Callable[[Resource, str], bool]] = {
+    r'where type == "([^"]+)"': lambda resource, value: resource.type.lower() == value.lower(),
+    r'where resourceGroup == "([^"]+)"': lambda resource, value: resource.id.group.lower() == value.lower(),
+    r'where tags has_cs "([^"]+)"': lambda resource, value: _has_tag(resource, value),
+    r'where not\(tags has_cs "([^"]+)"\)': lambda resource, value: not _has_tag(resource, value),
+}
 
 
 def query(store: Store, access: Access, caller: str, text: str) -> dict[str, Any]:
@@ -41,26 +45,18 @@ def query(store: Store, access: Access, caller: str, text: str) -> dict[str, Any
 
 
 def _test(clause: str) -> Test:
-    if match := _TYPE.fullmatch(clause):
-        return _equal(lambda resource: resource.type.lower(), match[1].lower())
-    if match := _GROUP.fullmatch(clause):
-        return _equal(lambda resource: resource.id.group.lower(), match[1].lower())
-    if match := _TAGGED.fullmatch(clause):
-        return _tagged(match[1], wanted=True)
-    if match := _UNTAGGED.fullmatch(clause):
-        return _tagged(match[1], wanted=False)
+    for pattern, meets in _CLAUSES.items():
+        if match := re.fullmatch(pattern, clause):
+            return partial(_meets, meets, match[1])
     raise _unknown(clause)
 
 
-def _equal(read: Callable[[Resource], str], value: str) -> Test:
-    return lambda resource: read(resource) == value
+def _meets(meets: Callable[[Resource, str], bool], value: str, resource: Resource) -> bool:
+    return meets(resource, value)
 
 
-def _tagged(name: str, *, wanted: bool) -> Test:
-    # `has_cs` looks for a whole term in the text of the tags: a key or a value.
-    return lambda resource: (
-        any(name in (key, value) for key, value in (resource.body.get("tags") or {}).items()) == wanted
-    )
+def _has_tag(resource: Resource, term: str) -> bool:
+    return any(term in pair for pair in (resource.body.get("tags") or {}).items())
 
 
 def _row(resource: Resource) -> dict[str, Any]:

@@ -20,24 +20,23 @@ from rehearsal.aws.provider import resources
 from rehearsal.cluster.charts import Chart
 from tests.unit.rehearsal.aws_world import account, document, trust
 from tests.unit.rehearsal.recordings import resolved
-from tests.unit.rehearsal.resource_world import ResourceWorld
+from tests.unit.rehearsal.resource_world import RecordingPlane, ResourceWorld
 
 TAGS = {"owner": "platform", "cost-centre": "0000"}
 _PATTERN = '{"source": ["aws.ec2"]}'
 
 
-class FakeCluster:
+class FakeCluster(RecordingPlane):
     """A control plane that records what it is told, and answers what the test set."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.drained: list[str] = []
         self.name = name
         self.endpoint = "https://127.0.0.1:6443"
         self.certificate_authority = b"-----BEGIN CERTIFICATE-----"
-        self.nodes: dict[str, dict[str, Any]] = {}
-        self.objects: dict[tuple[str, str], Mapping[str, Any]] = {}
-        #: Names of nodes that do not become Ready, and why a workload does not become available.
-        self.never_ready = False
+        self.objects = self.manifests
+        #: Why a workload does not become available.
         self.unavailable = ""
         #: As what Helm renders a chart, and with which values; the chart's folder has its schema.
         self.charts = self.releases = self
@@ -53,38 +52,12 @@ class FakeCluster:
         workloads = (("Deployment", "ebs-csi-controller"), ("DaemonSet", "ebs-csi-node"))
         return [{"kind": kind, "metadata": {"name": each, "namespace": namespace}} for kind, each in workloads]
 
-    def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        for manifest in manifests:
-            self.objects[manifest["kind"], manifest["metadata"]["name"]] = manifest
-
-    def delete(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        for manifest in manifests:
-            self.objects.pop((manifest["kind"], manifest["metadata"]["name"]), None)
-
     def wait_available(self, kind: str, namespace: str, name: str, timeout: float) -> str:
         assert namespace == "kube-system"
         return "there is no such workload" if (kind, name) not in self.objects else self.unavailable
 
-    def join(
-        self,
-        machines: Iterable[Any],
-        *,
-        taints: Iterable[Mapping[str, str]] = (),
-        labels: Mapping[str, str] | None = None,
-        timeout: float,
-    ) -> list[str]:
-        names = []
-        for machine in machines:
-            self.nodes[machine.node_name] = {"taints": list(taints), "labels": dict(labels or {})}
-            names.append(machine.node_name)
-        return names if self.never_ready else []
-
     def drain(self, names: Iterable[str], within: float) -> None:
         self.drained += names
-
-    def remove_nodes(self, names: Iterable[str]) -> None:
-        for name in names:
-            del self.nodes[name]
 
 
 class FakeClusters:

@@ -19,7 +19,7 @@ from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.objects import Object
 from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE, World
 from tests.unit.rehearsal.recordings import resolved
-from tests.unit.rehearsal.resource_world import ResourceWorld
+from tests.unit.rehearsal.resource_world import RecordingPlane, ResourceWorld
 
 _ROLES = f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions"
 OVERLAY = {
@@ -56,51 +56,23 @@ class FakeController:
         self.hosted = False
 
 
-class FakeCluster:
+class FakeCluster(RecordingPlane):
     """A control plane that records what it is told, and answers what the test set."""
 
     endpoint = "https://127.0.0.1:6443"
     token = "administrator"
 
     def __init__(self, name: str, version: str, cloud: Any, kubeconfig: Path) -> None:
+        super().__init__()
         self.name = name
         self.version = version
         self.cloud = cloud
         self.kubeconfig = kubeconfig
         self.objects = self
         self.controller = FakeController()
-        self.present: dict[tuple[str, str], Mapping[str, Any]] = {}
-        self.nodes: dict[str, dict[str, Any]] = {}
-        self.never_ready = False
-
-    def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        for manifest in manifests:
-            self.present[manifest["kind"], manifest["metadata"]["name"]] = manifest
-
-    def delete(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        for manifest in manifests:
-            self.present.pop((manifest["kind"], manifest["metadata"]["name"]), None)
 
     def define(self, definitions: Iterable[Mapping[str, Any]]) -> None:
         self.apply(definitions)
-
-    def join(
-        self,
-        machines: Iterable[Any],
-        *,
-        taints: Iterable[Mapping[str, str]] = (),
-        labels: Mapping[str, str] | None = None,
-        timeout: float,
-    ) -> list[str]:
-        names = []
-        for machine in machines:
-            self.nodes[machine.node_name] = {"taints": [*taints], "labels": {**machine.labels, **(labels or {})}}
-            names.append(machine.node_name)
-        return names if self.never_ready else []
-
-    def remove_nodes(self, names: Iterable[str]) -> None:
-        for name in names:
-            del self.nodes[name]
 
     def list(self, path: str, *, labels: str) -> Iterable[Object]:
         key, equals, value = labels.split(",")[0].partition("=")

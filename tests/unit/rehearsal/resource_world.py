@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rehearsal.attachment.resource import AUTOMATIC, Created, Properties, Resource
@@ -44,3 +45,63 @@ class ResourceWorld(ABC):
 
     def delete(self, token: str, created: Created) -> None:
         self.type(token).delete(created.id, created.outputs, timeout=5.0)
+
+
+class RecordingPlane:
+    """A control plane that records what is applied to it, and which nodes join."""
+
+    def __init__(self) -> None:
+        self.manifests: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self.nodes: dict[str, dict[str, Any]] = {}
+        #: Whether nodes that join stay NotReady.
+        self.never_ready = False
+
+    def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        for manifest in manifests:
+            self.manifests[manifest["kind"], manifest["metadata"]["name"]] = manifest
+
+    def delete(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        for manifest in manifests:
+            self.manifests.pop((manifest["kind"], manifest["metadata"]["name"]), None)
+
+    def join(
+        self,
+        machines: Iterable[Any],
+        *,
+        taints: Iterable[Mapping[str, str]] = (),
+        labels: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> list[str]:
+        names = []
+        for machine in machines:
+            self.nodes[machine.node_name] = {"taints": [*taints], "labels": {**machine.labels, **(labels or {})}}
+            names.append(machine.node_name)
+        return names if self.never_ready else []
+
+    def remove_nodes(self, names: Iterable[str]) -> None:
+        for name in names:
+            del self.nodes[name]
+
+
+def without(*path: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of a file: without what is at a path."""
+
+    def change(file: dict[str, Any]) -> None:
+        del _place(file, path)[path[-1]]
+
+    return change
+
+
+def changed_to(value: Any, *path: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of a file: another value at a path."""
+
+    def change(file: dict[str, Any]) -> None:
+        _place(file, path)[path[-1]] = value
+
+    return change
+
+
+def _place(file: Any, path: tuple[Any, ...]) -> Any:
+    for step in path[:-1]:
+        file = file[step]
+    return file

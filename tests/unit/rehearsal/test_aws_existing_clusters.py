@@ -18,6 +18,7 @@ from rehearsal.aws.invokes import invokes
 from rehearsal.aws.resource import Session
 from rehearsal.host.processes import wait_until
 from tests.unit.rehearsal.provider_aws_world import FakeCluster, World, open_world
+from tests.unit.rehearsal.resource_world import changed_to, without
 from tests.unit.test_existing_cluster import STACK
 
 NETWORK = Networks.load(STACK.with_name("Pulumi.eks-existing-cluster.network.json"))
@@ -166,47 +167,27 @@ def test_what_kubectl_prints_is_applied_without_what_the_api_server_wrote(tmp_pa
         assert applied["metadata"].keys() == {"name", "namespace", "labels"}
 
 
-def _without(*path: Any) -> Change:
-    def change(file: dict[str, Any]) -> None:
-        place: Any = file
-        for step in path[:-1]:
-            place = place[step]
-        del place[path[-1]]
-
-    return change
-
-
-def _with(value: Any, *path: Any) -> Change:
-    def change(file: dict[str, Any]) -> None:
-        place: Any = file
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
-
-    return change
-
-
 GROUP = ("nodegroups", 0)
 REFUSED: dict[str, tuple[Change, str]] = {
-    "no cluster": (_without("cluster"), "cluster: Field required"),
-    "a group without a type": (_without(*GROUP, "instanceTypes"), r"nodegroups\.0\.instanceTypes: Field required"),
-    "a version that is not offered": (_with("1.19", "cluster", "version"), "unsupported Kubernetes version 1.19"),
+    "no cluster": (without("cluster"), "cluster: Field required"),
+    "a group without a type": (without(*GROUP, "instanceTypes"), r"nodegroups\.0\.instanceTypes: Field required"),
+    "a version that is not offered": (changed_to("1.19", "cluster", "version"), "unsupported Kubernetes version 1.19"),
     "a subnet that is not there": (
-        _with(["subnet-00000009"], "cluster", "resourcesVpcConfig", "subnetIds"),
+        changed_to(["subnet-00000009"], "cluster", "resourcesVpcConfig", "subnetIds"),
         "subnet-00000009",
     ),
     "a VPC that its subnets are not in": (
-        _with("vpc-00000001", "cluster", "resourcesVpcConfig", "vpcId"),
+        changed_to("vpc-00000001", "cluster", "resourcesVpcConfig", "vpcId"),
         r"its vpcId is vpc-00000001, and its subnets \(subnet-",
     ),
-    "a type that is not there": (_with(["m5.tiny"], *GROUP, "instanceTypes"), "m5.tiny"),
+    "a type that is not there": (changed_to(["m5.tiny"], *GROUP, "instanceTypes"), "m5.tiny"),
     "sizes that contradict each other": (
-        _with({"minSize": 4, "desiredSize": 3, "maxSize": 5}, *GROUP, "scalingConfig"),
+        changed_to({"minSize": 4, "desiredSize": 3, "maxSize": 5}, *GROUP, "scalingConfig"),
         "can't be less than min size 4",
     ),
-    "an add-on that nobody has": (_with("coredsn", "addons", 2, "addonName"), "coredsn"),
+    "an add-on that nobody has": (changed_to("coredsn", "addons", 2, "addonName"), "coredsn"),
     "a role of another account": (
-        _with("arn:aws:iam::210987654321:role/nodes", *GROUP, "nodeRole"),
+        changed_to("arn:aws:iam::210987654321:role/nodes", *GROUP, "nodeRole"),
         "is no role of the rehearsed account, 123456789012",
     ),
 }
@@ -262,7 +243,7 @@ def test_add_ons_of_a_cluster_without_nodes_are_not_waited_for_long(tmp_path: Pa
             return started
 
         world.clusters.start = without_nodes
-        make(description(tmp_path, _with([], "nodegroups")), Session(world.account, world.clusters))
+        make(description(tmp_path, changed_to([], "nodegroups")), Session(world.account, world.clusters))
         assert world.account.eks.addon_status(NAME, "coredns") == "DEGRADED"
     assert max(waited) < 5
 

@@ -108,7 +108,7 @@ def test_node_auto_provisioning_once_it_runs() -> None:
     world = World()
     body = world.cluster_body(nodeProvisioningProfile={"mode": "Auto"})
     world.cluster(body)
-    with pytest.raises(ArmError, match="cannot be stopped"):
+    with pytest.raises(ArmError, match="The action 'stop' is not known"):
         world.arm.post(CLUSTER, "stop", AKS)
     way: dict[str, Any] = {"networkProfile__outboundType": "managedNATGateway"}
     with pytest.raises(ArmError, match="outboundType is changed"):

@@ -19,6 +19,7 @@ from rehearsal.host.processes import wait_until
 from tests.unit.made_certificates import certificate
 from tests.unit.rehearsal.azure_world import AKS, REGION
 from tests.unit.rehearsal.provider_azure_world import FakeCluster, Provider
+from tests.unit.rehearsal.resource_world import changed_to, without
 from tests.unit.test_existing_aks_cluster import STACK
 
 NETWORK = STACK.with_name(f"{STACK.stem}.network.json")
@@ -193,7 +194,7 @@ def test_what_the_owner_calls_default_is_not_akss(subscription: Subscriptions) -
     changed(provider, "/agentPools/general", count=3)
     wait_until(lambda: len(nodes(provider, "general")) == 3, "the new node", 5)
     wait_until(lambda: not any(one.name == "cluster-Shop_1" for one in threading.enumerate()), "the rest", 5)
-    assert plane(provider).present["AKSNodeClass", "default"] == mine
+    assert plane(provider).manifests["AKSNodeClass", "default"] == mine
 
 
 def test_nodes_follow_their_pool(subscription: Subscriptions) -> None:
@@ -216,40 +217,23 @@ def test_what_arm_refuses_of_a_pool_changes_nothing(subscription: Subscriptions)
     assert len(nodes(provider, "system")) == 2
 
 
-def _without(*path: Any) -> Change:
-    def change(cluster: dict[str, Any]) -> None:
-        place: Any = cluster
-        for step in path[:-1]:
-            place = place[step]
-        del place[path[-1]]
-
-    return change
-
-
-def _with(value: Any, *path: Any) -> Change:
-    def change(cluster: dict[str, Any]) -> None:
-        place: Any = cluster
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
-
-    return change
-
-
 POOL = ("agentPoolProfiles", 1)
 REFUSED: dict[str, tuple[Change, str]] = {
-    "no id": (_without("id"), "cluster.id: Field required"),
-    "an id of something else": (_with("/subscriptions/1", "id"), "cluster.id: String should match pattern"),
-    "a pool without a size": (_without(*POOL, "vmSize"), r"agentPoolProfiles\.1\.vmSize: Field required"),
-    "a size that is not sold": (_with("Standard_Z1", *POOL, "vmSize"), "The VM size of AgentPoolProfile:general"),
-    "a version that is not offered": (_with("1.19.1", "kubernetesVersion"), "1.19, which is not supported"),
+    "no id": (without("id"), "cluster.id: Field required"),
+    "an id of something else": (changed_to("/subscriptions/1", "id"), "cluster.id: String should match pattern"),
+    "a pool without a size": (without(*POOL, "vmSize"), r"agentPoolProfiles\.1\.vmSize: Field required"),
+    "a size that is not sold": (changed_to("Standard_Z1", *POOL, "vmSize"), "The VM size of AgentPoolProfile:general"),
+    "a version that is not offered": (changed_to("1.19.1", "kubernetesVersion"), "1.19, which is not supported"),
     "a subnet that is not there": (
-        _with(FILE["cluster"]["agentPoolProfiles"][0]["vnetSubnetId"] + "1", *POOL, "vnetSubnetId"),
+        changed_to(FILE["cluster"]["agentPoolProfiles"][0]["vnetSubnetId"] + "1", *POOL, "vnetSubnetId"),
         "nodes1",
     ),
-    "a dataplane that is not played": (_with("azure", "networkProfile", "networkDataplane"), "Cilium dataplane only"),
-    "both scalers": (_with(True, *POOL, "enableAutoScaling"), "cannot be Auto unless all AgentPools"),
-    "another location": (_with("eastus", "location"), "eastus"),
+    "a dataplane that is not played": (
+        changed_to("azure", "networkProfile", "networkDataplane"),
+        "Cilium dataplane only",
+    ),
+    "both scalers": (changed_to(True, *POOL, "enableAutoScaling"), "cannot be Auto unless all AgentPools"),
+    "another location": (changed_to("eastus", "location"), "eastus"),
 }
 
 
@@ -263,8 +247,8 @@ def test_a_cluster_that_cannot_be_is_refused(subscription: Subscriptions, case: 
 def test_what_is_not_played_hides_nothing_that_azure_refuses(subscription: Subscriptions) -> None:
     def change(cluster: dict[str, Any]) -> None:
         for name in ("networkDataplane", "networkPolicy"):
-            _with("azure", "networkProfile", name)(cluster)
-        _with("Standard_Z1", *POOL, "vmSize")(cluster)
+            changed_to("azure", "networkProfile", name)(cluster)
+        changed_to("Standard_Z1", *POOL, "vmSize")(cluster)
 
     with pytest.raises(ClusterFileError, match=r"Cilium dataplane only.*; and The VM size of AgentPoolProfile:general"):
         subscription(change)
@@ -286,5 +270,5 @@ def test_what_a_list_has_is_taken(tmp_path: Path) -> None:
 
 def test_what_kubectl_prints_is_applied_without_what_the_api_server_wrote(subscription: Subscriptions) -> None:
     item = {"kind": "Deployment", "metadata": {"name": "ca", "uid": "1"}, "spec": {}, "status": {"replicas": 1}}
-    applied = plane(subscription(items=[item])).present["Deployment", "ca"]
+    applied = plane(subscription(items=[item])).manifests["Deployment", "ca"]
     assert applied == {"kind": "Deployment", "metadata": {"name": "ca"}, "spec": {}}

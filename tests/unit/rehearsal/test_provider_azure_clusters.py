@@ -31,9 +31,9 @@ def test_a_cluster_starts_its_control_plane_with_aks_own_issuer(provider: Provid
     assert (started["name"], started["version"], started["service_cidr"]) == ("rehearsed", "1.36", "10.96.0.0/16")
     assert started["issuer"] == created.outputs["oidcIssuerProfile"]["issuerURL"]
     assert started["cloud"].bound is provider.running
-    assert provider.running.present["Service", "kube-dns"]["spec"]["clusterIP"] == "10.96.0.10"
+    assert provider.running.manifests["Service", "kube-dns"]["spec"]["clusterIP"] == "10.96.0.10"
     assert {("DaemonSet", "cilium"), ("Deployment", "cilium-operator"), ("Deployment", "coredns")} <= (
-        provider.running.present.keys()
+        provider.running.manifests.keys()
     )
 
 
@@ -190,21 +190,21 @@ def test_node_auto_provisioning_brings_pools_and_runs_karpenter(provider: Provid
     created = provider.cluster(**AUTO)
     cluster = provider.running
     for kind in ("NodePool", "AKSNodeClass"):
-        assert {name for found, name in cluster.present if found == kind} == {"default", "system-surge"}
+        assert {name for found, name in cluster.manifests if found == kind} == {"default", "system-surge"}
     environment = cluster.controller.environment
     assert cluster.controller.hosted
     assert environment["CLUSTER_ENDPOINT"] == f"https://{created.outputs['fqdn']}:443"
     assert environment["IDENTITY_ENDPOINT"].startswith("http")
     assert environment["SSH_PUBLIC_KEY"].startswith("ssh-ed25519 ")
     token = environment["KUBELET_BOOTSTRAP_TOKEN"]
-    secret = cluster.present["Secret", f"bootstrap-token-{token.split('.')[0]}"]
+    secret = cluster.manifests["Secret", f"bootstrap-token-{token.split('.')[0]}"]
     assert secret["type"] == "bootstrap.kubernetes.io/token"
     assert secret["stringData"]["token-secret"] == token.split(".")[1]
 
 
 def test_without_default_pools_the_program_brings_its_own(provider: Provider) -> None:
     provider.cluster(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"})
-    assert not any(kind == "NodePool" for kind, _ in provider.running.present)
+    assert not any(kind == "NodePool" for kind, _ in provider.running.manifests)
     assert provider.running.controller.hosted
 
 
@@ -215,7 +215,7 @@ def test_switching_the_default_pools_off_deletes_them(provider: Provider) -> Non
         created,
         **provider.cluster_inputs(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"}),
     )
-    assert not any(kind == "NodePool" for kind, _ in provider.running.present)
+    assert not any(kind == "NodePool" for kind, _ in provider.running.manifests)
     assert provider.running.controller.starts == 1
 
 

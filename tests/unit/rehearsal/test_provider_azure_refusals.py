@@ -10,8 +10,8 @@ import pytest
 
 from rehearsal.attachment.resource import RefusedError
 from rehearsal.azure.provider import TYPES, configuration
-from tests.unit.rehearsal.azure_world import GROUP, SCOPE
-from tests.unit.rehearsal.provider_azure_world import Provider
+from tests.unit.rehearsal.azure_world import SCOPE
+from tests.unit.rehearsal.provider_azure_world import LIVES, Provider
 
 
 @pytest.fixture
@@ -29,56 +29,19 @@ def test_what_is_required_is_asked_for(provider: Provider, kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "inputs", "text"),
+    ("name", "changes", "text"),
     [
-        (
-            "Subnet",
-            {
-                "resourceGroupName": "demo",
-                "virtualNetworkName": "none",
-                "subnetName": "a",
-                "addressPrefix": "10.1.0.0/24",
-            },
-            'Status=404 Code="ParentResourceNotFound"',
-        ),
-        (
-            "VirtualNetwork",
-            {
-                "resourceGroupName": "none",
-                "virtualNetworkName": "net",
-                "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
-            },
-            'Status=404 Code="ResourceGroupNotFound"',
-        ),
-        (
-            "VirtualNetwork",
-            {
-                "resourceGroupName": "demo",
-                "virtualNetworkName": "net",
-                "addressSpace": {"addressPrefixes": ["10.1.0.1/16"]},
-            },
-            'Code="InvalidCIDRNotation"',
-        ),
-        (
-            "VirtualNetwork",
-            {
-                "resourceGroupName": "demo",
-                "virtualNetworkName": "net",
-                "location": "eastus",
-                "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
-            },
-            'Code="LocationNotAvailableForResourceType"',
-        ),
-        (
-            "RoleAssignment",
-            {"scope": GROUP, "roleAssignmentName": "not-a-guid", "principalId": "x", "roleDefinitionId": "y"},
-            'Code="InvalidRoleAssignmentId"',
-        ),
+        ("Subnet", {"virtualNetworkName": "none"}, 'Status=404 Code="ParentResourceNotFound"'),
+        ("VirtualNetwork", {"resourceGroupName": "none"}, 'Status=404 Code="ResourceGroupNotFound"'),
+        ("VirtualNetwork", {"addressSpace": {"addressPrefixes": ["10.1.0.1/16"]}}, 'Code="InvalidCIDRNotation"'),
+        ("VirtualNetwork", {"location": "eastus"}, 'Code="LocationNotAvailableForResourceType"'),
+        ("RoleAssignment", {"roleAssignmentName": "not-a-guid"}, 'Code="InvalidRoleAssignmentId"'),
     ],
 )
 def test_arms_refusals_are_shown_and_nothing_is_left(
-    provider: Provider, name: str, inputs: dict[str, Any], text: str
+    provider: Provider, name: str, changes: dict[str, Any], text: str
 ) -> None:
+    inputs = {**LIVES[name].inputs(provider), **changes}
     with pytest.raises(RefusedError, match=text):
         provider.create(name, **inputs)
     id = provider.type(name).resource_id(inputs)
