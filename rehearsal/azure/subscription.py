@@ -22,9 +22,11 @@ from rehearsal.azure.arm.store import Resource, Store
 from rehearsal.azure.cloud import AzureCloud
 from rehearsal.azure.clusters import CLUSTER_TYPE
 from rehearsal.azure.context import Context
+from rehearsal.azure.identity import assignments
 from rehearsal.azure.identity.access import Access
 from rehearsal.azure.identity.entra import DEPLOYER, Directory, Principal
 from rehearsal.azure.identity.identities import credentials
+from rehearsal.azure.identity.roles import Role
 from rehearsal.azure.kinds import KINDS
 from rehearsal.azure.machines.prices import PriceTable
 from rehearsal.azure.wire.routes import IDENTITY_PATH, Routes
@@ -173,6 +175,10 @@ class Subscription:
             if key not in self._clouds:
                 self._clouds[key] = AzureCloud(cluster_id, self._context, self._server, self._identity_secret)
             return self._clouds[key]
+
+    def grant(self, principal: str, scope: str, role: Role) -> None:
+        """Give a role that a principal has had since long."""
+        assignments.make(self._context, principal, scope, role)
 
     def was_there(self, cluster_id: str, *, state: str, power: str, changed: Callable[[], None]) -> None:
         """Say of a cluster that it was made long ago, by somebody else.

@@ -8,7 +8,6 @@ here.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.context import Context
-from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
+from rehearsal.azure.identity.identities import IDENTITY_TYPE, make
 from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE
 
 SECRETS_PROVIDER: Final = "azureKeyvaultSecretsProvider"
@@ -83,13 +82,7 @@ def settle(context: Context, cluster: Resource) -> None:
                 context.directory.remove(identity.properties["principalId"])
             continue
         if identity is None:
-            identity = context.keep(identifier, IDENTITY_TYPE, {"location": context.region})
-            identity.body["properties"] = {
-                "tenantId": context.directory.tenant,
-                "principalId": str(uuid.uuid4()),
-                "clientId": str(uuid.uuid4()),
-            }
-            enter(context, identity)
+            identity = make(context, identifier)
         profile["identity"] = {
             "resourceId": identifier,
             "clientId": identity.properties["clientId"],

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +26,8 @@ from rehearsal.azure.arm.rows import latest
 from rehearsal.azure.clusters import http_proxy
 from rehearsal.azure.clusters.resources import JOIN_SECONDS, ManagedCluster, remove_pools_but
 from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.access import ASSIGNMENT_TYPE
 from rehearsal.azure.identity.identities import IDENTITY_TYPE
+from rehearsal.azure.identity.roles import Role
 from rehearsal.azure.resource import Session
 from rehearsal.cluster.objects import ApiError
 from rehearsal.host import described
@@ -204,9 +203,9 @@ class _Maker:
     def _give(self, identity: str) -> None:
         """The roles that it has had since long: on its pools' subnets, and on the kubelet's identity."""
         for subnet in {pool.vnetSubnetID for pool in self._description.cluster.agentPoolProfiles if pool.vnetSubnetID}:
-            self._grant(identity, subnet, roles.NETWORK_CONTRIBUTOR.id)
+            self._grant(identity, subnet, roles.NETWORK_CONTRIBUTOR)
         if kubelet := self._foreign_kubelet():
-            self._grant(identity, self._made(kubelet), roles.MANAGED_IDENTITY_OPERATOR.id)
+            self._grant(identity, self._made(kubelet), roles.MANAGED_IDENTITY_OPERATOR)
 
     def _made(self, identity: str) -> str:
         self._group(ResourceId.parse(identity).group)
@@ -217,18 +216,9 @@ class _Maker:
         group = group_id(self._id.subscription, name)
         self._arm.put(group, latest(GROUP_TYPE), {"location": self._said["location"]})
 
-    def _grant(self, identity: str, scope: str, role: str) -> None:
+    def _grant(self, identity: str, scope: str, role: Role) -> None:
         principal = self._arm.get(identity, latest(IDENTITY_TYPE))["properties"]["principalId"]
-        definitions = f"/subscriptions/{self._id.subscription}/providers/Microsoft.Authorization/roleDefinitions"
-        assignment = self._session.subscription.keep(
-            f"{scope}/providers/{ASSIGNMENT_TYPE}/{uuid.uuid4()}", ASSIGNMENT_TYPE, {}
-        )
-        assignment.body["properties"] = {
-            "principalId": principal,
-            "principalType": "ServicePrincipal",
-            "scope": scope,
-            "roleDefinitionId": f"{definitions}/{role}",
-        }
+        self._session.subscription.grant(principal, scope, role)
 
     def _follow_later(self) -> None:
         threading.Thread(target=self._follow, name=f"cluster-{self._id.name}", daemon=True).start()

@@ -21,10 +21,10 @@ from rehearsal.azure.arm.rows import ROWS
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, addons, api_server, http_proxy, rules
 from rehearsal.azure.clusters.agent_pool import keep_scale_set, most_pods, scale_set_id
-from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
+from rehearsal.azure.identity import assignments, roles
+from rehearsal.azure.identity.access import Access
 from rehearsal.azure.identity.entra import Principal
-from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
+from rehearsal.azure.identity.identities import IDENTITY_TYPE, make
 from rehearsal.azure.machines import MACHINE_TYPE
 from rehearsal.azure.machines.quotas import check_quota
 from rehearsal.azure.machines.ssh_keys import check_keys
@@ -326,23 +326,6 @@ class ManagedCluster(Kind):
             )
         kubelet = properties["identityProfile"]["kubeletidentity"]
         if context.get(kubelet["resourceId"]) is None:
-            identity = context.keep(kubelet["resourceId"], IDENTITY_TYPE, {"location": location})
-            identity.body["properties"] = {
-                "tenantId": context.directory.tenant,
-                "principalId": kubelet["objectId"],
-                "clientId": kubelet["clientId"],
-            }
-            enter(self.context, identity)
+            make(context, kubelet["resourceId"], principal=kubelet["objectId"], client=kubelet["clientId"])
         if resource.private.get("principal"):
-            self._grant(resource, group, roles.CONTRIBUTOR.id)
-
-    def _grant(self, resource: Resource, scope: str, role: str) -> None:
-        identifier = f"{scope}/providers/{ASSIGNMENT_TYPE}/{uuid.uuid4()}"
-        definitions = f"/subscriptions/{self.context.subscription}/providers/Microsoft.Authorization/roleDefinitions"
-        assignment = self.context.keep(identifier, ASSIGNMENT_TYPE, {})
-        assignment.body["properties"] = {
-            "principalId": resource.private["principal"],
-            "principalType": "ServicePrincipal",
-            "scope": scope,
-            "roleDefinitionId": f"{definitions}/{role}",
-        }
+            assignments.make(context, resource.private["principal"], group, roles.CONTRIBUTOR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 
 from rehearsal.azure.arm.errors import ArmError
@@ -61,6 +62,15 @@ class FederatedIdentityCredential(Kind):
                 "Too many Federated Identity Credentials have been set on this object. The maximum is "
                 f"{_MOST_CREDENTIALS}.",
             )
+
+
+def make(context: Context, identifier: str, *, principal: str = "", client: str = "") -> Resource:
+    """An identity that a resource provider makes by itself, entered in the directory."""
+    ids = {"principalId": principal or str(uuid.uuid4()), "clientId": client or str(uuid.uuid4())}
+    identity = context.keep(identifier, IDENTITY_TYPE, {"location": context.region})
+    identity.body["properties"] = {"tenantId": context.directory.tenant, **ids}
+    enter(context, identity)
+    return identity
 
 
 def enter(context: Context, identity: Resource) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rehearsal.azure.arm.errors import ArmError, group_not_found
@@ -57,6 +56,9 @@ _ADDRESSES, _MOST_ADDRESSES = "PublicIPAddresses", 1000
 #: What a list of resources tells of each.
 _LISTED: Final = frozenset({"id", "name", "type", "location", "tags"})
 _SUBSCRIPTION: Final = r"/subscriptions/(?P<subscription>[^/]+)"
+_WHOLE: Final = "Microsoft.Resources/subscriptions"
+_IN_GROUP: Final = "/resourceGroups/(?P<group>[^/]+)/resources"
+_NETWORK_USAGES: Final = r"/providers/Microsoft\.Network/locations/[^/]+/usages"
 _COMPUTE_REGION: Final = r"/providers/Microsoft\.Compute/locations/[^/]+"
 
 _NO_SUBSCRIPTION = "The subscription '{id}' could not be found."
@@ -66,16 +68,7 @@ _NO_FEATURE = "The feature '{feature}' could not be found."
 _NO_IMAGE = "The community gallery image '{gallery}/{image}' does not exist."
 
 Found = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Lookup:
-    """A path, the right and the API versions that it takes, and what answers it."""
-
-    path: re.Pattern[str]
-    action: str
-    versions: Collection[str]
-    answer: Callable[[Mapping[str, str], str], Found]
+_Row = tuple[str, str, Collection[str], Callable[[Mapping[str, str], str], Found]]
 
 
 class Lookups:
@@ -84,48 +77,31 @@ class Lookups:
     def __init__(self, context: Context, access: Access) -> None:
         self._context = context
         self._access = access
-        compute, resources = _COMPUTE_VERSIONS, _RESOURCES_VERSIONS
-        subscriptions = "Microsoft.Resources/subscriptions"
-        galleries = r"/communityGalleries/(?P<gallery>[^/]+)/images/(?P<image>[^/]+)/versions"
+        network, clusters = ROWS[NETWORK_TYPE].versions, ROWS[CLUSTER_TYPE].versions
+        galleries = r"communityGalleries/(?P<gallery>[^/]+)/images/(?P<image>[^/]+)/versions"
+        galleries_action = "Microsoft.Compute/locations/communityGalleries/images/versions"
         features = r"/providers/Microsoft\.Features/providers/(?P<namespace>[^/]+)/features/(?P<feature>[^/]+)"
-        self._lookups = (
-            _lookup("", f"{subscriptions}/read", resources, self._subscription),
-            _lookup("/locations", f"{subscriptions}/locations/read", resources, self._locations),
-            _lookup(r"/providers/(?P<namespace>[^/]+)", f"{subscriptions}/providers/read", resources, self._provider),
-            _lookup(features, "Microsoft.Features/providers/features/read", _FEATURES_VERSIONS, self._feature),
-            _lookup(
-                "(?P<scope>(/.+)?)/providers/Microsoft\\.Authorization/permissions",
-                "Microsoft.Authorization/permissions/read",
-                _PERMISSIONS_VERSIONS,
-                self._permissions,
-            ),
-            _lookup(
-                "/resourceGroups/(?P<group>[^/]+)/resources",
-                f"{subscriptions}/resourceGroups/resources/read",
-                resources,
-                self._in_group,
-            ),
-            _lookup(r"/providers/Microsoft\.Compute/skus", "Microsoft.Compute/skus/read", compute, self._skus),
-            _lookup(f"{_COMPUTE_REGION}/usages", "Microsoft.Compute/locations/usages/read", compute, self._usages),
-            _lookup(
-                _COMPUTE_REGION + galleries,
-                "Microsoft.Compute/locations/communityGalleries/images/versions/read",
-                compute,
-                self._images,
-            ),
-            _lookup(
-                r"/providers/Microsoft\.Network/locations/[^/]+/usages",
-                "Microsoft.Network/locations/usages/read",
-                ROWS[NETWORK_TYPE].versions,
-                self._network_usages,
-            ),
-            _lookup(
-                r"/providers/Microsoft\.ContainerService/locations/[^/]+/kubernetesVersions",
-                "Microsoft.ContainerService/locations/kubernetesVersions/read",
-                ROWS[CLUSTER_TYPE].versions,
-                self._kubernetes_versions,
-            ),
+        permissions = r"(?P<scope>(/.+)?)/providers/Microsoft\.Authorization/permissions"
+        aks = r"/providers/Microsoft\.ContainerService/locations/[^/]+/kubernetesVersions"
+        compute, resources = _COMPUTE_VERSIONS, _RESOURCES_VERSIONS
+        # The path below the subscription, what is read, the API versions that it takes, and what answers it.
+        rows: tuple[_Row, ...] = (
+            ("", _WHOLE, resources, self._subscription),
+            ("/locations", f"{_WHOLE}/locations", resources, self._locations),
+            (r"/providers/(?P<namespace>[^/]+)", f"{_WHOLE}/providers", resources, self._provider),
+            (features, "Microsoft.Features/providers/features", _FEATURES_VERSIONS, self._feature),
+            (permissions, "Microsoft.Authorization/permissions", _PERMISSIONS_VERSIONS, self._permissions),
+            (_IN_GROUP, f"{_WHOLE}/resourceGroups/resources", resources, self._in_group),
+            (r"/providers/Microsoft\.Compute/skus", "Microsoft.Compute/skus", compute, self._skus),
+            (f"{_COMPUTE_REGION}/usages", "Microsoft.Compute/locations/usages", compute, self._usages),
+            (f"{_COMPUTE_REGION}/{galleries}", galleries_action, compute, self._images),
+            (_NETWORK_USAGES, "Microsoft.Network/locations/usages", network, self._network_usages),
+            (aks, "Microsoft.ContainerService/locations/kubernetesVersions", clusters, self._kubernetes_versions),
         )
+        self._rows = [
+            (re.compile(_SUBSCRIPTION + path, re.IGNORECASE), what, versions, answer)
+            for path, what, versions, answer in rows
+        ]
 
     def answer(self, path: str, version: str, caller: str) -> Found | None:
         """The answer to a GET; None where the path is of another kind.
@@ -133,26 +109,25 @@ class Lookups:
         Raises:
             ArmError: It is refused.
         """
-        for lookup in self._lookups:
-            match = lookup.path.fullmatch(path)
-            if match:
-                self._require(match["subscription"], lookup, version, caller)
+        for pattern, what, versions, answer in self._rows:
+            if match := pattern.fullmatch(path):
+                self._require(match["subscription"], what, version, versions, caller)
                 with self._context.store.lock:
                     self._context.operations.settle()
-                    found = lookup.answer(match.groupdict(), caller)
+                    found = answer(match.groupdict(), caller)
                 self._context.faults.record(Call("GET", path, 200, caller))
                 return found
         return None
 
-    def _require(self, subscription: str, lookup: _Lookup, version: str, caller: str) -> None:
+    def _require(self, subscription: str, what: str, version: str, versions: Collection[str], caller: str) -> None:
         if subscription.lower() != self._context.subscription:
             raise ArmError("SubscriptionNotFound", _NO_SUBSCRIPTION.format(id=subscription), 404)
-        if version not in lookup.versions:
-            known = ", ".join(sorted(lookup.versions))
+        if version not in versions:
+            known = ", ".join(sorted(versions))
             raise ArmError("InvalidApiVersionParameter", _BAD_VERSION.format(given=version, known=known))
         with self._context.store.lock:
-            self._access.require_subscription(caller, lookup.action, self._context.subscription)
-        if error := self._context.faults.meet("GET", lookup.action.removesuffix("/read"), self._context.region):
+            self._access.require_subscription(caller, f"{what}/read", self._context.subscription)
+        if error := self._context.faults.meet("GET", what, self._context.region):
             raise error
 
     def _subscription(self, asked: Mapping[str, str], caller: str) -> Found:
@@ -268,12 +243,6 @@ class Lookups:
                 for minor, patch in rules.KUBERNETES_VERSIONS.items()
             ]
         }
-
-
-def _lookup(
-    path: str, action: str, versions: Collection[str], answer: Callable[[Mapping[str, str], str], Found]
-) -> _Lookup:
-    return _Lookup(re.compile(_SUBSCRIPTION + path, re.IGNORECASE), action, versions, answer)
 
 
 def _values(*values: Found) -> Found:
