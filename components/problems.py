@@ -1,7 +1,7 @@
-"""What is wrong with a configuration, in words: key, value, consequence, fix.
+"""Findings about a configuration: how a rule makes one, and the way from pydantic's errors to them.
 
-Also the way from pydantic's errors to these. Rules themselves are in `settings`. What is shown has come from a file
-that anybody may have written: it is cut where it gets too long to read, and has no characters that a terminal obeys.
+Rules themselves are in `settings`, their words in `findings.yaml`. What is shown has come from a file that anybody may
+have written: it is cut where it gets too long to read, and has no characters that a terminal obeys.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final, NamedTuple, NoReturn, get_args
+from pathlib import Path
+from typing import Any, Final, NoReturn, get_args
 
 import pulumi
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+from karpenter.findings import Catalogue, Finding
 
 NAMESPACE: Final = "karpstack"
 _REFUSED: Final = "karpstack"
@@ -24,7 +27,6 @@ _NOT_SET: Final = "(not set)"
 #: Shorter texts inside a secret value are no secrets, and are parts of other words.
 _SHORTEST_SECRET: Final = 4
 _LONGEST_VALUE: Final = 120
-_LONGEST_SENTENCE: Final = 1_000
 _MOST_PROBLEMS: Final = 100
 _MOST_CHOICES: Final = 30
 _CONSENT: Final = 'pulumi config set --path "karpstack:allowReplacement[0]" cluster'
@@ -41,52 +43,20 @@ _SHAPES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One reason why the configuration cannot work, or why it may not.
-
-    Attributes:
-        key: As `pulumi config set --path` takes it, for example `karpstack:network.podCidr`.
-        value: What was found, as JSON; `(not set)` or `(secret)` otherwise.
-        consequence: What would happen, or what is wrong.
-        fix: What to do.
-        warning: Whether it may be meant: it is said, and nothing is refused.
-    """
-
-    key: str
-    value: str
-    consequence: str
-    fix: str
-    warning: bool = False
-
-    def __str__(self) -> str:
-        key, value, consequence, fix = map(readable, (self.key, self.value, self.consequence, self.fix))
-        return f"{key} = {value}\n    {consequence}\n    fix: {fix}"
-
-    def without(self, secrets: Mapping[str, object]) -> Problem:
-        """The same with nothing in it of values that are secret, which are given by their full keys."""
-        own = any(re.match(rf"{re.escape(key)}([.\[]|$)", self.key) for key in secrets)
-        texts = sorted({text for value in secrets.values() for text in _texts(value)}, key=len, reverse=True)
-        said = re.compile("|".join(map(re.escape, texts)) or "(?!)")
-        return replace(
-            self,
-            value=_SECRET if own and self.value != _NOT_SET else self.value,
-            consequence=said.sub(_SECRET, self.consequence),
-            fix=said.sub(_SECRET, self.fix),
-        )
+#: The words of all findings about settings.
+CATALOGUE: Final = Catalogue(Path(__file__).with_name("findings.yaml"))
 
 
-class Reason(NamedTuple):
-    """Why a key will never be a setting."""
+class Shown(str):
+    """A value as it is to be read in a finding, and not as JSON."""
 
-    consequence: str
-    fix: str
+    __slots__ = ()
 
 
 class SettingsError(pulumi.RunError):
     """The configuration is refused. The engine prints its text, without a traceback, and creates nothing."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Finding]) -> None:
         self.problems = tuple(problems)
         count = f"{len(self.problems)} error" + ("s" if len(self.problems) != 1 else "")
         parts = [f"the stack's configuration has {count}; nothing was created in the cloud"]
@@ -96,7 +66,7 @@ class SettingsError(pulumi.RunError):
         super().__init__("\n\n".join(parts))
 
 
-def doubts(problems: Iterable[Problem]) -> list[Problem]:
+def doubts(problems: Iterable[Finding]) -> list[Finding]:
     """The problems, where all of them are warnings.
 
     Raises:
@@ -108,23 +78,58 @@ def doubts(problems: Iterable[Problem]) -> list[Problem]:
     return every
 
 
-def replacing(key: str, was: object, wanted: object, lost: str, keeping: str) -> Problem:
-    """Return the problem of a setting whose change destroys something.
+def finding(
+    code: str, key: str | tuple[int | str, ...], value: object, /, *, warning: bool | None = None, **words: object
+) -> Finding:
+    """Return a finding about a setting.
 
     Args:
-        key: Of the setting, as `key_of` returns it.
+        code: Of an entry of the catalogue.
+        key: The setting, as `key_of` takes it or returns it.
+        value: What the setting is, shown as JSON; None if it is not set.
+        warning: Whether it is a warning, where that is not the entry's to say.
+        words: What the texts of the entry have in braces.
+    """
+    consequence, fix, severity = CATALOGUE.words(code, words)
+    if warning is not None:
+        severity = "warning" if warning else "error"
+    place = key_of(key) if isinstance(key, str) else key_of(*key)
+    text = value if isinstance(value, Shown) else _NOT_SET if value is None else shown(value)
+    return Finding(code, place, text, consequence, fix, severity)
+
+
+def replacing(code: str, key: str | tuple[int | str, ...], was: object, wanted: object, /, **words: Any) -> Finding:
+    """Return the finding about a setting whose change destroys something; its fix ends with the consent.
+
+    Args:
+        code: Of an entry of the catalogue.
+        key: The setting.
         was: Its value by the stack's last state; None for none.
         wanted: The value that it has now.
-        lost: What would happen, and what would be lost.
-        keeping: The way that keeps it, beside the consent.
+        words: What the texts of the entry have in braces, beside `was`.
     """
-    before, after = ("(not set)" if value is None else shown(value) for value in (was, wanted))
-    return Problem(key, f"{after}, was {before}", lost, f"{keeping}; or {OTHER_WAYS}")
+    before, after = (_NOT_SET if value is None else shown(value) for value in (was, wanted))
+    found = finding(code, key, Shown(f"{after}, was {before}"), was=was, **words)
+    return replace(found, fix=f"{found.fix}; or {OTHER_WAYS}")
 
 
-def refuse(consequence: str, fix: str) -> NoReturn:
+def refuse(code: str, /, **words: object) -> NoReturn:
     """Refuse the value that is being validated."""
-    raise PydanticCustomError(_REFUSED, "{consequence}", {"consequence": consequence, "fix": fix})
+    consequence, fix, _ = CATALOGUE.words(code, words)
+    raise PydanticCustomError(_REFUSED, "{consequence}", {"code": code, "consequence": consequence, "fix": fix})
+
+
+def without(secrets: Mapping[str, object], said: Finding) -> Finding:
+    """Return a finding with nothing in it of values that are secret, which are given by their full keys."""
+    own = any(re.match(rf"{re.escape(key)}([.\[]|$)", said.key) for key in secrets)
+    texts = sorted({text for value in secrets.values() for text in _texts(value)}, key=len, reverse=True)
+    secret = re.compile("|".join(map(re.escape, texts)) or "(?!)")
+    return replace(
+        said,
+        value=_SECRET if own and said.value != _NOT_SET else said.value,
+        consequence=secret.sub(_SECRET, said.consequence),
+        fix=secret.sub(_SECRET, said.fix),
+    )
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
@@ -152,12 +157,12 @@ def key_of(*location: int | str) -> str:
     return key
 
 
-def shown(value: object) -> str:
+def shown(value: object) -> Shown:
     """A value as JSON, cut where it gets too long to read; private keys and passwords of URLs are not shown."""
     text = json.dumps(value, default=str)
     if "PRIVATE KEY-----" in text:
-        return _SECRET
-    return _cut(re.sub(r"(?<=://)[^/@\"]*@", f"{_SECRET}@", text), _LONGEST_VALUE)
+        return Shown(_SECRET)
+    return Shown(_cut(re.sub(r"(?<=://)[^/@\"]*@", f"{_SECRET}@", text), _LONGEST_VALUE))
 
 
 def in_quotes(value: float) -> str:
@@ -165,13 +170,7 @@ def in_quotes(value: float) -> str:
     return f"put it in quotes, '{json.dumps(value)}', so that YAML reads it as a text"
 
 
-def readable(text: str) -> str:
-    """A text in which each character is seen: those that a terminal obeys are escaped. Cut where it gets too long."""
-    cut = _cut(text, _LONGEST_SENTENCE)
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)
-
-
-def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
+def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Finding:
     """A pydantic error in this module's terms.
 
     Args:
@@ -180,35 +179,44 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
     """
     location = [step for step in details["loc"] if step != "[key]"]
     owner, description, beyond = _described(location, schema)
-    value = shown(details["input"])
+    key, value = key_of(*_without_union_branches(location)), shown(details["input"])
     context = details.get("ctx", {})
+    words: dict[str, Any] = {"description": description}
     match details["type"]:
         case "missing":
-            value = _NOT_SET
-            consequence, fix = "is required and has no safe default", f"set it: {description}"
-        case "extra_forbidden" if reason := getattr(owner, "REFUSED", {}).get(str(location[-1]).lower()):
-            consequence, fix = reason
+            return finding("setting-missing", key, None, **words)
+        case "extra_forbidden" if code := getattr(owner, "REFUSED", {}).get(str(location[-1]).lower()):
+            pass
         case "extra_forbidden":
             known = sorted(str(field.validation_alias) for field in owner.model_fields.values())
-            consequence = "is not a setting, so it would change nothing and nobody would notice"
-            fix = (did_you_mean(str(location[-1]), known) or "remove it; ") + f"known here: {', '.join(known)}"
+            code, words = (
+                "setting-unknown",
+                {"meant": did_you_mean(str(location[-1]), known) or "remove it; ", "known": known},
+            )
         case _ if details["type"] == _REFUSED:
-            consequence, fix = context["consequence"], context["fix"]
+            return Finding(context["code"], key, value, context["consequence"], context["fix"])
         case _:
-            consequence = f"cannot be used: {details['msg'][:1].lower()}{details['msg'][1:]}"
-            if details["type"] == "string_pattern_mismatch":
-                consequence = "cannot be used: it is not written as such a value is"
-            examples = "see the stack files beside Pulumi.yaml for examples"
-            fix = f"give {description}" if description else examples
-            if details["type"] == "literal_error":
-                fix = did_you_mean(str(details["input"]), re.findall("'([^']*)'", context["expected"])) + fix
-            if details["type"] == "string_type" and isinstance(details["input"], (bool, int, float)):
-                fix = in_quotes(details["input"])
-            elif details["type"] == "list_type" and isinstance(details["input"], str) and description:
-                fix = f"write a list, of one entry too; {fix}"
-            elif beyond > 1 and details["type"] in _SHAPES:
-                fix = f"write {_SHAPES[details['type']]}; {examples}"
-    return Problem(key_of(*_without_union_branches(location)), value, consequence, fix)
+            code, words = "setting-invalid", {"why": _why(details), "fix": _fix(details, description, beyond)}
+    return finding(code, key, Shown(value), **words)
+
+
+def _why(details: ErrorDetails) -> str:
+    if details["type"] == "string_pattern_mismatch":
+        return "it is not written as such a value is"
+    return f"{details['msg'][:1].lower()}{details['msg'][1:]}"
+
+
+def _fix(details: ErrorDetails, description: str, beyond: int) -> str:
+    given, kind = details["input"], details["type"]
+    examples = "see the stack files beside Pulumi.yaml for examples"
+    if kind == "string_type" and isinstance(given, (bool, int, float)):
+        return in_quotes(given)
+    fix = f"give {description}" if description else examples
+    if kind == "literal_error":
+        fix = did_you_mean(str(given), re.findall("'([^']*)'", details["ctx"]["expected"])) + fix
+    if kind == "list_type" and isinstance(given, str) and description:
+        return f"write a list, of one entry too; {fix}"
+    return f"write {_SHAPES[kind]}; {examples}" if beyond > 1 and kind in _SHAPES else fix
 
 
 def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type[BaseModel], str, int]:
@@ -260,8 +268,8 @@ def _texts(value: object) -> Iterator[str]:
         yield text
 
 
-def another_existing(was: str, wanted: str, lost: str) -> Problem:
-    """Return the problem of a stack that would move to another existing cluster, or to or from a cluster of its own.
+def another_existing(was: str, wanted: str, lost: str) -> Finding:
+    """Return the finding about a stack that would move to another existing cluster, or to or from one of its own.
 
     Args:
         was: The existing cluster of the last state; empty for the stack's own.
@@ -269,4 +277,6 @@ def another_existing(was: str, wanted: str, lost: str) -> Problem:
         lost: What would be gone.
     """
     keeping = f"set it back to {was}" if was else "remove it"
-    return replacing(key_of("cluster", "existing"), was or None, wanted or None, lost, keeping)
+    return replacing(
+        "existing-cluster-changed", ("cluster", "existing"), was or None, wanted or None, lost=lost, keeping=keeping
+    )

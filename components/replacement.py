@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
+from karpenter.findings import Finding
+
 from .last_state import LastState
-from .problems import OTHER_WAYS, Problem, key_of, shown
+from .problems import OTHER_WAYS, finding
 
 
 class ReplacementError(pulumi.RunError):
     """The update would destroy what the stack has. The engine prints its text, without a traceback."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Finding]) -> None:
         self.problems = tuple(problems)
         count = f"{len(self.problems)} change{'s' * (len(self.problems) != 1)}"
         parts = [f"{count} of the configuration would destroy what the stack has; nothing was changed"]
@@ -38,7 +40,7 @@ class Keeper:
     last: LastState
     allowed: bool
 
-    def refuse(self, problems: Iterable[Problem]) -> None:
+    def refuse(self, problems: Iterable[Finding]) -> None:
         """Refuse changes that destroy something; with consent, warn of them.
 
         Raises:
@@ -50,7 +52,7 @@ class Keeper:
         for problem in found:
             pulumi.log.warn(str(problem))
         if self.allowed and self.last.resources:
-            pulumi.log.warn(str(_STANDING_CONSENT))
+            pulumi.log.warn(str(finding("replacement-allowed", "allowReplacement", ["cluster"])))
 
     def hooks(
         self, name: str, *, lost: str, before_create: Sequence[pulumi.ResourceHook] = (), **others: Any
@@ -78,15 +80,6 @@ class Keeper:
                 )
 
         return refuse
-
-
-_STANDING_CONSENT: Final = Problem(
-    key_of("allowReplacement"),
-    shown(["cluster"]),
-    "is set: this update may destroy the cluster and all that runs in it, and so may each later one while it is set",
-    "remove it when this update is done: pulumi config rm karpstack:allowReplacement",
-    warning=True,
-)
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

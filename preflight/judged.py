@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from components.problems import Problem
+from karpenter import findings
 
 from .finding import Finding
 
 _REFUSED = "pulumi preview and pulumi up refuse it, before anything is made"
 
 
-def judged(problems: Iterable[Problem], told_by: Callable[[Problem], str]) -> Iterator[Finding]:
+def judged(problems: Iterable[findings.Finding], told_by: Callable[[findings.Finding], str]) -> Iterator[Finding]:
     """A finding a problem; `told_by` says by which call it was found."""
     for problem in problems:
         what, _, consequence = problem.consequence.partition(": ")

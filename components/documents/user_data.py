@@ -42,10 +42,10 @@ _HOSTS: Final = "/etc/containerd/certs.d"
 class UserDataError(ValueError):
     """A node class's own user data cannot be kept beside what the stack adds."""
 
-    def __init__(self, consequence: str, fix: str) -> None:
-        super().__init__(consequence)
-        self.consequence = consequence
-        self.fix = fix
+    def __init__(self, code: str, **words: Any) -> None:
+        """`code` is that of the finding that says it, `words` what stands in its text."""
+        super().__init__(code, words)
+        self.code, self.words = code, words
 
 
 class _Part(NamedTuple):
@@ -81,11 +81,7 @@ def node_class_user_data(node_class: Mapping[str, Any], egress: Egress) -> str |
     if egress.for_nodes and family(node_class) in FAMILIES:
         made = FAMILIES[family(node_class)](egress, own)
         if (size := len(made.encode())) > LIMIT - _ADDED:
-            raise UserDataError(
-                f"has {size} bytes with the stack's proxy, certificates and mirrors: EC2 takes {LIMIT}, of which "
-                f"Karpenter needs up to {_ADDED}, and no node is launched",
-                "shorten it, have a script fetch what is long, or give fewer certificates",
-            )
+            raise UserDataError("user-data-too-long", size=size, limit=LIMIT, added=_ADDED)
     return made or None
 
 
@@ -144,12 +140,7 @@ def bottlerocket(egress: Egress, own: str = "") -> str:
     except tomllib.TOMLDecodeError:
         is_both = False
     if not is_both:
-        raise UserDataError(
-            "writes a table of settings to which nothing can be added, and the stack's proxy, certificates or mirrors "
-            "belong there",
-            "write it as a table with a line of its own: [settings.network], [settings.pki.name], "
-            "[[settings.container-registry.mirrors]]",
-        )
+        raise UserDataError("user-data-closed-table")
     return text
 
 
@@ -215,10 +206,7 @@ def _parts(own: str) -> Iterator[_Part]:
         return
     archive = Parser().parsestr(own.lstrip())
     if not archive.is_multipart():
-        raise UserDataError(
-            "begins like a MIME archive and has no parts, so that no node could read it",
-            "write it as https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata says",
-        )
+        raise UserDataError("user-data-without-parts")
     for part in archive.get_payload():
         if not isinstance(part, Message):
             continue
@@ -241,10 +229,7 @@ def _toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UserDataError(
-            f"is no TOML ({error}), which user data of Bottlerocket is: no node could read it",
-            "write settings as https://bottlerocket.dev/en/os/latest/api/settings/ says",
-        ) from error
+        raise UserDataError("user-data-not-toml", error=error) from error
 
 
 def _refuse_twice(theirs: Mapping[str, Any], network: Mapping[str, Any], mirrors: list[dict[str, Any]]) -> None:
@@ -254,11 +239,7 @@ def _refuse_twice(theirs: Mapping[str, Any], network: Mapping[str, Any], mirrors
     said = {mirror.get("registry") for mirror in their_mirrors if isinstance(mirror, Mapping)}
     twice += [f"a mirror of {mirror['registry']}" for mirror in mirrors if mirror["registry"] in said]
     if twice:
-        raise UserDataError(
-            f"sets {', '.join(twice)}, and karpstack:proxy or karpstack:images.nodeMirrors does too: of two, nodes "
-            "would have one",
-            "remove it here, or remove the setting",
-        )
+        raise UserDataError("user-data-set-twice", twice=twice)
 
 
 def _in_table(text: str, table: str, assignments: str) -> str:

@@ -23,7 +23,7 @@ from pydantic.alias_generators import to_camel
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
-from ..problems import Problem, SettingsError, key_of, shown
+from ..problems import SettingsError, finding, key_of
 from ..replacement import Keeper
 from ..settings import existing_network as judged
 from ..settings.eks import EksSettings
@@ -238,13 +238,13 @@ class Network(pulumi.ComponentResource):
         if wrong := [zone for zone in zones if zone not in offered]:
             raise SettingsError(
                 [
-                    Problem(
-                        key_of("network", "zones"),
-                        shown(list(zones)),
-                        f"names {', '.join(wrong)}, in which this account can have no control plane of EKS (it is "
-                        f"{', '.join(subnets.ZONES_WITHOUT_EKS)} or not there): the cluster would be refused after the "
-                        "network was made",
-                        f"choose from {', '.join(sorted(offered))}",
+                    finding(
+                        "zones-without-eks",
+                        ("network", "zones"),
+                        list(zones),
+                        wrong=wrong,
+                        zones_without_eks=subnets.ZONES_WITHOUT_EKS,
+                        offered=sorted(offered),
                     )
                 ]
             )

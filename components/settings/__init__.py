@@ -22,8 +22,9 @@ from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
 from karpenter import age
+from karpenter.findings import Finding
 
-from ..problems import NAMESPACE, Problem, SettingsError, from_pydantic, key_of, shown
+from ..problems import NAMESPACE, SettingsError, finding, from_pydantic, key_of, without
 from . import aks_checks, aks_existing_checks, eks_checks, eks_existing_checks, facts_checks
 from .aks import AksSettings
 from .aks_existing import ExistingAksSettings
@@ -59,7 +60,7 @@ class _Cloud(NamedTuple):
 
     name: str
     schema: type[EksSettings] | type[ExistingEksSettings] | type[AksSettings] | type[ExistingAksSettings]
-    cross_checks: Callable[[Mapping[str, Any], date], Iterator[Problem]]
+    cross_checks: Callable[[Mapping[str, Any], date], Iterator[Finding]]
 
 
 _CLOUDS: Final[Mapping[object, _Cloud]] = {
@@ -98,7 +99,7 @@ def load(
     secret_keys: Iterable[str] = (),
     today: date | None = None,
     simulated: bool = False,
-    warn: Callable[[Problem], object] = lambda problem: None,
+    warn: Callable[[Finding], object] = lambda problem: None,
 ) -> Settings:
     """Check raw configuration.
 
@@ -116,16 +117,7 @@ def load(
     name = raw.get(key_of("cloud"))
     cloud = _CLOUDS.get(name)
     if cloud is None:
-        raise SettingsError(
-            [
-                Problem(
-                    key_of("cloud"),
-                    "(not set)" if name is None else shown(name),
-                    "names no cloud that this program builds in, and all other keys depend on it",
-                    "set it to " + " or ".join(map(str, _CLOUDS)),
-                )
-            ]
-        )
+        raise SettingsError([finding("cloud-unknown", "cloud", name, clouds=" or ".join(map(str, _CLOUDS)))])
     foreign = {key for field in cloud.schema.model_fields.values() if ":" in (key := str(field.validation_alias))}
     values, problems = structured(
         {
@@ -143,7 +135,7 @@ def load(
         region = str(values.get(str(cloud.schema.model_fields["region"].validation_alias)))
         problems += facts_checks.old_facts(cloud.name, region, day, accepted=accepted, simulated=simulated)
     secrets = {key: values.get(key, "") for key in secret_keys}
-    refused, doubtful = _parted(problem.without(secrets) for problem in problems)
+    refused, doubtful = _parted(without(secrets, problem) for problem in problems)
     if settings is None or refused:
         raise SettingsError(refused)
     for problem in doubtful:
@@ -171,16 +163,16 @@ def _for_cluster(cloud: _Cloud, values: Mapping[str, Any]) -> _Cloud:
     return _EXISTING[cloud.name] if names_one else cloud
 
 
-def _parted(problems: Iterable[Problem]) -> tuple[list[Problem], list[Problem]]:
+def _parted(problems: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
     """Those that are refused, and the warnings; each once."""
     each = list(dict.fromkeys(problems))
     return [one for one in each if not one.warning], [one for one in each if one.warning]
 
 
-def _checked(cloud: _Cloud, values: Mapping[str, Any], today: date) -> tuple[Settings | None, list[Problem]]:
+def _checked(cloud: _Cloud, values: Mapping[str, Any], today: date) -> tuple[Settings | None, list[Finding]]:
     """The settings, None where a section is not valid by itself; and everything that is wrong."""
     valid: dict[str, Any] = {}
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     settings = None
     try:
         settings = cloud.schema.model_validate(
@@ -196,7 +188,7 @@ def _checked(cloud: _Cloud, values: Mapping[str, Any], today: date) -> tuple[Set
     return settings, _beyond_sections(cloud, valid, problems[::-1], today)
 
 
-def _beyond_sections(cloud: _Cloud, valid: Mapping[str, Any], problems: list[Problem], today: date) -> list[Problem]:
+def _beyond_sections(cloud: _Cloud, valid: Mapping[str, Any], problems: list[Finding], today: date) -> list[Finding]:
     """The problems, and those of sections with each other, with what exists, and of Karpenter's specs."""
     problems = [*problems, *cloud.cross_checks(valid, today)]
     return [*problems, *schema_checks(cloud.name, valid, problems)]

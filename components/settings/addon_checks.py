@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from karpenter.findings import Finding
+
 from ..documents import manifests
 from ..documents.addons import EBS_CSI_STARTUP_TAINT
-from ..problems import Problem, key_of, shown
+from ..problems import finding
 
 if TYPE_CHECKING:
     from .eks import AddonsSettings, ClusterSettings
@@ -24,51 +26,30 @@ _OF_THE_CONTROLLER: Final = (
 )
 
 
-def version_of_none(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Problem]:
+def version_of_none(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Finding]:
     """A version of an add-on that the stack does not have."""
     version = cluster.addon_versions.get("aws-ebs-csi-driver")
     if version is not None and not addons.ebs_csi:
-        yield Problem(
-            key_of("cluster", "addonVersions", "aws-ebs-csi-driver"),
-            shown(version),
-            "is the version of an add-on that this stack does not have, so it would change nothing",
-            "set karpstack:addons.ebsCsi to true, or remove it",
-        )
+        yield finding("addon-version-without-addon", ("cluster", "addonVersions", "aws-ebs-csi-driver"), version)
 
 
-def taint_of_none(name: str, spec: Mapping[str, Any], addons: AddonsSettings) -> Iterator[Problem]:
+def taint_of_none(name: str, spec: Mapping[str, Any], addons: AddonsSettings) -> Iterator[Finding]:
     """A startup taint that only the EBS CSI driver lifts, where the stack has none."""
     key = EBS_CSI_STARTUP_TAINT["key"]
     taints = manifests.node_template(spec).get("startupTaints")
     declared = [each.get("key") for each in taints or [] if isinstance(each, Mapping)]
     if key in declared and not addons.ebs_csi:
-        yield Problem(
-            key_of("nodePools", name, "template", "spec", "startupTaints"),
-            shown(taints),
-            f"holds {key}, which the EBS CSI driver lifts, and the stack brings none: unless somebody else installs "
-            "it, no pod ever runs on these nodes",
-            "set karpstack:addons.ebsCsi to true, which adds the taint by itself, or remove it",
-            warning=True,
+        yield finding(
+            "ebs-taint-without-driver", ("nodePools", name, "template", "spec", "startupTaints"), taints, key=key
         )
 
 
-def tags_of_others(tags: Mapping[str, str], addons: AddonsSettings) -> Iterator[Problem]:
+def tags_of_others(tags: Mapping[str, str], addons: AddonsSettings) -> Iterator[Finding]:
     """Tags with which the driver or the controller would not start: they are given all of the stack's."""
     for key, value in tags.items():
         of_driver = key in _OF_THE_DRIVER or key.startswith(_PREFIXES_OF_THE_DRIVER)
         if (addons.ebs_csi and of_driver) or (addons.load_balancer_controller and key in _OF_THE_CONTROLLER):
             whose = "EBS CSI driver" if of_driver else "AWS Load Balancer Controller"
-            yield Problem(
-                key_of("tags", key),
-                shown(value),
-                f"is a tag by which the {whose} knows what it has made: given it for all, it ends at its start",
-                "choose another key",
-            )
+            yield finding("tag-of-addon", ("tags", key), value, whose=whose)
         elif (addons.ebs_csi or addons.load_balancer_controller) and "=" in key:
-            yield Problem(
-                key_of("tags", key),
-                shown(value),
-                "is given to the EBS CSI driver and the AWS Load Balancer Controller in a list of key=value,key=value, "
-                "where it would be taken apart: they would end at their start, or tag otherwise",
-                "leave the sign = out of keys",
-            )
+            yield finding("tag-with-equals-sign", ("tags", key), value)

@@ -17,7 +17,7 @@ from .. import versions
 from ..documents import charts, images
 from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
-from ..problems import Reason, refuse
+from ..problems import refuse
 from .aks_addons import AddonsSettings, CiliumSettings
 from .proxy import Certificates, ProxySettings
 from .sections import (
@@ -37,6 +37,7 @@ from .sections import (
     chart_version,
     fitting_name,
     kubernetes_version,
+    refused_keys,
     separate,
 )
 
@@ -77,37 +78,23 @@ NODE_SHARE_PREFIX: Final = 24
 AZURE_ADDRESSES: Final = 5
 
 
-def _reasons(*reasons: tuple[str, str, str]) -> Mapping[str, Reason]:
-    """(keys separated by spaces, consequence, fix) by key."""
-    return {key.lower(): Reason(consequence, fix) for keys, consequence, fix in reasons for key in keys.split()}
-
-
 def _guid(value: str) -> str:
     if not re.fullmatch(_GUID, value):
-        refuse(
-            "is no object or subscription ID, which is a GUID",
-            "write it like 12345678-1234-1234-1234-123456789012; names do not work here",
-        )
+        refuse("guid-invalid")
     return value.lower()
 
 
 def _tag_key(key: str) -> str:
     if key.lower().startswith(RESERVED_AZURE_TAG_PREFIXES):
-        refuse(
-            "has a meaning for Azure, Kubernetes or Karpenter, which finds its machines by such tags",
-            "choose a key that does not begin with " + ", ".join(RESERVED_AZURE_TAG_PREFIXES),
-        )
+        refuse("azure-tag-reserved", prefixes=RESERVED_AZURE_TAG_PREFIXES)
     if re.search(r"[<>%&\\?/]", key):
-        refuse("holds a character that Azure refuses in names of tags", "use none of < > % & \\ ? /")
+        refuse("azure-tag-character")
     return key
 
 
 def _location(location: str) -> str:
     if not re.fullmatch(r"[a-z0-9]+", location):
-        refuse(
-            "is no location in Azure's short form, which names of zones and machines are made from",
-            f"write it like {re.sub(r'[^a-z0-9]', '', location.lower()) or 'westus2'}",
-        )
+        refuse("location-form", short=re.sub("[^a-z0-9]", "", location.lower()) or "westus2")
     return location
 
 
@@ -137,29 +124,15 @@ Tags = Annotated[
 class NetworkSettings(Section):
     """karpstack:network."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
-        (
-            "ipFamilies ipFamily ipv6 dualStack podCidrs serviceCidrs",
-            "asks for IPv6 or dual stack, which Karpenter on AKS does not know: its nodes get no IPv6 address",
-            "remove it; the network is IPv4",
-        ),
-        (
-            "natGatewayProfile natGateway",
-            "describes the NAT gateway that AKS makes in a network of its own, and here it is always given one",
-            "remove it; outboundType says which way nodes leave",
-        ),
-        (
-            "loadBalancerSku loadBalancerProfile",
-            "cannot be chosen: every way out wants AKS's standard load balancer",
-            "remove it; outboundType says which way nodes leave",
-        ),
-        (
-            "networkPlugin networkPluginMode networkDataplane networkPolicy plugin pluginMode dataplane policy overlay",
-            "would take the environment off Azure CNI overlay with Cilium, for which labels, taints and ranges are "
-            "made here: its nodes would never be ready",
-            "remove it; it is always azure, overlay, cilium and cilium",
-        ),
-        ("podCidrMaskSize", "cannot be chosen: AKS gives each node a /24 of podCidr", "remove it"),
+    REFUSED: ClassVar[Mapping[str, str]] = refused_keys(
+        {
+            "ipv6-on-aks": "ipFamilies ipFamily ipv6 dualStack podCidrs serviceCidrs",
+            "nat-gateway-profile": "natGatewayProfile natGateway",
+            "load-balancer-profile": "loadBalancerSku loadBalancerProfile",
+            "network-plugin-fixed": "networkPlugin networkPluginMode networkDataplane networkPolicy plugin pluginMode "
+            "dataplane policy overlay",
+            "pod-share-fixed-on-aks": "podCidrMaskSize",
+        }
     )
 
     vnet_cidr: NetworkCidr = Field(description="range of the virtual network, also of an existing one")
@@ -178,17 +151,9 @@ class NetworkSettings(Section):
     def _way_for_a_given_network(cls, way: object) -> object:
         known = str(way).lower()
         if known.startswith("managednatgateway"):
-            refuse(
-                "is a gateway that AKS makes in a network of its own, and here it is always given one: it refuses the "
-                "cluster (ManagedNATGatewayWithCustomVNetNotAllowed)",
-                "write userAssignedNATGateway: the stack's own subnet gets a gateway, an existing one must have it",
-            )
+            refuse("gateway-of-aks-in-given-network")
         if known in ("none", "block"):
-            refuse(
-                "leaves nodes without a way out: AKS refuses the cluster unless a registry of yours holds what its "
-                "nodes fetch (bootstrapProfile), which is no setting here, and Karpenter's own machines fetch more",
-                "write userDefinedRouting, and let a firewall say what gets out",
-            )
+            refuse("no-way-out-on-aks")
         return way
 
     @field_validator("subnet_cidr")
@@ -196,34 +161,28 @@ class NetworkSettings(Section):
     def _inside(cls, subnet: IPv4Network | None, info: ValidationInfo) -> IPv4Network | None:
         vnet: IPv4Network | None = info.data.get("vnet_cidr")
         if subnet is not None and vnet is not None and not subnet.subnet_of(vnet):
-            refuse(
-                f"lies outside vnetCidr {vnet}: Azure refuses the subnet",
-                f"choose a part of {vnet}, or remove it where subnetId names a subnet that exists",
-            )
+            refuse("subnet-outside-vnet", vnet=vnet)
         return subnet
 
     @field_validator("subnet_id")
     @classmethod
     def _resource_id(cls, subnet_id: str | None) -> str | None:
         if subnet_id is not None and not is_subnet_id(subnet_id):
-            refuse("is no resource ID of a subnet: Karpenter's controller stops at start-up", WRITE_SUBNET_ID)
+            refuse("subnet-id-invalid")
         return subnet_id
 
     @field_validator("pod_cidr")
     @classmethod
     def _shares_fit(cls, pods: IPv4Network) -> IPv4Network:
         if pods.prefixlen >= NODE_SHARE_PREFIX:
-            refuse(
-                f"leaves room for one node at most: AKS gives each a /{NODE_SHARE_PREFIX}",
-                "choose a larger range, for example a /16 for 256 nodes",
-            )
+            refuse("pod-cidr-of-one-node", node_share_prefix=NODE_SHARE_PREFIX)
         return pods
 
     @field_validator("service_cidr")
     @classmethod
     def _aks_takes_it(cls, services: IPv4Network) -> IPv4Network:
         if not 12 < services.prefixlen <= 28:
-            refuse("is refused by AKS when the cluster is created", "choose a /13 to /28, for example 10.0.0.0/16")
+            refuse("pod-cidr-refused-by-aks")
         return services
 
     @field_validator("vnet_cidr", "pod_cidr", "service_cidr")
@@ -231,10 +190,7 @@ class NetworkSettings(Section):
     def _separate(cls, cidr: IPv4Network, info: ValidationInfo) -> IPv4Network:
         for reserved in _AKS_RANGES:
             if cidr.overlaps(reserved):
-                refuse(
-                    f"overlaps {reserved}, which AKS keeps for itself: it refuses the cluster",
-                    f"choose a range outside {', '.join(map(str, _AKS_RANGES))}",
-                )
+                refuse("range-kept-by-aks", reserved=reserved, aks_ranges=_AKS_RANGES)
         others = () if info.field_name == "vnet_cidr" else ("vnet_cidr", "pod_cidr")
         return separate(cidr, info, *others)
 
@@ -242,51 +198,17 @@ class NetworkSettings(Section):
 class ClusterSettings(Section):
     """karpstack:cluster."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
-        (
-            "windowsProfile windows windowsNodes",
-            "asks for Windows nodes, which Karpenter on AKS cannot make",
-            "remove it; run Windows in a cluster of its own",
-        ),
-        (
-            "servicePrincipalProfile servicePrincipal clientId clientSecret",
-            "asks for a service principal: node auto provisioning and workload identity need managed identities, and a "
-            "secret that expires takes the cluster with it",
-            "remove it; the stack makes managed identities",
-        ),
-        (
-            "diskEncryptionSetId diskEncryptionSet",
-            "asks for a disk encryption set, which is no setting here: node auto provisioning would take one when the "
-            "cluster is made, self-hosted Karpenter must be told of it too, and its change replaces the cluster",
-            "remove it; disks are encrypted with platform keys, see also security.encryptionAtHost of AKSNodeClass",
-        ),
-        (
-            "customCaTrustCertificates customCaTrust caTrust",
-            "is no key of the cluster here: it is the same setting on both clouds, for nodes and for what runs on them",
-            "write the certificates, in PEM, into karpstack:trustedCertificates",
-        ),
-        (
-            "powerState stopped running stop",
-            "asks to stop the cluster, which AKS refuses with node auto provisioning and which leaves self-hosted "
-            "Karpenter's machines running, and paid for, without a control plane",
-            "remove it; `pulumi destroy` what is not needed, or set limits.cpu of the NodePools to 0",
-        ),
-        (
-            "httpProxyConfig httpProxy proxy",
-            "is no key of the cluster here: it is the same setting on both clouds, for nodes and for what runs on them",
-            "write http, https and noProxy into karpstack:proxy",
-        ),
-        (
-            "autoScalerProfile enableAutoScaling clusterAutoscaler",
-            "asks for the cluster autoscaler, and two autoscalers fight over the same pods: AKS refuses it beside node "
-            "auto provisioning",
-            "remove it; Karpenter scales",
-        ),
-        (
-            "adminUsername sshPublicKey linuxProfile",
-            "would open system nodes to SSH, which nothing here needs",
-            "remove it; `kubectl debug node/<name>` gives a shell. Self-hosted: see karpstack:karpenter.sshPublicKey",
-        ),
+    REFUSED: ClassVar[Mapping[str, str]] = refused_keys(
+        {
+            "windows-on-aks": "windowsProfile windows windowsNodes",
+            "service-principal": "servicePrincipalProfile servicePrincipal clientId clientSecret",
+            "disk-encryption-set": "diskEncryptionSetId diskEncryptionSet",
+            "certificates-of-cluster": "customCaTrustCertificates customCaTrust caTrust",
+            "cluster-stopped": "powerState stopped running stop",
+            "proxy-of-cluster": "httpProxyConfig httpProxy proxy",
+            "cluster-autoscaler-on-aks": "autoScalerProfile enableAutoScaling clusterAutoscaler",
+            "ssh-of-system-nodes": "adminUsername sshPublicKey linuxProfile",
+        }
     )
 
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
@@ -322,18 +244,14 @@ class ClusterSettings(Section):
     @classmethod
     def _api_server_subnet(cls, subnet_id: str | None) -> str | None:
         if subnet_id is not None and not is_subnet_id(subnet_id):
-            refuse("is no resource ID of a subnet: AKS refuses the cluster", WRITE_SUBNET_ID)
+            refuse("api-server-subnet-id-invalid")
         return subnet_id
 
     @field_validator("private_dns_zone")
     @classmethod
     def _zone(cls, zone: str) -> str:
         if zone not in ("system", "none") and not re.fullmatch(_ZONE_ID, zone, re.IGNORECASE):
-            refuse(
-                "is neither system nor none, nor the resource ID of a private DNS zone: AKS refuses the cluster",
-                "write system, none or /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/"
-                "privateDnsZones/<name>",
-            )
+            refuse("private-dns-zone-invalid")
         return zone
 
     @property
@@ -345,11 +263,7 @@ class ClusterSettings(Section):
     @classmethod
     def _workspace(cls, workspace_id: str | None) -> str | None:
         if workspace_id is not None and not re.fullmatch(_WORKSPACE_ID, workspace_id, re.IGNORECASE):
-            refuse(
-                "is no resource ID of a Log Analytics workspace: Azure refuses the setting after the cluster is made",
-                "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.OperationalInsights/workspaces/"
-                "<workspace>",
-            )
+            refuse("workspace-id-invalid")
         return workspace_id
 
     @field_validator("version", mode="before")
@@ -361,18 +275,11 @@ class ClusterSettings(Section):
 class SystemNodesSettings(Section):
     """karpstack:systemNodes."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
-        (
-            "minSize maxSize minCount maxCount desiredSize enableAutoScaling autoscaling",
-            "asks for a pool that the cluster autoscaler manages, and two autoscalers fight over the same pods: AKS "
-            "refuses it beside node auto provisioning",
-            "set count; Karpenter scales everything but the system nodes",
-        ),
-        (
-            "osType windows",
-            "asks for Windows nodes, which Karpenter on AKS cannot make, and the system pool is Linux anyway",
-            "remove it",
-        ),
+    REFUSED: ClassVar[Mapping[str, str]] = refused_keys(
+        {
+            "autoscaled-system-nodes": "minSize maxSize minCount maxCount desiredSize enableAutoScaling autoscaling",
+            "windows-system-nodes": "osType windows",
+        }
     )
 
     vm_size: str = Field("Standard_D4s_v5", description="VM size, like Standard_D4s_v5")
@@ -409,28 +316,13 @@ class FeatureGates(Switches):
 class KarpenterSettings(Section):
     """karpstack:karpenter, self-hosted only."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
-        (
-            "identity clientSecret servicePrincipal",
-            "cannot be chosen: the controller has a managed identity, federated with its service account",
-            "remove it",
-        ),
-        (
-            "interruptionQueue",
-            "is AWS's: on Azure there is no queue, and evictions of spot machines are not announced to self-hosted "
-            "Karpenter",
-            "remove it",
-        ),
-        (
-            "bootstrapToken kubeletBootstrapToken",
-            "would stand in the configuration, where it gets old: the stack makes the token as a secret and keeps it",
-            "remove it; to have a new one, raise bootstrapTokenGeneration",
-        ),
-        (
-            "diskEncryptionSetId diskEncryptionSet",
-            "asks for a disk encryption set, of which the cluster would have to know too",
-            "remove it",
-        ),
+    REFUSED: ClassVar[Mapping[str, str]] = refused_keys(
+        {
+            "controller-identity-fixed": "identity clientSecret servicePrincipal",
+            "interruption-queue-on-azure": "interruptionQueue",
+            "bootstrap-token-given": "bootstrapToken kubeletBootstrapToken",
+            "disk-encryption-set-of-controller": "diskEncryptionSetId diskEncryptionSet",
+        }
     )
 
     chart_version: str = Field(versions.KARPENTER_AZURE, pattern=CHART_VERSION, description="version of both charts")
@@ -455,10 +347,7 @@ class KarpenterSettings(Section):
     @classmethod
     def _public(cls, key: str) -> str:
         if not re.fullmatch(r"(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/]{50,}={0,3}( [^\n]*)?", key.strip()):
-            refuse(
-                "is no public key that Azure takes, so every machine would be refused",
-                "give one line like `ssh-rsa AAAA... name`, as in ~/.ssh/id_rsa.pub; never the private half",
-            )
+            refuse("ssh-key-invalid")
         return key.strip()
 
     @field_validator("chart_version")
@@ -484,13 +373,10 @@ class KarpenterSettings(Section):
 class ImagesSettings(MirrorSettings):
     """karpstack:images on AKS, in mode self-hosted."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
-        (
-            "nodeMirrors",
-            "is for containerd's mirrors, for which AKS has no setting, and what Karpenter makes on Azure takes no "
-            "user data: nodes would ask each registry itself",
-            "remove it, and name your registry in the images of your pods",
-        ),
+    REFUSED: ClassVar[Mapping[str, str]] = refused_keys(
+        {
+            "node-mirrors-on-aks": "nodeMirrors",
+        }
     )
     REGISTRIES: ClassVar[Sequence[str]] = images.registries(images.KARPENTER_AZURE)
 

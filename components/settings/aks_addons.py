@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from ..problems import Reason, refuse
+from ..problems import refuse
 from .sections import Section
 
 #: By what the resource is called: its type, and what a name of it is like (Azure's naming rules).
@@ -40,9 +40,9 @@ def of_type(what: str, harm: str) -> Callable[[str], str]:
         match = pattern.fullmatch(given)
         write = f"write /subscriptions/<id>/resourceGroups/<group>/providers/{kind}/<name>"
         if match is None:
-            refuse(f"is no resource ID of {article} {what}: {harm}", write)
+            refuse("resource-id-invalid", article=article, what=what, harm=harm, write=write)
         if not re.fullmatch(name, match["name"]):
-            refuse(f"names {article} {what} {match['name']}, and Azure has none with such a name: {harm}", write)
+            refuse("resource-name-invalid", article=article, what=what, name=match["name"], harm=harm, write=write)
         return given
 
     return check
@@ -68,11 +68,7 @@ MetricsWorkspaceId = Annotated[
 
 def _location(location: str) -> str:
     if not re.fullmatch(r"[a-z0-9]+", location):
-        refuse(
-            "is no location in Azure's short form: Azure refuses the data collection rule, or takes it and never "
-            "collects",
-            f"write it like {re.sub(r'[^a-z0-9]', '', location.lower()) or 'westus2'}",
-        )
+        refuse("monitor-location-form", short=re.sub("[^a-z0-9]", "", location.lower()) or "westus2")
     return location
 
 
@@ -82,14 +78,10 @@ Location = Annotated[str, AfterValidator(_location)]
 class AddonsSettings(Section):
     """karpstack:addons: what runs beside Karpenter."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = {
-        "ebscsi": Reason(
-            "is EKS's: AKS brings its own driver for disks, with StorageClasses", "remove it; use managed-csi"
-        ),
-        "metricsserver": Reason("is EKS's: AKS brings its own metrics server", "remove it"),
-        "loadbalancercontroller": Reason(
-            "is EKS's: AKS makes Azure's load balancers for Services by itself", "remove it"
-        ),
+    REFUSED: ClassVar[Mapping[str, str]] = {
+        "ebscsi": "ebs-csi-on-aks",
+        "metricsserver": "metrics-server-on-aks",
+        "loadbalancercontroller": "load-balancer-controller-on-aks",
     }
 
     registry_ids: list[RegistryId] = Field(
@@ -126,10 +118,7 @@ class AddonsSettings(Section):
     @classmethod
     def _as_azure_keeps(cls, days: int) -> int:
         if days != 0 and not 30 <= days <= 730:
-            refuse(
-                "is no number of days that Azure keeps logs for here: it refuses the workspace",
-                "choose 30 to 730, or 0 for no workspace",
-            )
+            refuse("log-retention-invalid")
         return days
 
     @field_validator("registry_ids", "vault_ids")
@@ -138,9 +127,7 @@ class AddonsSettings(Section):
         seen: set[str] = set()
         for one in given:
             if one.lower() in seen:
-                refuse(
-                    f"names {one} twice, and Azure gives the same role only once (RoleAssignmentExists)", "name it once"
-                )
+                refuse("role-granted-twice", one=one)
             seen.add(one.lower())
         return given
 
@@ -151,10 +138,7 @@ class AddonsSettings(Section):
         if given is False or given == "off":
             return "off"
         if not isinstance(given, str) or not re.fullmatch(r"([1-9][0-9]*[hms])+", given):
-            refuse(
-                "is no interval as Go writes one: the add-on's pods would end at their start",
-                "write it like 2m or 1h, or off",
-            )
+            refuse("interval-invalid")
         return given
 
 
@@ -167,14 +151,10 @@ class CiliumSettings(Section):
     These services are paid for by the node and hour (https://aka.ms/acns-overview).
     """
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = {
-        "chartversion": Reason(f"cannot be chosen: {_MANAGED}", "remove it"),
-        "install": Reason(f"cannot be chosen: {_MANAGED}", "remove it"),
-        "encryption": Reason(
-            "is no setting on AKS: there it is Advanced Container Networking Services' transit encryption, for which "
-            "the stable API that is used here (2025-09-01) has no key, so that each pulumi up would leave it to chance",
-            "remove it; between nodes Azure's virtual network encryption does without Cilium",
-        ),
+    REFUSED: ClassVar[Mapping[str, str]] = {
+        "chartversion": "cilium-managed-by-aks",
+        "install": "cilium-managed-by-aks",
+        "encryption": "cilium-encryption-on-aks",
     }
 
     hubble: bool = Field(

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from karpenter.findings import Finding
 from karpenter.offers import Offers
 
 from ..documents import manifests
-from ..problems import Problem, key_of, shown
-from .aks import WRITE_SUBNET_ID, is_subnet_id
+from ..problems import finding
+from .aks import is_subnet_id
 from .aks_checks import linux_alone, node_class, who_runs_karpenter, whose_images
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, negative_limits, node_class_reference
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .aks_existing import ExistingNetworkSettings
 
 
-def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     """Problems between sections and with what exists, looked for wherever the sections are valid.
 
     Args:
@@ -51,22 +52,11 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     if mode is not None and images is not None:
         yield from whose_images(mode, images)
     if mode == "nap" and network is not None and network.subnet_id is not None:
-        yield Problem(
-            key_of("network", "subnetId"),
-            shown(network.subnet_id),
-            "would change nothing in mode nap: AKS's Karpenter makes nodes in the cluster's own subnet, or where a "
-            "node class says",
-            "remove it; name another subnet in vnetSubnetID of a node class",
-        )
+        yield finding("subnet-id-in-nap", ("network", "subnetId"), network.subnet_id)
     for name, spec in (node_classes or {}).items():
         yield from node_class(name, spec, mode)
         if "vnetSubnetID" in spec and not is_subnet_id(str(spec["vnetSubnetID"])):
-            yield Problem(
-                key_of("nodeClasses", name, "vnetSubnetID"),
-                shown(spec["vnetSubnetID"]),
-                "is no resource ID of a subnet: the node class never gets ready (SubnetIDInvalid) and no node is made",
-                WRITE_SUBNET_ID,
-            )
+            yield finding("node-class-subnet-id-invalid", ("nodeClasses", name, "vnetSubnetID"), spec["vnetSubnetID"])
     # In mode nap the cluster may have node classes of AKS's, which are known when it was asked.
     known = None if node_classes is None or mode != "self-hosted" else {*node_classes}
     for name, spec in (valid.get("node_pools") or {}).items():

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from karpenter.findings import Finding
+
 from ..naming import AksNames
-from ..problems import Problem, another_existing, key_of, replacing
+from ..problems import another_existing, replacing
 from .aks import AksSettings, network_of
 from .aks_existing import ExistingAksSettings
 
@@ -62,7 +64,7 @@ class AksBefore:
         return f"the AKS cluster {self.cluster} would be deleted first, with all that runs in it, and then made again"
 
 
-def destroying(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Problem]:
+def destroying(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Finding]:
     """Find the settings whose change destroys what the stack has."""
     if not before.cluster_id:
         return
@@ -73,23 +75,20 @@ def destroying(settings: AksSettings | ExistingAksSettings, before: AksBefore) -
         yield from _other_network(settings, before)
 
 
-def _elsewhere(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Problem]:
+def _elsewhere(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Finding]:
     if before.subscription.lower() != settings.subscription_id.lower():
         yield replacing(
+            "subscription-changed",
             "azure-native:subscriptionId",
             before.subscription,
             settings.subscription_id,
-            f"the update would run in another subscription than that of {before.cluster}: Pulumi would take everything "
-            "there for missing, forget it, and make it again here",
-            f"set it back to {before.subscription}",
+            cluster=before.cluster,
         )
     if before.location and before.location != settings.region:
-        keeping = f"set it back to {before.location}"
-        lost = f"{before.gone}, and its resource group and network too"
-        yield replacing("azure-native:location", before.location, settings.region, lost, keeping)
+        yield replacing("location-changed", "azure-native:location", before.location, settings.region, gone=before.gone)
 
 
-def _other_cluster(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Problem]:
+def _other_cluster(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Finding]:
     existing = (
         f"{settings.cluster.resource_group}/{settings.cluster.existing}"
         if isinstance(settings, ExistingAksSettings)
@@ -101,12 +100,11 @@ def _other_cluster(settings: AksSettings | ExistingAksSettings, before: AksBefor
     names = AksNames(settings.name)
     # A stack on an existing cluster whose Karpenter is AKS's has no resource group, and nothing is named after it.
     if before.resource_group and before.resource_group != names.resource_group:
-        lost = before.gone if before.is_own else f"{before.gone} until the controller has its new identity"
-        keeping = f"set it back to {before.resource_group}"
-        yield replacing(key_of("name"), before.resource_group, settings.name, lost, keeping)
+        code = "cluster-setting-changed" if before.is_own else "name-beside-existing-aks-changed"
+        yield replacing(code, "name", before.resource_group, settings.name, gone=before.gone)
 
 
-def _other_network(settings: AksSettings, before: AksBefore) -> Iterator[Problem]:
+def _other_network(settings: AksSettings, before: AksBefore) -> Iterator[Finding]:
     network = settings.network
     for field, was, wanted in (
         ("podCidr", before.pod_cidr, str(network.pod_cidr)),
@@ -114,26 +112,13 @@ def _other_network(settings: AksSettings, before: AksBefore) -> Iterator[Problem
         ("outboundType", before.outbound_type, network.outbound_type),
     ):
         if was and was != wanted:
-            yield replacing(key_of("network", field), was, wanted, before.gone, f"set it back to {was}")
+            yield replacing("cluster-setting-changed", ("network", field), was, wanted, gone=before.gone)
     given = None if before.subnet_cidr else before.subnet_id or None
     if (given or "").lower() != (network.subnet_id or "").lower():
-        yield replacing(
-            key_of("network", "subnetId"),
-            given,
-            network.subnet_id,
-            "AKS never moves its system nodes to another subnet: it refuses the update (PropertyChangeNotAllowed)"
-            + ("" if given else f", and the stack would delete its own network {network_of(before.subnet_id)}"),
-            f"set it back to {given}" if given else "remove it",
-        )
+        code = "subnet-id-changed" if given else "subnet-id-added"
+        yield replacing(code, ("network", "subnetId"), given, network.subnet_id, network=network_of(before.subnet_id))
     elif before.subnet_cidr and before.subnet_cidr != str(network.subnet_cidr):
-        yield replacing(
-            key_of("network", "subnetCidr"),
-            before.subnet_cidr,
-            str(network.subnet_cidr),
-            "Azure refuses another range for a subnet with machines in it (InUsePrefixCannotBeDeleted), when other "
-            "changes are made already",
-            f"set it back to {before.subnet_cidr}",
-        )
+        yield replacing("subnet-cidr-changed", ("network", "subnetCidr"), before.subnet_cidr, str(network.subnet_cidr))
 
 
 def _part(resource_id: str, index: int) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..problems import Problem, SettingsError, key_of, shown
+from ..problems import SettingsError, finding
 
 _ABSENT: Final = re.compile(r"couldn't find resource|no matching .+ found")
 _SEVERAL: Final = re.compile(r"multiple .+ matched")
@@ -49,13 +49,5 @@ def not_allowed(section: str, field: str, value: object, text: str, unknown: str
     said = _RIGHT.search(text) or _OPERATION.search(text)
     right = f"{said['service'].lower()}:{said['operation']}" if said else "what it takes"
     return SettingsError(
-        [
-            Problem(
-                key_of(section, field),
-                shown(value),
-                f"could not be looked at: whoever deploys may not call {right}, and without it nobody knows {unknown}",
-                f"have {right} allowed: `python -m preflight rights <stack>` prints all that a deployer needs. "
-                f"AWS has said: {text}",
-            )
-        ]
+        [finding("not-allowed-to-ask", (section, field), value, right=right, unknown=unknown, text=text)]
     )

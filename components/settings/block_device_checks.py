@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from karpenter import images
+from karpenter.findings import Finding
 from karpenter.quantities import exact
 
-from ..problems import Problem, key_of, shown
+from ..problems import finding
 
 _REFUSED: Final = "EC2 refuses each launch, and the NodePool makes no node"
 #: Least and most I/O operations a second of a type of volumes (EC2 API, EbsBlockDevice).
@@ -18,7 +19,7 @@ _MUST_SAY_IOPS: Final = frozenset({"io1", "io2"})
 _ROOTS: Final[Mapping[str, tuple[str, int]]] = {"al2023": ("/dev/xvda", 20), "al2": ("/dev/xvda", 20)}
 
 
-def block_devices(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+def block_devices(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
     """Find volumes of a node class that EC2 refuses."""
     devices = spec.get("blockDeviceMappings")
     for index, device in enumerate(devices if isinstance(devices, list) else []):
@@ -29,24 +30,25 @@ def block_devices(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
             yield from _root(at, spec, str(device.get("deviceName")), ebs.get("volumeSize"))
 
 
-def _iops(at: tuple[str | int, ...], ebs: Mapping[str, Any]) -> Iterator[Problem]:
+def _iops(at: tuple[str | int, ...], ebs: Mapping[str, Any]) -> Iterator[Finding]:
     kind, iops = str(ebs.get("volumeType", "gp3")), ebs.get("iops")
     if iops is None and kind in _MUST_SAY_IOPS:
         least = _IOPS[kind][0]
-        yield Problem(
-            key_of(*at, "iops"), "(not set)", f"is missing, and {kind} needs it: {_REFUSED}", f"set it, {least} or more"
-        )
+        yield finding("iops-missing", (*at, "iops"), None, kind=kind, least=least)
     if isinstance(iops, int) and kind in _IOPS and not _IOPS[kind][0] <= iops <= _IOPS[kind][1]:
         least, most = _IOPS[kind]
-        yield Problem(
-            key_of(*at, "iops"),
-            shown(iops),
-            f"is not from {least} to {most}, as volumes of the type {kind} have: {_REFUSED}",
-            f"choose {least} to {most}" + (", or leave it out" if kind not in _MUST_SAY_IOPS else ""),
+        yield finding(
+            "iops-out-of-range",
+            (*at, "iops"),
+            iops,
+            least=least,
+            most=most,
+            kind=kind,
+            or_none=", or leave it out" if kind not in _MUST_SAY_IOPS else "",
         )
 
 
-def _root(at: tuple[str | int, ...], spec: Mapping[str, Any], device: str, size: Any) -> Iterator[Problem]:
+def _root(at: tuple[str | int, ...], spec: Mapping[str, Any], device: str, size: Any) -> Iterator[Finding]:
     terms = spec.get("amiSelectorTerms")
     aliases = (
         [str(term.get("alias", "")) for term in terms if isinstance(term, Mapping)] if isinstance(terms, list) else []
@@ -59,9 +61,4 @@ def _root(at: tuple[str | int, ...], spec: Mapping[str, Any], device: str, size:
     except ValueError:
         return  # the schema's checks say what is wrong with it
     if amount < root[1] * 2**30:
-        yield Problem(
-            key_of(*at, "volumeSize"),
-            shown(size),
-            f"is smaller than the {root[1]} GiB of the image's snapshot: {_REFUSED}",
-            f"choose {root[1]}Gi or more, for example 50Gi",
-        )
+        yield finding("root-volume-too-small", (*at, "volumeSize"), size, gibibytes=root[1])

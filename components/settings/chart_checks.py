@@ -10,11 +10,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from karpenter.findings import Finding
 from karpenter.quantities import exact
 
-from ..problems import Problem, did_you_mean, key_of, shown
+from ..problems import did_you_mean, finding
 
 Value = str | bool | int | float
 
@@ -24,8 +25,6 @@ _PART: Final = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 #: The chart's defaults.
 _BATCH: Final = {"batchIdleDuration": "1s", "batchMaxDuration": "10s"}
-_IGNORED: Final = "the controller cannot read it, takes its default and says nothing"
-_STOPPED: Final = "the controller stops at the start, again and again"
 
 
 class _Choice(NamedTuple):
@@ -60,76 +59,56 @@ _KINDS: Final[Mapping[str, _Choice | _Duration | _Number]] = {
 }
 
 
-def chart_values(settings: Mapping[str, Value]) -> Iterator[Problem]:
+def chart_values(settings: Mapping[str, Value]) -> Iterator[Finding]:
     """Problems of the values of keys that the chart knows."""
     for key, value in settings.items():
-        match _KINDS.get(key):
-            case _Choice(words):
-                found = _choice(value, words)
-            case _Duration(least):
-                found = _duration(value, least)
-            case _Number(whole, below):
-                found = _number(value, whole=whole, below=below)
-            case _:
-                found = None if isinstance(value, str) else ("is no text: " + _IGNORED, "write a text")
-        if found:
-            yield Problem(key_of("karpenter", "settings", key), shown(value), *found)
+        code, words = _wrong(_KINDS.get(key), value)
+        if code:
+            yield finding(code, ("karpenter", "settings", key), value, **words)
     yield from _batch(settings)
 
 
-def _batch(settings: Mapping[str, Value]) -> Iterator[Problem]:
+def _wrong(kind: _Choice | _Duration | _Number | None, value: Value) -> tuple[str, dict[str, Any]]:
+    """The code of what is wrong with a value, empty if nothing is, and what its text has in braces."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    match kind:
+        case _Choice(words) if text not in words:
+            # A policy that does not exist stops the controller; a switch is read like any other variable.
+            code = "chart-switch-not-chosen" if "true" in words else "chart-value-not-chosen"
+            return code, {"words": words, "meant": did_you_mean(text, words) + f"write {' or '.join(words)}"}
+        case _Duration(least):
+            try:
+                seconds = _seconds(text) if _DURATION.fullmatch(text) and not isinstance(value, bool) else None
+            except ValueError:
+                seconds = None
+            if seconds is None:
+                return "chart-time-invalid", {}
+            return "chart-time-too-short" if seconds < least else "", {"least": least}
+        case _Number(whole, below):
+            try:
+                number: float = (int if whole else float)(str(value))
+            except ValueError:
+                return "chart-number-not-whole" if whole else "chart-number-invalid", {}
+            if isinstance(value, bool) or not 0 <= number < below:
+                return "chart-number-negative" if below == math.inf else "chart-share-out-of-range", {}
+        case None if not isinstance(value, str):
+            return "chart-value-not-text", {}
+    return "", {}
+
+
+def _batch(settings: Mapping[str, Value]) -> Iterator[Finding]:
     """A batch of pods that must end before it may."""
     idle, most = (str(settings.get(key, default)) for key, default in _BATCH.items())
     if not (_DURATION.fullmatch(idle) and _DURATION.fullmatch(most)) or _seconds(idle) <= _seconds(most):
         return
-    yield Problem(
-        key_of("karpenter", "settings", "batchIdleDuration"),
-        shown(idle),
-        f"is longer than batchMaxDuration {most}: no batch ever ends by it, and every pod waits {most} for its node",
-        f"choose at most {most}, or raise batchMaxDuration",
-    )
+    yield finding("batch-never-idle", ("karpenter", "settings", "batchIdleDuration"), idle, most=most)
 
 
 def _seconds(duration: str) -> float:
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
 
 
-def _choice(value: Value, words: tuple[str, ...]) -> tuple[str, str] | None:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    if text in words:
-        return None
-    # A policy that does not exist stops the controller; a switch is read like any other variable.
-    consequence = _IGNORED if "true" in words else _STOPPED
-    return f"is none of {', '.join(words)}: {consequence}", did_you_mean(text, words) + f"write {' or '.join(words)}"
-
-
-def _duration(value: Value, least: float) -> tuple[str, str] | None:
-    text = str(value)
-    if isinstance(value, bool) or not _DURATION.fullmatch(text):
-        return f"is no time: {_IGNORED}", "write a number with its unit, for example 10s, 500ms or 1m30s"
-    try:
-        seconds = _seconds(text)
-    except ValueError:
-        return f"is no time: {_IGNORED}", "write a number with its unit, for example 10s, 500ms or 1m30s"
-    if seconds < least:
-        return f"is less than {least:.0f} seconds: {_STOPPED}", f"write {least:.0f}s or more"
-    return None
-
-
-def _number(value: Value, *, whole: bool, below: float) -> tuple[str, str] | None:
-    example = "0" if whole else "0.075, for 7.5 %"
-    try:
-        number: float = (int if whole else float)(str(value))
-    except ValueError:
-        return f"is no {'whole ' if whole else ''}number: {_IGNORED}", f"write one from 0, for example {example}"
-    if isinstance(value, bool) or not 0 <= number < below:
-        consequence = "the controller does not start, or finds that nothing fits on any node"
-        bounds = "is negative" if below == math.inf else "is not from 0 to below 1"
-        return f"{bounds}: {consequence}", f"write for example {example}"
-    return None
-
-
-def resource_values(requests: Mapping[str, str | int], limits: Mapping[str, str | int]) -> Iterator[Problem]:
+def resource_values(requests: Mapping[str, str | int], limits: Mapping[str, str | int]) -> Iterator[Finding]:
     """Problems of what the controller's Deployment sets aside and never exceeds."""
     refused = "the API server refuses the controller's Deployment"
     amounts: dict[tuple[str, str], Decimal] = {}
@@ -138,18 +117,16 @@ def resource_values(requests: Mapping[str, str | int], limits: Mapping[str, str 
             try:
                 amounts[kind, name] = exact(amount)
             except ValueError:
-                yield Problem(
-                    key_of("karpenter", "resources", kind, name),
-                    shown(amount),
-                    f"is no amount that Kubernetes knows: {refused}",
-                    "write it like 500m, 1, 512Mi or 1Gi",
+                yield finding(
+                    "resource-amount-invalid", ("karpenter", "resources", kind, name), amount, refused=refused
                 )
     for name, amount in requests.items():
         most = amounts.get(("limits", name))
         if most is not None and amounts.get(("requests", name), most) > most:
-            yield Problem(
-                key_of("karpenter", "resources", "requests", name),
-                shown(amount),
-                f"is more than the limit {limits[name]}: {refused}",
-                "raise the limit, or lower the request",
+            yield finding(
+                "request-above-limit",
+                ("karpenter", "resources", "requests", name),
+                amount,
+                limit=limits[name],
+                refused=refused,
             )

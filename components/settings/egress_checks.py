@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from karpenter.findings import Finding
 
 from ..documents import proxy, user_data
 from ..documents.endpoints import host_names
-from ..problems import Problem, key_of, shown
+from ..problems import Shown, finding
 from .proxy import proxy_checks
 
 if TYPE_CHECKING:
@@ -16,14 +18,9 @@ if TYPE_CHECKING:
     from .proxy import ProxySettings
 
 #: Consequence and fix of an image that is told of a proxy and does not listen.
-_TOO_OLD_FOR_PROXY: Final = (
-    "is older than v20251007, the first release of the image that knows what karpstack:proxy becomes: it would be "
-    "ignored, and no node would get out",
-    "choose v20251007 or a later one",
-)
 
 
-def egress_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+def egress_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     """Problems of proxy, certificates and mirrors of nodes, and of node classes that cannot be told of them."""
     yield from proxy_checks(valid, today)
     settings: ProxySettings | None = valid.get("proxy")
@@ -40,52 +37,36 @@ def egress_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
             yield from _told_of_egress(name, spec, egress)
 
 
-def _told_of_egress(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Problem]:
+def _told_of_egress(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Finding]:
     """Problems of a node class whose nodes are to be told how they get out."""
     family = user_data.family(spec)
     if family not in user_data.FAMILIES:
-        yield Problem(
-            key_of("nodeClasses", name, "amiFamily"),
-            shown(spec.get("amiFamily", family)),
-            "has user data of which the stack knows nothing, so its nodes are not told of karpstack:proxy, "
-            "trustedCertificates and images.nodeMirrors",
-            "write it in userData, or have it in the image; AL2023 and Bottlerocket are told",
-            warning=True,
-        )
+        yield finding("user-data-unknown-to-stack", ("nodeClasses", name, "amiFamily"), spec.get("amiFamily", family))
         return
     try:
         user_data.node_class_user_data(spec, egress)
     except user_data.UserDataError as error:
         # User data may hold credentials.
-        yield Problem(key_of("nodeClasses", name, "userData"), "(not shown)", error.consequence, error.fix)
+        yield finding(error.code, ("nodeClasses", name, "userData"), Shown("(not shown)"), **error.words)
         return
     if family == "bottlerocket" and "HTTP_PROXY" in egress.variables and "HTTPS_PROXY" not in egress.variables:
-        yield Problem(
-            key_of("proxy", "https"),
-            "(not set)",
-            f"is the only proxy that Bottlerocket has a setting for: nodes of {name} get none",
-            "set it; it may be the one for http",
-        )
+        yield finding("bottlerocket-without-https-proxy", ("proxy", "https"), None, name=name)
     if family == "al2023" and egress.variables:
         yield from _said_twice(name, spec, egress)
         for index, term in enumerate(spec.get("amiSelectorTerms") or []):
             alias = str(term.get("alias", "")) if isinstance(term, Mapping) else ""
             if _before_environment(alias.partition("@v")[2]):
-                yield Problem(
-                    key_of("nodeClasses", name, "amiSelectorTerms", index, "alias"), shown(alias), *_TOO_OLD_FOR_PROXY
+                yield finding(
+                    "image-too-old-for-proxy", ("nodeClasses", name, "amiSelectorTerms", index, "alias"), alias
                 )
 
 
-def _said_twice(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Problem]:
+def _said_twice(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Finding]:
     """Variables that a node class's own NodeConfig gives to all services, and the stack too."""
     for text in user_data.node_configs(str(spec.get("userData") or "")):
         if twice := _environment(text) & user_data.both_cases(egress.variables).keys():
-            yield Problem(
-                key_of("nodeClasses", name, "userData"),
-                "(not shown)",
-                f"sets {', '.join(sorted(twice))} in a NodeConfig, and karpstack:proxy does too: of two, nodes would "
-                "have one",
-                "remove them here, or remove karpstack:proxy",
+            yield finding(
+                "proxy-set-twice", ("nodeClasses", name, "userData"), Shown("(not shown)"), twice=sorted(twice)
             )
 
 
@@ -102,10 +83,10 @@ def _environment(node_config: str) -> set[str]:
     return set(found) if isinstance(found, Mapping) else set()
 
 
-def system_nodes_too_old(nodes: SystemNodesSettings, settings: ProxySettings | None) -> Iterator[Problem]:
+def system_nodes_too_old(nodes: SystemNodesSettings, settings: ProxySettings | None) -> Iterator[Finding]:
     """System nodes whose image is told of a proxy and does not listen."""
     if settings is not None and _before_environment(nodes.release_version.rpartition("-")[2]):
-        yield Problem(key_of("systemNodes", "releaseVersion"), shown(nodes.release_version), *_TOO_OLD_FOR_PROXY)
+        yield finding("image-too-old-for-proxy", ("systemNodes", "releaseVersion"), nodes.release_version)
 
 
 def _before_environment(release: str) -> bool:
@@ -115,7 +96,7 @@ def _before_environment(release: str) -> bool:
 
 def opened_before_it_is_trusted(
     settings: ProxySettings | None, certificates: Sequence[str], region: str, endpoints: Collection[str]
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """A warning about a call that nodes make before they know any certificate but the public ones.
 
     On Amazon Linux 2023 nodeadm-config.service is before cloud-init.service (awslabs/amazon-eks-ami). On Bottlerocket
@@ -133,14 +114,4 @@ def opened_before_it_is_trusted(
     if settings is None or settings.https is None or not certificates or "ec2" in endpoints:
         return
     if not any(f".{host}".endswith(f".{entry.removeprefix('.')}") for entry in settings.no_proxy):
-        yield Problem(
-            key_of("proxy", "https"),
-            shown(settings.https),
-            f"is asked for {host} before a node has karpstack:trustedCertificates, by what looks up the node's name "
-            "(nodeadm on Amazon Linux 2023, pluto on Bottlerocket): if the proxy answers there with a certificate of "
-            "its own, no node joins",
-            f"have the proxy pass it on unopened; or write {host} into karpstack:proxy.noProxy, where an endpoint for "
-            "EC2 in the VPC or a way out beside the proxy leads there: in a VPC of the stack's own "
-            "karpstack:network.endpoints does both",
-            warning=True,
-        )
+        yield finding("proxy-opened-before-trust", ("proxy", "https"), settings.https, host=host)

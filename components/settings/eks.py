@@ -14,7 +14,7 @@ from .. import versions
 from ..documents import charts, endpoints, images, subnets
 from ..documents.endpoints import EndpointService
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
-from ..problems import Reason, refuse
+from ..problems import refuse
 from .proxy import Certificates, ProxySettings
 from .sections import (
     CHART_VERSION,
@@ -48,64 +48,41 @@ _MOST_TAGS: Final = 40
 
 def _tag_key(key: str) -> str:
     if key.startswith(RESERVED_TAG_PREFIXES):
-        refuse(
-            "has a meaning for AWS, Kubernetes or Karpenter: on every resource it would, for example, offer "
-            "public subnets to Karpenter",
-            "choose a key that does not begin with " + ", ".join(RESERVED_TAG_PREFIXES),
-        )
+        refuse("aws-tag-reserved", reserved_tag_prefixes=RESERVED_TAG_PREFIXES)
     return key
 
 
 def _tag_text(text: str) -> str:
     if wrong := sorted({each for each in text if not (each.isalpha() or each.isnumeric() or each in _TAG_SIGNS)}):
-        refuse(
-            f"holds {' '.join(wrong)}, which IAM takes in no tag: the roles are refused, after the network was made",
-            f"use letters, digits, spaces and {_TAG_SIGNS.strip()}",
-        )
+        refuse("iam-tag-character", wrong=" ".join(wrong), signs=_TAG_SIGNS.strip())
     return text
 
 
 def _tags(tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > _MOST_TAGS:
-        refuse(
-            f"are {len(tags)}, and AWS takes 50 of a resource, of which Karpenter, EKS and this stack add some",
-            f"keep at most {_MOST_TAGS}",
-        )
+        refuse("too-many-tags", tags=len(tags), most_tags=_MOST_TAGS)
     lowered = Counter(key.lower() for key in tags)
     if twice := sorted(key for key in tags if lowered[key.lower()] > 1):
-        refuse(
-            f"hold {', '.join(twice)}, which IAM does not tell apart: the roles are refused when the network is there",
-            "keep one of them",
-        )
+        refuse("tags-equal-for-iam", twice=twice)
     return tags
 
 
 def _principal(arn: str) -> str:
     if not re.fullmatch(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+", arn):
-        refuse(
-            "is not the ARN of an IAM role or user, the only principals that an access entry takes",
-            "write arn:aws:iam::<account>:role/<name>; for IAM Identity Center, the role's ARN without its "
-            "session name",
-        )
+        refuse("principal-invalid")
     return arn
 
 
 def _not_everybody(network: IPv4Network) -> IPv4Network:
     if network.prefixlen == 0:
-        refuse(
-            "lets everything in the VPC, and in all networks that are routed to it, talk to the API server",
-            "list the ranges of your VPN, of the networks of those who deploy and of CI",
-        )
+        refuse("api-server-open-to-networks")
     return network
 
 
 def _id_of(prefix: str, kind: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value):
-            refuse(
-                f"is no ID of {kind}: EC2 knows nothing of that name, and refuses what is to be made there",
-                f"write it like {prefix}-0a1b2c3d4e5f60718; names do not work here",
-            )
+            refuse("aws-id-invalid", kind=kind, prefix=prefix)
         return value
 
     return check
@@ -114,40 +91,23 @@ def _id_of(prefix: str, kind: str) -> Callable[[str], str]:
 def pod_shares(mask: int, pods: IPv4Network | None) -> int:
     """A prefix length of nodes' shares of a range for pods, where that is known."""
     if not 16 <= mask <= 28:
-        refuse(
-            f"gives each node {'far more' if mask < 16 else 'far fewer'} pod addresses than it has pods",
-            "choose 16 to 28; 24 holds the usual 110 pods",
-        )
+        refuse("pod-share-out-of-range", many="far more" if mask < 16 else "far fewer")
     if pods is not None and mask <= pods.prefixlen:
-        refuse(
-            f"leaves room for no second node in podCidr {pods}",
-            f"choose more than {pods.prefixlen}, or a larger podCidr",
-        )
+        refuse("pod-share-too-large", pods=pods, prefixlen=pods.prefixlen)
     return mask
 
 
 def _registry(name: str) -> str:
     if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\.[a-z]+(:[0-9]+)?|localhost(:[0-9]+)?", name):
-        refuse(
-            "is not how the name of an image begins: containerd would never ask a mirror for it",
-            "write the registry alone, like docker.io or ghcr.io, without https:// and without a path",
-        )
+        refuse("registry-invalid")
     if name in ("index.docker.io", "hub.docker.com"):
-        refuse(
-            "is Docker Hub by another name than containerd has for it: the mirror would never be asked, without a word",
-            "write docker.io",
-        )
+        refuse("registry-alias")
     return name
 
 
 def _open_mirror(prefix: str) -> str:
     if re.match(r"[0-9]+\.dkr[.-]ecr[.-]", prefix):
-        refuse(
-            "is a registry of ECR, which wants to be signed in to: the kubelet does so for images whose names begin "
-            "with it, and containerd asks a mirror without. Each pull would be refused, and go to the registry itself",
-            "name ECR in images.mirrors, where it stands in the names, and in those of your own images; for nodes name "
-            "a mirror that answers everybody in the network",
-        )
+        refuse("node-mirror-needs-login")
     return mirror(prefix)
 
 
@@ -174,13 +134,9 @@ Tags = Annotated[
 class AssumedRole(Section):
     """One of aws:assumeRoles, of which `aws eks get-token` must be able to take the same."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = dict.fromkeys(
+    REFUSED: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("externalid", "policy", "policyarns", "sourceidentity", "tags", "transitivetagkeys"),
-        Reason(
-            "reaches the AWS provider and cannot be handed to `aws eks get-token`, which makes the credentials for the "
-            "cluster: it would not let in whoever made it",
-            "say it in a profile of the AWS CLI instead, and name that in aws:profile",
-        ),
+        "role-option-unknown-to-get-token",
     )
 
     role_arn: str = Field(description="ARN of the role")
@@ -224,9 +180,10 @@ class NetworkSettings(Section):
             and not subnets.LARGEST_VPC_PREFIX <= vpc.prefixlen <= subnets.SMALLEST_VPC_PREFIX
         ):
             refuse(
-                f"is a /{vpc.prefixlen}: AWS makes no VPC larger than /16, and in one smaller than /22 the "
-                "subnets do not fit (each zone takes an eighth, its public subnet an eighth of that)",
-                f"choose a VPC from /{subnets.LARGEST_VPC_PREFIX} to /{subnets.SMALLEST_VPC_PREFIX}",
+                "vpc-size",
+                prefixlen=vpc.prefixlen,
+                largest_vpc_prefix=subnets.LARGEST_VPC_PREFIX,
+                smallest_vpc_prefix=subnets.SMALLEST_VPC_PREFIX,
             )
         return vpc
 
@@ -234,7 +191,7 @@ class NetworkSettings(Section):
     @classmethod
     def _each_once(cls, ids: list[str]) -> list[str]:
         if repeated := sorted(one for one, times in Counter(ids).items() if times > 1):
-            refuse(f"names {', '.join(repeated)} twice, which EKS and EC2 refuse", "name each once")
+            refuse("names-twice", repeated=repeated)
         return ids
 
     @property
@@ -248,10 +205,7 @@ class NetworkSettings(Section):
         if isinstance(services, list) and (
             repeated := sorted(one for one, times in Counter(services).items() if times > 1)
         ):
-            refuse(
-                f"names {', '.join(repeated)} twice, and EC2 refuses a second endpoint that answers to the same name",
-                "name each once",
-            )
+            refuse("endpoints-twice", repeated=repeated)
         return services
 
     @field_validator("pod_cidr_mask_size")
@@ -263,10 +217,7 @@ class NetworkSettings(Section):
     @classmethod
     def _eks_takes_it(cls, services: IPv4Network) -> IPv4Network:
         if not (12 <= services.prefixlen <= 24 and any(map(services.subnet_of, _PRIVATE_RANGES))):
-            refuse(
-                "is refused by EKS when the cluster is created",
-                "choose a /12 to /24 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
-            )
+            refuse("service-cidr-refused-by-eks")
         return services
 
     @field_validator("pod_cidr", "service_cidr")
@@ -280,16 +231,13 @@ class NetworkSettings(Section):
         if isinstance(zones, list):
             count = len(zones)
             if len(set(map(str, zones))) < count:
-                refuse("names a zone twice, which would get two subnets and no more safety", "name each zone once")
+                refuse("zones-twice")
         elif isinstance(zones, int):
             count = zones
         else:
-            refuse("is neither a number nor a list of zones", f"choose 2 to {subnets.MAX_ZONES}, or name them")
+            refuse("zones-form", max_zones=subnets.MAX_ZONES)
         if not 2 <= count <= subnets.MAX_ZONES:
-            refuse(
-                "cannot be: EKS needs subnets in two zones at least, and the plan of subnets holds six",
-                f"choose 2 to {subnets.MAX_ZONES}",
-            )
+            refuse("zones-count", max_zones=subnets.MAX_ZONES)
         return zones
 
 
@@ -329,7 +277,7 @@ class ClusterSettings(Section):
     @classmethod
     def _once(cls, admins: list[str]) -> list[str]:
         if repeated := sorted(admin for admin, times in Counter(admins).items() if times > 1):
-            refuse(f"names {', '.join(repeated)} twice, and EKS refuses a second access entry", "name each once")
+            refuse("access-entries-twice", repeated=repeated)
         return admins
 
 
@@ -353,10 +301,7 @@ class SystemNodesSettings(Section):
     def _ordered(cls, most: int, info: ValidationInfo) -> int:
         least, first = info.data.get("min_size", 1), info.data.get("desired_size", 1)
         if not least <= first <= most:
-            refuse(
-                f"does not go with minSize {least} and desiredSize {first}: EKS refuses the node group",
-                "keep minSize <= desiredSize <= maxSize",
-            )
+            refuse("node-group-sizes", least=least, first=first)
         return most
 
 
@@ -376,11 +321,7 @@ class CiliumSettings(Section):
     @classmethod
     def _needs_no_keys(cls, encryption: object) -> object:
         if encryption == "ipsec":
-            refuse(
-                "needs a Secret of keys before Cilium is there, and somebody who changes them: without it no agent "
-                "starts, and no node gets ready",
-                "choose wireguard, for which each node makes keys of its own",
-            )
+            refuse("encryption-needs-keys")
         return encryption
 
     @field_validator("chart_version")
@@ -483,23 +424,14 @@ class ImagesSettings(MirrorSettings):
 class EksStackSettings(StackSettings):
     """What an environment on EKS says whether its cluster is there already or not."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = {
-        "spotservicelinkedrole": Reason(
-            "is no setting any more: the controller may have EC2 make the service-linked role for spot instances, and "
-            "EC2 does so where the account has none",
-            "remove it; a role that this stack has made stays in the account",
-        ),
+    REFUSED: ClassVar[Mapping[str, str]] = {
+        "spotservicelinkedrole": "spot-role-not-needed",
         **dict.fromkeys(
             (
                 *("aws:accesskey", "aws:secretkey", "aws:token"),
                 *("aws:sharedconfigfiles", "aws:sharedcredentialsfiles", "aws:assumerolewithwebidentity"),
             ),
-            Reason(
-                "reaches the AWS provider and not `aws eks get-token`, which makes the credentials for the cluster: it "
-                "would not let in whoever made it, or somebody else would be asked for",
-                "remove it; name a profile in aws:profile, or set credentials in the environment (AWS_ACCESS_KEY_ID, "
-                "AWS_CONFIG_FILE, AWS_WEB_IDENTITY_TOKEN_FILE and the like), where both find them",
-            ),
+            "credentials-unknown-to-get-token",
         ),
     }
 
@@ -522,10 +454,7 @@ class EksStackSettings(StackSettings):
     @classmethod
     def _one_role(cls, roles: list[AssumedRole]) -> list[AssumedRole]:
         if len(roles) > 1:
-            refuse(
-                "is a chain of roles, and `aws eks get-token`, which makes the credentials for the cluster, takes one",
-                "say the first ones in a profile of the AWS CLI (source_profile, role_arn), and name it in aws:profile",
-            )
+            refuse("role-chain")
         return roles
 
     @field_validator("name")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.alias_generators import to_camel
 
 from karpenter import crds, images
+from karpenter.findings import Finding
 from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts, InstanceType
 from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
@@ -21,7 +22,7 @@ from karpenter.requirements import RequirementError, allows, requirements
 from .. import versions
 from ..documents import manifests
 from ..documents.partitions import endpoint_services
-from ..problems import Problem, did_you_mean, key_of, shown
+from ..problems import Shown, did_you_mean, finding, key_of
 from .addon_checks import tags_of_others, taint_of_none, version_of_none
 from .block_device_checks import block_devices
 from .chart_checks import chart_values, resource_values
@@ -85,7 +86,7 @@ class _Valid:
         return None if wrong else self.region
 
 
-def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     """Problems between sections and with what exists, looked for wherever the sections are valid.
 
     Args:
@@ -102,7 +103,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     yield from _of_node_pools(given)
 
 
-def _of_cluster(given: _Valid, today: date) -> Iterator[Problem]:
+def _of_cluster(given: _Valid, today: date) -> Iterator[Finding]:
     if (cluster := given.cluster) is not None:
         chosen = given.karpenter.chart_version if given.karpenter else versions.KARPENTER_AWS
         yield from eks_version(cluster.version, today, karpenter=chosen)
@@ -117,7 +118,7 @@ def _of_cluster(given: _Valid, today: date) -> Iterator[Problem]:
         yield from tags_of_others(given.tags or {}, given.addons)
 
 
-def _of_network(given: _Valid) -> Iterator[Problem]:
+def _of_network(given: _Valid) -> Iterator[Finding]:
     if (network := given.network) is None:
         return
     yield from public_network("network", "vpcCidr", network.vpc_cidr)
@@ -139,7 +140,7 @@ def _of_network(given: _Valid) -> Iterator[Problem]:
         yield from _too_few_pod_ranges(network, given.system_nodes)
 
 
-def _of_karpenter(given: _Valid) -> Iterator[Problem]:
+def _of_karpenter(given: _Valid) -> Iterator[Finding]:
     if (karpenter := given.karpenter) is not None:
         yield from chart_values(karpenter.settings)
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
@@ -147,7 +148,7 @@ def _of_karpenter(given: _Valid) -> Iterator[Problem]:
             yield from _too_many_replicas(karpenter, given.system_nodes)
 
 
-def _of_system_nodes(given: _Valid, today: date) -> Iterator[Problem]:
+def _of_system_nodes(given: _Valid, today: date) -> Iterator[Finding]:
     if (nodes := given.system_nodes) is not None:
         if given.known_region is not None:
             yield from _system_nodes(nodes, given.known_region)
@@ -156,7 +157,7 @@ def _of_system_nodes(given: _Valid, today: date) -> Iterator[Problem]:
             yield from _release(nodes.release_version, given.cluster.version, today)
 
 
-def _of_node_classes(given: _Valid, today: date) -> Iterator[Problem]:
+def _of_node_classes(given: _Valid, today: date) -> Iterator[Finding]:
     for name, spec in (given.node_classes or {}).items():
         yield from node_class(name, spec, given.network.pod_cidr_mask_size if given.network else None)
         if given.cluster is not None:
@@ -164,7 +165,7 @@ def _of_node_classes(given: _Valid, today: date) -> Iterator[Problem]:
         yield from block_devices(name, spec)
 
 
-def _of_node_pools(given: _Valid) -> Iterator[Problem]:
+def _of_node_pools(given: _Valid) -> Iterator[Finding]:
     for name, spec in (given.node_pools or {}).items():
         yield from windows_alone(name, spec)
         yield from node_pool(name, spec, given.node_classes, given.karpenter)
@@ -180,113 +181,77 @@ def _of_node_pools(given: _Valid) -> Iterator[Problem]:
             yield from requirement_checks("aws", given.known_region, name, spec, chart_settings)
 
 
-def _whose_network(network: NetworkSettings) -> Iterator[Problem]:
+def _whose_network(network: NetworkSettings) -> Iterator[Finding]:
     """What belongs to an existing network alone, or to the stack's own."""
     said = network.model_dump(include=network.model_fields_set, mode="json")
     if network.vpc_id is None:
         for field in _OF_AN_EXISTING_NETWORK:
             if said.get(field):
-                yield Problem(
-                    key_of("network", to_camel(field)),
-                    shown(said[field]),
-                    "is about an existing VPC, and network.vpcId names none: the stack would make one of its own, and "
-                    "use nothing of this",
-                    "set karpstack:network.vpcId, or remove this key",
-                )
+                yield finding("setting-of-existing-vpc", ("network", to_camel(field)), said[field])
         return
     for field in _OF_AN_OWN_NETWORK:
         if said.get(field):
-            yield Problem(
-                key_of("network", to_camel(field)),
-                shown(said[field]),
-                f"is about a VPC that the stack makes, and here it is {network.vpc_id}, in which it changes nothing",
-                "remove this key; zones are those of the subnets, ways out and flow logs those that the VPC has",
-            )
+            yield finding("setting-of-own-vpc", ("network", to_camel(field)), said[field], vpc_id=network.vpc_id)
     if bool(network.subnet_ids) == bool(network.subnet_tags):
-        yield Problem(
-            key_of("network", "subnetIds"),
-            shown(network.subnet_ids) if network.subnet_ids else "(not set)",
-            f"leaves open in which subnets of {network.vpc_id} nodes live: either subnetIds names them, or subnetTags "
-            "says what they are tagged with",
-            "set exactly one of the two",
+        yield finding(
+            "eks-subnets-ambiguous",
+            ("network", "subnetIds"),
+            network.subnet_ids if network.subnet_ids else None,
+            vpc_id=network.vpc_id,
         )
     if network.tag_subnets and network.subnet_tags:
-        yield Problem(
-            key_of("network", "tagSubnets"),
-            shown(network.tag_subnets),
-            "asks for a tag on subnets that are found by tags already: it would be written on them for nothing",
-            "remove it, or name the subnets in karpstack:network.subnetIds",
-        )
+        yield finding("subnet-tags-written-twice", ("network", "tagSubnets"), network.tag_subnets)
 
 
-def _no_way_in(network: NetworkSettings, cluster: ClusterSettings) -> Iterator[Problem]:
+def _no_way_in(network: NetworkSettings, cluster: ClusterSettings) -> Iterator[Finding]:
     """An existing network may lead to the API server, whose security group then admits nobody who comes from there."""
     if network.vpc_id is not None and not cluster.public_access_cidrs and not cluster.private_access_cidrs:
-        yield Problem(
-            key_of("cluster", "privateAccessCidrs"),
-            "[]",
-            "admits nobody but nodes to the API server, and cluster.publicAccessCidrs is empty too: `pulumi up` fails "
-            "after the control plane, before Cilium and Karpenter, wherever it is run",
-            f"list the ranges from which you reach {network.vpc_id}: a VPN's, CI's, the VPC's own {network.vpc_cidr}; "
-            "or list your public address in karpstack:cluster.publicAccessCidrs",
+        yield finding(
+            "api-server-without-clients",
+            ("cluster", "privateAccessCidrs"),
+            Shown("[]"),
+            vpc_id=network.vpc_id,
+            vpc_cidr=network.vpc_cidr,
         )
 
 
-def _no_way_out(network: NetworkSettings, karpenter: KarpenterSettings, addons: AddonsSettings) -> Iterator[Problem]:
+def _no_way_out(network: NetworkSettings, karpenter: KarpenterSettings, addons: AddonsSettings) -> Iterator[Finding]:
     """A network without a gateway, in which nothing but endpoints leads to AWS."""
     if not network.isolated:
         return
     named = network.endpoints if isinstance(network.endpoints, list) else []
     missing = [one for one in needed_endpoints(karpenter, addons) if one not in named]
     if network.endpoints is not True and missing:
-        yield Problem(
-            key_of("network", "endpoints"),
-            shown(network.endpoints),
-            f"lacks {', '.join(missing)}, and with natGateways none nothing else leads there: nodes do not join, or "
-            "Karpenter launches none, a quarter of an hour after the VPC was made",
-            "set it to true, or add what it lacks; or set karpstack:network.natGateways to single",
-        )
+        yield finding("endpoints-missing", ("network", "endpoints"), network.endpoints, missing=missing)
     if str(karpenter.settings.get("isolatedVPC", True)).lower() != "true":
-        yield Problem(
-            key_of("karpenter", "settings", "isolatedVPC"),
-            shown(karpenter.settings["isolatedVPC"]),
-            "has the controller ask IAM and the price list, which have no endpoint, while network.natGateways is none: "
-            "each of these calls hangs until its time is out, and no node class is ever deleted",
-            "remove it: the stack sets it to true here",
+        yield finding(
+            "controller-not-isolated", ("karpenter", "settings", "isolatedVPC"), karpenter.settings["isolatedVPC"]
         )
 
 
-def _endpoints_elsewhere(network: NetworkSettings, region: str) -> Iterator[Problem]:
+def _endpoints_elsewhere(network: NetworkSettings, region: str) -> Iterator[Finding]:
     """Endpoints where their services have other names than in the public partition, and not all of them."""
     if network.endpoints and len(names := endpoint_services("sts", region)) > 1:
-        yield Problem(
-            key_of("network", "endpoints"),
-            shown(network.endpoints),
-            f"would be made by names that hold in AWS's public partition, and in {region} a service may be called "
-            f"{' or '.join(names)}, each its own way: EC2 refuses what is wrong, after the VPC was made",
-            "have the endpoints made beside the stack, by the names that `aws ec2 describe-vpc-endpoint-services` has, "
-            "and name that VPC in karpstack:network.vpcId",
+        yield finding(
+            "endpoint-names-by-partition",
+            ("network", "endpoints"),
+            network.endpoints,
+            region=region,
+            names=" or ".join(names),
         )
 
 
 def _no_images(
     network: NetworkSettings, addons: AddonsSettings, settings: ImagesSettings | None, proxy: ProxySettings | None
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """A network out of which nothing leads, to public registries neither, unless through a proxy."""
     if not network.isolated or settings is None:
         return
     if missing := unreached_registries(addons, settings, proxy):
-        yield Problem(
-            key_of("images", "mirrors"),
-            shown(settings.mirrors),
-            f"has no mirror of {', '.join(missing)}, and with natGateways none no node reaches a public registry: "
-            "Cilium's or Karpenter's pods never start, and no node gets ready",
-            "name a registry that the VPC reaches for each, for example ECR's of this account and region with a "
-            "pull-through cache",
-        )
+        yield finding("mirrors-missing", ("images", "mirrors"), settings.mirrors, missing=missing)
 
 
-def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:
+def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Finding]:
     offers = Offers.load("aws")
     yield from instance_type(offers, key_of("systemNodes", "instanceType"), nodes.instance_type, region)
     known = Facts.load("aws").types.get(nodes.instance_type)
@@ -294,53 +259,42 @@ def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:
         yield from _unfit_system_nodes(known)
     architecture = "arm64" if "ARM_64" in nodes.ami_type else "amd64"
     if known is not None and known.labels.get(ARCHITECTURE) != architecture:
-        yield Problem(
-            key_of("systemNodes", "instanceType"),
-            shown(nodes.instance_type),
-            f"is {known.labels.get(ARCHITECTURE)}, and systemNodes.amiType {nodes.ami_type} is {architecture}: EKS "
-            "refuses the node group, after the network and the control plane were created",
-            "choose an instance type of that architecture, or the other amiType",
+        yield finding(
+            "system-node-architecture",
+            ("systemNodes", "instanceType"),
+            nodes.instance_type,
+            own=known.labels.get(ARCHITECTURE),
+            ami_type=nodes.ami_type,
+            architecture=architecture,
         )
 
 
-def _release(release: str, version: str, today: date) -> Iterator[Problem]:
+def _release(release: str, version: str, today: date) -> Iterator[Finding]:
     """Releases of the system nodes' image that do not exist, or that the facts do not know."""
     found = images.verdict(f"al2023@v{release.rpartition('-')[2]}", version, today) if release else None
     if found:
-        yield Problem(
-            key_of("systemNodes", "releaseVersion"),
-            shown(release),
-            f"{found.said}: EKS refuses the node group, after the network and the control plane were created",
-            f"write it like {version}.2-20260714, or leave it out",
+        yield finding(
+            "release-version",
+            ("systemNodes", "releaseVersion"),
+            release,
             warning=not found.certain,
+            said=found.said,
+            version=version,
         )
 
 
-def _unfit_system_nodes(known: InstanceType) -> Iterator[Problem]:
+def _unfit_system_nodes(known: InstanceType) -> Iterator[Finding]:
     """Warnings about types that EKS takes."""
     key = key_of("systemNodes", "instanceType")
     if known.vcpus < 2 or known.memory < _LEAST_MEMORY:
-        yield Problem(
-            key,
-            shown(known.name),
-            f"has {known.vcpus} vCPU and {known.memory / 2**30:g} GiB: Karpenter, CoreDNS and Cilium do not "
-            "fit, pods stay Pending, and `up` ends when it has waited for them",
-            "choose one with 2 vCPUs and 4 GiB at least, for example m5.large",
-            warning=True,
-        )
+        yield finding("system-node-too-small", key, known.name, vcpus=known.vcpus, gibibytes=known.memory / 2**30)
     if _GPUS in known.labels:
-        yield Problem(
-            key,
-            shown(known.name),
-            "has GPUs, which nothing on system nodes uses and which are paid all day",
-            "choose one without, for example m5.large; NodePools launch GPUs when pods ask for them",
-            warning=True,
-        )
+        yield finding("system-node-with-gpu", key, known.name)
 
 
 def image_checks(
     name: str, spec: Mapping[str, Any], version: str, today: date, *, cilium: bool = True
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Problems of a node class's images, for a version of Kubernetes; `cilium`: whether it is the only network."""
     for index, term in enumerate(_entries(spec.get("amiSelectorTerms"))):
         alias = term.get("alias")
@@ -348,16 +302,9 @@ def image_checks(
             continue
         key = key_of("nodeClasses", name, "amiSelectorTerms", index, "alias")
         if cilium and images.family(alias).startswith("windows"):
-            yield Problem(
-                key,
-                shown(alias),
-                "stands for Windows, and Cilium, which is the only network here, runs on Linux alone: no node would "
-                "ever get ready",
-                "choose an image of Linux, for example al2023@latest",
-            )
+            yield finding("windows-image", key, alias)
         elif found := images.verdict(alias, version, today):
-            consequence = f"{found.said}, so the node class never gets ready and no node is made"
-            yield Problem(key, shown(alias), consequence, found.wanted, warning=not found.certain)
+            yield finding("image-missing", key, alias, warning=not found.certain, said=found.said, wanted=found.wanted)
 
 
 def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -367,7 +314,7 @@ def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def bottlerocket_on_arm(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """A warning about nodes on which Cilium's agent was seen not to start."""
     node_class = (node_classes or {}).get(manifests.node_class_name(spec)) or {}
     aliases = [str(term.get("alias", "")) for term in _entries(node_class.get("amiSelectorTerms"))]
@@ -375,19 +322,12 @@ def bottlerocket_on_arm(
         images.family(alias) == "bottlerocket" for alias in aliases
     )
     if bottlerocket and _allows(spec, ARCHITECTURE, "arm64"):
-        yield _of_requirements(
-            name,
-            spec,
-            "admit arm64 nodes with Bottlerocket, where Cilium's agent was seen not to start (cilium/cilium#22973): "
-            "such a node keeps its startup taint, and no pod ever runs there",
-            f"try one first, or require {ARCHITECTURE} In [amd64]",
-            warning=True,
-        )
+        yield _of_requirements("bottlerocket-on-arm", name, spec, architecture=ARCHITECTURE)
 
 
 def _zones_without_subnet(
     name: str, spec: Mapping[str, Any], network: NetworkSettings, node_classes: Mapping[str, Any] | None
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     node_class = (node_classes or {}).get(manifests.node_class_name(spec)) or {}
     if isinstance(network.zones, int) or node_class.get("subnetSelectorTerms"):
         return
@@ -396,129 +336,93 @@ def _zones_without_subnet(
     except RequirementError:
         return  # the schema's checks say what is wrong with it
     if not any(allows(wanted, ZONE, zone) for zone in network.zones):
-        yield Problem(
-            key_of("nodePools", name, "template", "spec", "requirements"),
-            shown([str(one) for one in wanted if one.key == ZONE]),
-            f"admit none of the zones that have a subnet here, {', '.join(network.zones)}: no node is made",
-            "admit one of them, or add a zone to karpstack:network.zones",
+        yield finding(
+            "zones-without-subnet",
+            ("nodePools", name, "template", "spec", "requirements"),
+            [str(one) for one in wanted if one.key == ZONE],
+            zones=network.zones,
         )
 
 
-def _too_few_pod_ranges(network: NetworkSettings, system_nodes: SystemNodesSettings) -> Iterator[Problem]:
+def _too_few_pod_ranges(network: NetworkSettings, system_nodes: SystemNodesSettings) -> Iterator[Finding]:
     nodes = 2 ** (network.pod_cidr_mask_size - network.pod_cidr.prefixlen)
     if nodes <= system_nodes.max_size:
-        yield Problem(
-            key_of("network", "podCidr"),
-            shown(network.pod_cidr),
-            f"has room for {nodes} nodes of /{network.pod_cidr_mask_size} each, and the system nodes alone may be "
-            f"{system_nodes.max_size}: later nodes would never become ready",
-            "choose a larger podCidr or a larger podCidrMaskSize",
+        yield finding(
+            "eks-pod-cidr-too-small",
+            ("network", "podCidr"),
+            network.pod_cidr,
+            nodes=nodes,
+            pod_cidr_mask_size=network.pod_cidr_mask_size,
+            max_size=system_nodes.max_size,
         )
 
 
-def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSettings) -> Iterator[Problem]:
+def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSettings) -> Iterator[Finding]:
     if karpenter.replicas > system_nodes.desired_size:
-        yield Problem(
-            key_of("karpenter", "replicas"),
-            shown(karpenter.replicas),
-            f"is more than systemNodes.desiredSize {system_nodes.desired_size}: two controllers never share a node, "
-            "so the last one stays pending and `pulumi up` times out",
-            "lower replicas or raise desiredSize",
+        yield finding(
+            "eks-too-many-replicas",
+            ("karpenter", "replicas"),
+            karpenter.replicas,
+            desired_size=system_nodes.desired_size,
         )
 
 
-def node_class(name: str, spec: Mapping[str, Any], mask: int | None) -> Iterator[Problem]:
+def node_class(name: str, spec: Mapping[str, Any], mask: int | None) -> Iterator[Finding]:
     """Problems of a node class; `mask`: prefix length of nodes' shares of an overlay network, if there is one."""
     for owned in sorted({"role", "instanceProfile"} & spec.keys()):
-        yield Problem(
-            key_of("nodeClasses", name, owned),
-            shown(spec[owned]),
-            "is set by the environment: the controller may pass no other role, and nodes of another role may not "
-            "enter the cluster",
-            "remove it",
-        )
+        yield finding("node-class-field-of-stack", ("nodeClasses", name, owned), spec[owned])
     if not spec.get("amiSelectorTerms"):
-        yield Problem(
-            key_of("nodeClasses", name, "amiSelectorTerms"),
-            "(not set)",
-            "without it the API server refuses the node class, after all the rest was created",
-            "set it, for example to [{alias: al2023@v20260714}]; @latest replaces nodes when AWS publishes images",
-        )
+        yield finding("ami-selector-missing", ("nodeClasses", name, "amiSelectorTerms"), None)
     yield from _kubelet(name, spec.get("kubelet"))
     if mask is not None:
         yield from _too_many_pods(name, spec, mask)
 
 
-def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int) -> Iterator[Problem]:
+def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int) -> Iterator[Finding]:
     pods = manifests.max_pods(spec)
     if isinstance(pods, bool) or not isinstance(pods, int):
-        yield Problem(
-            key_of("nodeClasses", name, "kubelet", "maxPods"),
-            shown(pods),
-            "is not a number: the API server refuses the node class",
-            "give a number, for example 110",
-        )
+        yield finding("max-pods-invalid", ("nodeClasses", name, "kubelet", "maxPods"), pods)
         return
     # Cilium keeps the first and the last address, the router's and the health endpoint's.
     room = 2 ** (32 - mask) - 4
     if pods > room:
-        yield Problem(
-            key_of("nodeClasses", name, "kubelet", "maxPods"),
-            shown(pods),
-            f"is more than the {room} pod addresses of a node (network.podCidrMaskSize is {mask}): pods beyond them "
-            "are bound to the node and never start",
-            f"set it to at most {room}, or lower podCidrMaskSize",
-        )
+        yield finding("max-pods-above-share", ("nodeClasses", name, "kubelet", "maxPods"), pods, room=room, mask=mask)
 
 
-def _kubelet(name: str, configuration: Any) -> Iterator[Problem]:
+def _kubelet(name: str, configuration: Any) -> Iterator[Finding]:
     """What the kubelet's configuration does not have; `maxPods` has rules of its own."""
     if not isinstance(configuration, Mapping):
         return
     for found in crds.kubelet_problems({key: value for key, value in configuration.items() if key != "maxPods"}):
         meant = did_you_mean(str(found.path[-1]), found.choices) if found.choices else ""
         message = "is no field of the kubelet's configuration" if found.choices else found.message
-        yield Problem(
-            key_of("nodeClasses", name, "kubelet", *found.path),
-            shown(found.value),
-            f"{message}: the API server takes it, and Karpenter makes no node with this node class, which its status "
-            "alone says",
-            meant + "write it as https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/ says",
+        yield finding(
+            "kubelet-refused-by-karpenter",
+            ("nodeClasses", name, "kubelet", *found.path),
+            found.value,
+            message=message,
+            meant=meant,
         )
 
 
-def windows_alone(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+def windows_alone(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
     """A NodePool of nodes on which Cilium does not run."""
     if _allows(spec, OPERATING_SYSTEM, "windows") and not _allows(spec, OPERATING_SYSTEM, "linux"):
-        yield _of_requirements(
-            name,
-            spec,
-            "admit no Linux, and Cilium, which is the only network here, runs on nothing else: no node would ever get "
-            "ready",
-            f"require {OPERATING_SYSTEM} In [linux]",
-        )
+        yield _of_requirements("linux-not-admitted", name, spec, operating_system=OPERATING_SYSTEM)
 
 
 def node_pool(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Problems of a NodePool with its node class and the controller."""
     yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
     if karpenter is not None and not karpenter.interruption_queue and _allows(spec, CAPACITY_TYPE, "spot"):
-        yield _of_requirements(
-            name,
-            spec,
-            "allows spot instances while karpenter.interruptionQueue is false: AWS takes them back with two minutes' "
-            "notice and nobody reads it, so pods die instead of moving",
-            f"set karpstack:karpenter.interruptionQueue to true, or require {CAPACITY_TYPE} In [on-demand]",
-        )
+        yield _of_requirements("spot-without-queue", name, spec, capacity_type=CAPACITY_TYPE)
 
 
-def _of_requirements(
-    name: str, spec: Mapping[str, Any], consequence: str, fix: str, *, warning: bool = False
-) -> Problem:
-    key = key_of("nodePools", name, "template", "spec", "requirements")
-    return Problem(key, shown(manifests.node_template(spec).get("requirements", [])), consequence, fix, warning)
+def _of_requirements(code: str, name: str, spec: Mapping[str, Any], **words: Any) -> Finding:
+    value = manifests.node_template(spec).get("requirements", [])
+    return finding(code, ("nodePools", name, "template", "spec", "requirements"), value, **words)
 
 
 def _allows(spec: Mapping[str, Any], label: str, value: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
-from ..problems import Reason, refuse
+from ..problems import refuse
 from .eks import (
     CiliumSettings,
     ClusterSettings,
@@ -25,16 +25,12 @@ from .eks import (
 )
 from .sections import ClusterCidr, Section
 
-_OWNERS: Final = Reason(
-    "is about a cluster that the stack makes, and here karpstack:cluster.existing names one that is there, of which "
-    "nothing is changed",
-    "remove it; whoever owns the cluster says it there",
-)
+_OWNERS: Final = "setting-of-own-cluster"
 #: EKS's pattern of names, of which `karpstack:name` takes only some.
 _CLUSTER_NAME: Final = r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"
 
 
-def _of_the_owner(section: type[Section], *others: str) -> dict[str, Reason]:
+def _of_the_owner(section: type[Section], *others: str) -> dict[str, str]:
     """The keys of a section for a cluster that the stack makes, but for `others`, which are settings here too."""
     return {to_camel(name).lower(): _OWNERS for name in section.model_fields if name not in others}
 
@@ -42,7 +38,7 @@ def _of_the_owner(section: type[Section], *others: str) -> dict[str, Reason]:
 class ExistingClusterSettings(Section):
     """karpstack:cluster."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = _of_the_owner(ClusterSettings)
+    REFUSED: ClassVar[Mapping[str, str]] = _of_the_owner(ClusterSettings)
 
     existing: Annotated[str, StringConstraints(pattern=_CLUSTER_NAME)] = Field(
         description="name of an EKS cluster that is there, as `aws eks list-clusters` prints it"
@@ -52,7 +48,7 @@ class ExistingClusterSettings(Section):
 class ExistingNetworkSettings(Section):
     """karpstack:network."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = _of_the_owner(
+    REFUSED: ClassVar[Mapping[str, str]] = _of_the_owner(
         NetworkSettings, "subnet_ids", "subnet_tags", "node_security_group_ids", "pod_cidr", "pod_cidr_mask_size"
     )
 
@@ -70,7 +66,7 @@ class ExistingNetworkSettings(Section):
     @classmethod
     def _each_once(cls, ids: list[str]) -> list[str]:
         if repeated := sorted(one for one, times in Counter(ids).items() if times > 1):
-            refuse(f"names {', '.join(repeated)} twice, of which one would change nothing", "name each once")
+            refuse("existing-names-twice", repeated=repeated)
         return ids
 
     @field_validator("pod_cidr_mask_size")
@@ -88,18 +84,10 @@ class ExistingCiliumSettings(CiliumSettings):
 class ExistingEksSettings(EksStackSettings):
     """The whole configuration, and the arguments of `eks.Environment`, on a cluster that is there."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = {
+    REFUSED: ClassVar[Mapping[str, str]] = {
         **EksStackSettings.REFUSED,
-        "systemnodes": Reason(
-            "is about a node group that the stack makes; on a cluster that is there, Karpenter's controller runs on "
-            "the managed nodes that it has",
-            "remove it",
-        ),
-        "addons": Reason(
-            "is about what a stack runs in a cluster of its own; one that is there has its add-ons from its owner, and "
-            "a second of them would fight with the first",
-            "remove it; whoever owns the cluster installs them there",
-        ),
+        "systemnodes": "system-nodes-of-existing-eks",
+        "addons": "addons-of-existing-eks",
     }
 
     cluster: ExistingClusterSettings = Field(description="the cluster that is there")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.alias_generators import to_camel
 
+from karpenter.findings import Finding
 from karpenter.offers import Offers
 
-from ..problems import Problem, key_of, shown
+from ..problems import finding, key_of
 from .block_device_checks import block_devices
 from .chart_checks import chart_values, resource_values
 from .egress_checks import egress_checks
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .eks_existing import ExistingCiliumSettings, ExistingNetworkSettings
 
 
-def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     """Problems between sections and with what exists, looked for wherever the sections are valid.
 
     Args:
@@ -69,26 +70,15 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
             yield from requirement_checks("aws", region, name, spec, chart_settings)
 
 
-def _which_subnets(network: ExistingNetworkSettings) -> Iterator[Problem]:
+def _which_subnets(network: ExistingNetworkSettings) -> Iterator[Finding]:
     if network.subnet_ids and network.subnet_tags:
-        yield Problem(
-            key_of("network", "subnetIds"),
-            shown(network.subnet_ids),
-            "leaves open in which subnets nodes live: subnetTags says it too, and one of the two would change nothing",
-            "set one of the two; without either, nodes live in the subnets of the managed node groups",
-        )
+        yield finding("existing-subnets-ambiguous", ("network", "subnetIds"), network.subnet_ids)
 
 
-def _whose_network(network: ExistingNetworkSettings, cilium: ExistingCiliumSettings) -> Iterator[Problem]:
+def _whose_network(network: ExistingNetworkSettings, cilium: ExistingCiliumSettings) -> Iterator[Finding]:
     """What belongs to a Cilium of the stack's own."""
     if cilium.install and network.pod_cidr is None:
-        yield Problem(
-            key_of("network", "podCidr"),
-            "(not set)",
-            "is where Cilium, which cilium.install asks for, takes pods' addresses from: its chart's own default "
-            "overlaps most VPCs",
-            "set it to a range that neither the VPC nor the Services have, for example 10.244.0.0/16",
-        )
+        yield finding("pod-cidr-missing", ("network", "podCidr"), None)
     for field, key in (("pod_cidr", "podCidr"), ("pod_cidr_mask_size", "podCidrMaskSize")):
         if not cilium.install and field in network.model_fields_set:
             yield _without_cilium(key_of("network", key), getattr(network, field))
@@ -97,11 +87,5 @@ def _whose_network(network: ExistingNetworkSettings, cilium: ExistingCiliumSetti
             yield _without_cilium(key_of("cilium", to_camel(field)), getattr(cilium, field))
 
 
-def _without_cilium(key: str, value: object) -> Problem:
-    return Problem(
-        key,
-        shown(value),
-        "is about Cilium of the stack's own, and cilium.install does not ask for one: the cluster keeps the network "
-        "that it has, and nothing of this would be used",
-        "remove it, or set karpstack:cilium.install to true in a cluster that has no network yet",
-    )
+def _without_cilium(key: str, value: object) -> Finding:
+    return finding("cilium-not-installed", key, value)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from karpenter.findings import Finding
 from karpenter.releases import number
 
 from ..naming import EksNames
-from ..problems import Problem, another_existing, key_of, replacing, shown
+from ..problems import Shown, another_existing, finding, replacing, shown
 from .eks import EksSettings
 from .eks_existing import ExistingEksSettings
 
@@ -56,7 +57,7 @@ class EksBefore:
         return f"the EKS cluster {self.cluster} would be deleted, with all that runs in it{protection}"
 
 
-def destroying(settings: EksSettings | ExistingEksSettings, before: EksBefore, *, account: str) -> Iterator[Problem]:
+def destroying(settings: EksSettings | ExistingEksSettings, before: EksBefore, *, account: str) -> Iterator[Finding]:
     """Find the settings whose change destroys what the stack has.
 
     Args:
@@ -72,17 +73,19 @@ def destroying(settings: EksSettings | ExistingEksSettings, before: EksBefore, *
         yield from _other_network(settings, before)
 
 
-def version_steps(settings: EksSettings, before: EksBefore) -> Iterator[Problem]:
+def version_steps(settings: EksSettings, before: EksBefore) -> Iterator[Finding]:
     """Find a version that EKS does not take a cluster to: an older one, or one beyond the next."""
     wanted = settings.cluster.version
     if not before.version or number(before.version) <= number(wanted) <= _next(before.version):
         return
     major, minor = _next(before.version)
-    yield Problem(
-        key_of("cluster", "version"),
-        f"{shown(wanted)}, was {shown(before.version)}",
-        "is refused by EKS: a cluster goes up by one minor version at a time, and never down",
-        f"choose {before.version} or {major}.{minor}",
+    yield finding(
+        "version-step",
+        ("cluster", "version"),
+        Shown(f"{shown(wanted)}, was {shown(before.version)}"),
+        before=before.version,
+        major=major,
+        minor=minor,
     )
 
 
@@ -91,21 +94,21 @@ def _next(version: str) -> tuple[int, ...]:
     return major, minor + 1
 
 
-def _elsewhere(settings: EksSettings | ExistingEksSettings, before: EksBefore, account: str) -> Iterator[Problem]:
+def _elsewhere(settings: EksSettings | ExistingEksSettings, before: EksBefore, account: str) -> Iterator[Finding]:
     if before.account and account and before.account != account:
         yield replacing(
+            "account-changed",
             "aws:profile",
             f"an identity in account {before.account}",
             f"an identity in account {account}",
-            f"the update would run in another account than that of {before.cluster or before.existing}: Pulumi would "
-            "take everything there for missing, forget it, and make it again here",
-            f"use credentials for {before.account}",
+            cluster=before.cluster or before.existing,
+            account=before.account,
         )
     if before.region and before.region != settings.region:
-        yield replacing("aws:region", before.region, settings.region, before.gone, f"set it back to {before.region}")
+        yield replacing("cluster-setting-changed", "aws:region", before.region, settings.region, gone=before.gone)
 
 
-def _other_cluster(settings: EksSettings | ExistingEksSettings, before: EksBefore) -> Iterator[Problem]:
+def _other_cluster(settings: EksSettings | ExistingEksSettings, before: EksBefore) -> Iterator[Finding]:
     existing = settings.cluster.existing if isinstance(settings, ExistingEksSettings) else ""
     if existing != before.existing and (before.cluster or before.existing):
         yield another_existing(before.existing, existing, before.gone)
@@ -115,44 +118,38 @@ def _other_cluster(settings: EksSettings | ExistingEksSettings, before: EksBefor
     if was and was != wanted:
         # Roles and the queue are named after it too, and a role has no other name.
         stem = before.node_role.removesuffix(EksNames("").node_role)
-        lost = before.gone if before.cluster else f"{before.gone}: roles have other names, and nodes have their role"
-        yield replacing(key_of("name"), stem or was, settings.name, lost, f"set it back to {stem or was}")
+        code = "cluster-setting-changed" if before.cluster else "name-beside-existing-eks-changed"
+        yield replacing(code, "name", stem or was, settings.name, gone=before.gone)
 
 
-def _other_network(settings: EksSettings, before: EksBefore) -> Iterator[Problem]:
+def _other_network(settings: EksSettings, before: EksBefore) -> Iterator[Finding]:
     network = settings.network
     own = network.vpc_id is None
     was = None if before.vpc_cidr else before.vpc_id
     if before.vpc_id and was != network.vpc_id:
-        yield replacing(key_of("network", "vpcId"), was, network.vpc_id, before.gone, "take the change back")
+        yield replacing("vpc-changed", ("network", "vpcId"), was, network.vpc_id, gone=before.gone)
         return
     if own and before.vpc_cidr and before.vpc_cidr != str(network.vpc_cidr):
-        lost = f"{before.gone}: the VPC would be replaced, and a cluster does not move to another VPC"
-        keeping = f"set it back to {before.vpc_cidr}"
-        yield replacing(key_of("network", "vpcCidr"), before.vpc_cidr, str(network.vpc_cidr), lost, keeping)
+        yield replacing(
+            "vpc-cidr-changed", ("network", "vpcCidr"), before.vpc_cidr, str(network.vpc_cidr), gone=before.gone
+        )
     if before.service_cidr and before.service_cidr != str(network.service_cidr):
-        keeping = f"set it back to {before.service_cidr}"
         wanted = str(network.service_cidr)
-        yield replacing(key_of("network", "serviceCidr"), before.service_cidr, wanted, before.gone, keeping)
+        yield replacing(
+            "cluster-setting-changed", ("network", "serviceCidr"), before.service_cidr, wanted, gone=before.gone
+        )
     if own:
         yield from _other_zones(network.zones, before.zones)
 
 
-def _other_zones(zones: int | Sequence[str], before: Sequence[str]) -> Iterator[Problem]:
+def _other_zones(zones: int | Sequence[str], before: Sequence[str]) -> Iterator[Finding]:
     """Further zones are fine: nodes use them, and the control plane stays where it is."""
     names = [*before[:zones], *[""] * (zones - len(before))] if isinstance(zones, int) else list(zones)
     if names[: len(before)] != list(before):
-        yield replacing(
-            key_of("network", "zones"),
-            list(before),
-            zones,
-            "subnets would be deleted or replaced in which the control plane and nodes have interfaces; EKS fixes the "
-            "control plane's zones when it makes the cluster",
-            f"set it to {len(before)} or more, or begin the list with {', '.join(before)}, in this order",
-        )
+        yield replacing("zones-changed", ("network", "zones"), list(before), zones, count=len(before))
 
 
-def other_control_plane_zones(key: str, was: Sequence[str], before: set[str], wanted: set[str]) -> Iterator[Problem]:
+def other_control_plane_zones(key: str, was: Sequence[str], before: set[str], wanted: set[str]) -> Iterator[Finding]:
     """Find out whether an existing VPC's subnets are in other zones than those of the control plane.
 
     Args:
@@ -162,10 +159,4 @@ def other_control_plane_zones(key: str, was: Sequence[str], before: set[str], wa
         wanted: The zones of those that the settings name.
     """
     if before != wanted:
-        yield replacing(
-            key,
-            sorted(before),
-            sorted(wanted),
-            "EKS takes only subnets in the zones that the cluster was made with, and refuses the update",
-            f"set karpstack:network.controlPlaneSubnetIds to [{', '.join(was)}]; nodes may live in other zones",
-        )
+        yield replacing("control-plane-zones-changed", key, sorted(before), sorted(wanted), subnets=was)

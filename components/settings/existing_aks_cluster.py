@@ -15,10 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from karpenter.findings import Finding
+
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..naming import KARPENTER_NAMESPACE
-from ..problems import Problem, SettingsError, doubts, key_of, shown
+from ..problems import SettingsError, doubts, finding, key_of, shown
 from .aks import names_of_network, network_of
 from .aks_checks import brought_by_aks, dataplane_label
 from .aks_existing import ExistingAksSettings
@@ -157,36 +159,24 @@ def missing(settings: ExistingAksSettings) -> SettingsError:
         [
             _of(
                 settings,
-                f"is not in the resource group {settings.cluster.resource_group} of subscription "
-                f"{settings.subscription_id}: there is nothing that NodePools could be put on",
-                "write name and group as `az aks list --output table` prints them, or remove the key, and the stack "
-                "makes a cluster",
+                "existing-aks-missing",
+                resource_group=settings.cluster.resource_group,
+                subscription_id=settings.subscription_id,
             )
         ]
     )
 
 
-def enters(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def enters(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """What keeps the deployer from getting a kubeconfig; nobody asks the cluster while there is something."""
     key, value = key_of("cluster", "localAccounts"), shown(settings.cluster.local_accounts)
     if settings.cluster.local_accounts and not found.local_accounts:
-        yield Problem(
-            key,
-            value,
-            f"asks for a certificate of the administrator, and {settings.cluster.existing} has no local accounts: AKS "
-            "gives none",
-            "remove it; whoever deploys comes in by Entra",
-        )
+        yield finding("no-local-accounts", key, value, cluster=settings.cluster.existing)
     if not settings.cluster.local_accounts and not found.entra:
-        yield Problem(
-            key,
-            value,
-            f"means that whoever deploys comes in by Entra, of which {settings.cluster.existing} knows nothing",
-            "set it to true, for the administrator's certificate",
-        )
+        yield finding("no-entra", key, value, cluster=settings.cluster.existing)
 
 
-def check(settings: ExistingAksSettings, found: FoundCluster) -> list[Problem]:
+def check(settings: ExistingAksSettings, found: FoundCluster) -> list[Finding]:
     """Refuse a cluster on which Karpenter cannot work.
 
     Args:
@@ -202,17 +192,18 @@ def check(settings: ExistingAksSettings, found: FoundCluster) -> list[Problem]:
     return doubts(problems(settings, found))
 
 
-def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """What is, or may be, in the way; the arguments are those of `check`."""
     yield from _state(settings, found)
     if not found.answers:
         return
     if found.location != settings.region:
-        yield Problem(
+        yield finding(
+            "location-of-existing-cluster",
             "azure-native:location",
-            shown(settings.region),
-            f"is not where {settings.cluster.existing} is, {found.location}: Karpenter's nodes must be there too",
-            f"write {found.location}",
+            settings.region,
+            cluster=settings.cluster.existing,
+            location=found.location,
         )
     yield from _network(settings, found)
     if settings.mode == "nap":
@@ -222,20 +213,13 @@ def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Pro
     yield from _specs(settings, found)
     yield from enters(settings, found)
     if found.workloads.refusal:
-        yield _of(
-            settings,
-            f"does not let in whoever deploys, or not to do what must be done: {found.workloads.refusal}; neither a "
-            "node class nor a NodePool would be made",
-            "see that there is a way to its API server from here, and have an administrator of it give the role: az "
-            'role assignment create --role "Azure Kubernetes Service RBAC Cluster Admin" --assignee <you> --scope '
-            f"<its resource ID>; without Azure RBAC, a ClusterRoleBinding of cluster-admin ({_PAGE})",
-        )
+        yield _of(settings, "existing-aks-not-authorized", refusal=found.workloads.refusal)
         return
     yield from _others(settings, found)
 
 
-def _of(settings: ExistingAksSettings, consequence: str, fix: str, *, warning: bool = False) -> Problem:
-    return Problem(key_of("cluster", "existing"), shown(settings.cluster.existing), consequence, fix, warning)
+def _of(settings: ExistingAksSettings, code: str, /, *, warning: bool | None = None, **words: object) -> Finding:
+    return finding(code, ("cluster", "existing"), settings.cluster.existing, warning=warning, **words)
 
 
 def _az(settings: ExistingAksSettings, command: str) -> str:
@@ -248,72 +232,37 @@ def _az(settings: ExistingAksSettings, command: str) -> str:
     )
 
 
-def _state(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def _state(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     if found.state in _BUSY:
-        yield _of(
-            settings,
-            f"is {found.state}: what is looked at now may be otherwise in a moment",
-            f"wait until it is done: {_az(settings, 'wait --updated')}",
-        )
+        yield _of(settings, "existing-aks-busy", state=found.state, command=_az(settings, "wait --updated"))
     elif found.stopped:
-        yield _of(
-            settings,
-            "is stopped: nothing can be put into it",
-            f"have it started: {_az(settings, 'start')}",
-        )
+        yield _of(settings, "existing-aks-stopped", command=_az(settings, "start"))
     elif found.state != "Succeeded":
-        yield _of(
-            settings,
-            f"is {found.state}: its last update did not come to its end, and parts of it may not be as it says",
-            f"have it reconciled: {_az(settings, 'update')}",
-            warning=True,
-        )
+        yield _of(settings, "existing-aks-failed", state=found.state, command=_az(settings, "update"))
 
 
-def _network(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def _network(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """What no Karpenter on AKS makes nodes for, whoever runs it."""
     if found.plugin == "kubenet":
-        yield _of(
-            settings,
-            "has the network plugin kubenet, for which Karpenter makes no nodes",
-            "have it moved to the overlay, which makes all its nodes anew: " + _moves(settings, _to_overlay(found)),
-        )
+        yield _of(settings, "existing-aks-kubenet", moves=_moves(settings, _to_overlay(found)))
     elif found.policy == "calico":
-        yield _of(
-            settings,
-            "has the network policies of Calico, which Karpenter does not support on AKS: it refuses node auto "
-            "provisioning, and nodes of others would have no policies",
-            "have the dataplane moved to Cilium, which takes their place and makes all nodes anew: "
-            + _moves(settings, [_TO_CILIUM]),
-        )
+        yield _of(settings, "existing-aks-calico", moves=_moves(settings, [_TO_CILIUM]))
     if found.ipv6:
-        yield _of(
-            settings,
-            "has IPv6, which Karpenter on AKS does not know: its nodes get no IPv6 address",
-            "take a cluster with IPv4 alone; AKS takes IPv6 from none",
-        )
+        yield _of(settings, "existing-aks-ipv6")
     for pool in found.pools:
         if pool.pod_subnet:
-            yield _of(
-                settings,
-                f"gives pods of the pool {pool.name} addresses of a subnet (podSubnetID), for which Karpenter makes no "
-                "nodes",
-                "have its pools replaced by some without --pod-subnet-id, or take another cluster",
-            )
+            yield _of(settings, "existing-aks-pod-subnet", pool=pool.name)
     if settings.mode == "self-hosted" and (found.plugin, found.overlay, found.dataplane) != ("azure", True, "cilium"):
-        yield Problem(
-            key_of("mode"),
-            shown(settings.mode),
-            f"is made here for Azure CNI overlay with Cilium, and {settings.cluster.existing} has plugin "
-            f"{found.plugin}, {'overlay' if found.overlay else 'no overlay'}, dataplane {found.dataplane or 'azure'}: "
-            "the controller would tell nodes of a network that is not there, and they would never be ready",
-            "set it to nap"
-            + (
-                "; or have the cluster moved, as learn.microsoft.com/azure/aks/update-azure-cni says: "
-                + _moves(settings, [*_to_overlay(found), *([] if found.dataplane == "cilium" else [_TO_CILIUM])])
-                if found.plugin in ("azure", "kubenet")
-                else ""
-            ),
+        moves = _moves(settings, [*_to_overlay(found), *([] if found.dataplane == "cilium" else [_TO_CILIUM])])
+        yield finding(
+            "existing-aks-not-cilium-overlay" if found.plugin in ("azure", "kubenet") else "existing-aks-other-network",
+            "mode",
+            settings.mode,
+            cluster=settings.cluster.existing,
+            plugin=found.plugin,
+            overlay="overlay" if found.overlay else "no overlay",
+            dataplane=found.dataplane or "azure",
+            moves=moves,
         )
 
 
@@ -330,82 +279,55 @@ def _moves(settings: ExistingAksSettings, commands: Iterable[str]) -> str:
     return ", then ".join(_az(settings, command) for command in commands)
 
 
-def _provisioning(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def _provisioning(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """Node auto provisioning: that it is on, and what would keep AKS from switching it on."""
     if not found.managed_identity:
-        yield _of(
-            settings,
-            "works as a service principal, with which AKS refuses node auto provisioning",
-            f"have it given a managed identity: {_az(settings, 'update --enable-managed-identity')}",
-        )
+        yield _of(settings, "existing-aks-service-principal", command=_az(settings, "update --enable-managed-identity"))
     is_on = found.provisioning == "Auto"
     if not found.rbac and not is_on:
-        yield _of(
-            settings,
-            "has no Kubernetes RBAC (enableRBAC), without which AKS refuses node auto provisioning",
-            "take another cluster; AKS switches it on in none that is there",
-        )
+        yield _of(settings, "existing-aks-without-rbac")
     for pool in found.pools:
         if pool.windows:
-            yield _of(
-                settings,
-                f"has the Windows pool {pool.name}, which node auto provisioning does not support"
-                + (": nobody but its owner makes nodes for its pods" if is_on else ""),
-                "have it deleted, after its pods have another cluster: "
-                + _az(settings, f"nodepool delete --name {pool.name}"),
-                warning=is_on,
-            )
+            code = "existing-aks-windows-unserved" if is_on else "existing-aks-windows-pool"
+            delete = _az(settings, f"nodepool delete --name {pool.name}")
+            yield _of(settings, code, pool=pool.name, command=delete)
     for pool in found.pools:
         if pool.autoscaled:
-            yield _of(
-                settings,
-                f"has the pool {pool.name}, which the cluster autoscaler scales: "
-                + (
-                    "for one pending pod both may make a node, and only taints keep the two apart"
-                    if is_on
-                    else "AKS refuses node auto provisioning beside it"
-                ),
-                "have it taken off the pool, whose nodes stay: "
-                + _az(settings, f"nodepool update --name {pool.name} --disable-cluster-autoscaler")
-                + f"; {_MOVE} says how to move over",
-                warning=is_on,
-            )
+            code = "existing-aks-two-autoscalers" if is_on else "existing-aks-autoscaled-pool"
+            disable = _az(settings, f"nodepool update --name {pool.name} --disable-cluster-autoscaler")
+            yield _of(settings, code, pool=pool.name, command=disable)
     if not is_on:
         yield _of(
             settings,
-            "has node auto provisioning switched off (nodeProvisioningProfile.mode is Manual): it has no NodePools, "
-            "and nothing would make nodes for them",
-            "have it switched on, after what is said above: "
-            + _az(settings, "update --node-provisioning-mode Auto --node-provisioning-default-pools None")
-            + ", or --node-provisioning-default-pools Auto for AKS's own NodePools beside the stack's",
+            "existing-aks-provisioning-off",
+            command=_az(settings, "update --node-provisioning-mode Auto --node-provisioning-default-pools None"),
         )
 
 
-def _self_hosted(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def _self_hosted(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     karpenter = settings.karpenter
     if karpenter is None:  # the checks between sections see to it
         return
     if found.provisioning == "Auto":
-        yield Problem(
-            key_of("mode"),
-            shown(settings.mode),
-            f"would put a Karpenter beside the one that AKS runs for {settings.cluster.existing}: both act on the same "
-            "NodePools, and launch and end each other's nodes",
-            f"set it to nap; or have AKS's switched off, as the way back in {_MOVE} says: "
-            + _az(settings, "update --node-provisioning-mode Manual"),
+        yield finding(
+            "two-karpenters-on-aks",
+            "mode",
+            settings.mode,
+            cluster=settings.cluster.existing,
+            command=_az(settings, "update --node-provisioning-mode Manual"),
         )
     if not found.issuer or not found.workload_identity:
         yield _of(
             settings,
-            "has no OIDC issuer, or no workload identity: the controller would get no Azure identity",
-            "have both switched on: " + _az(settings, "update --enable-oidc-issuer --enable-workload-identity"),
+            "existing-aks-without-identity",
+            command=_az(settings, "update --enable-oidc-issuer --enable-workload-identity"),
         )
     if found.group_locked:
         yield _of(
             settings,
-            f"has its node resource group {found.node_group} locked (ReadOnly): Azure refuses each machine of a "
-            "Karpenter that is not AKS's",
-            "have it opened: " + _az(settings, "update --nrg-lockdown-restriction-level Unrestricted"),
+            "existing-aks-group-locked",
+            node_group=found.node_group,
+            command=_az(settings, "update --nrg-lockdown-restriction-level Unrestricted"),
         )
     unless_off = "az aks show --query httpProxyConfig.enabled"
     for there, what in (
@@ -414,30 +336,16 @@ def _self_hosted(settings: ExistingAksSettings, found: FoundCluster) -> Iterator
         (found.certified, "certificate authorities of its own"),
     ):
         if there:
-            yield _of(
-                settings,
-                f"has {what}, of which AKS tells its pools' nodes alone: machines of a Karpenter that is not AKS's "
-                "have it switched off, and where they cannot do without they never join",
-                "set karpstack:mode to nap, with which AKS tells each node; or see that its nodes' subnet has another "
-                "way out, and that pods there need nothing of it",
-                warning=True,
-            )
+            yield _of(settings, "existing-aks-proxied", what=what)
     if not subnet_of_nodes(settings, found.pools):
-        yield Problem(
-            key_of("network", "subnetId"),
-            "(not set)",
-            "leaves open where nodes live: the system pool is in a network of AKS's, which says nothing of its name",
-            f"name its subnet: az network vnet list --resource-group {found.node_group} --query '[].subnets[].id'",
-        )
+        yield finding("existing-aks-subnet-unknown", ("network", "subnetId"), None, node_group=found.node_group)
     for pool in found.pools:
         if pool.autoscaled:
             yield _of(
                 settings,
-                f"has the pool {pool.name}, which the cluster autoscaler scales: for one pending pod both may make a "
-                "node",
-                "keep the two apart by a taint and a label on the NodePool; or have it taken off the pool: "
-                + _az(settings, f"nodepool update --name {pool.name} --disable-cluster-autoscaler"),
-                warning=True,
+                "existing-aks-autoscaler-self-hosted",
+                pool=pool.name,
+                command=_az(settings, f"nodepool update --name {pool.name} --disable-cluster-autoscaler"),
             )
     yield from existing_aks_version(found.version, karpenter=karpenter.chart_version)
     if found.workloads.refusal:
@@ -446,25 +354,23 @@ def _self_hosted(settings: ExistingAksSettings, found: FoundCluster) -> Iterator
         names = " ".join(found.workloads.foreign_definitions)
         yield _of(
             settings,
-            f"has {', '.join(found.workloads.foreign_definitions)} already, which Helm has not made for the release "
-            "karpenter-crd: it refuses to take them over, after roles were made",
-            "where no Karpenter uses them any more, delete them with their objects; to keep the objects, hand them to "
-            f"Helm: kubectl label crd {names} app.kubernetes.io/managed-by=Helm --overwrite, and kubectl annotate crd "
-            f"{names} meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace={KARPENTER_NAMESPACE} "
-            "--overwrite",
+            "existing-aks-foreign-crds",
+            foreign_definitions=found.workloads.foreign_definitions,
+            names=names,
+            namespace=KARPENTER_NAMESPACE,
         )
     if found.workloads.places < karpenter.replicas:
-        yield Problem(
-            key_of("karpenter", "replicas"),
-            shown(karpenter.replicas),
-            f"is more than {settings.cluster.existing} has places for, {found.workloads.places}: each controller needs "
-            "a Linux node of its own that is ready, was not made by Karpenter, and has no taint but "
-            f"CriticalAddonsOnly; pods in {KARPENTER_NAMESPACE} would stay pending, and `pulumi up` would time out",
-            "add nodes to the system pool, or lower replicas",
+        yield finding(
+            "existing-aks-too-few-places",
+            ("karpenter", "replicas"),
+            karpenter.replicas,
+            cluster=settings.cluster.existing,
+            places=found.workloads.places,
+            namespace=KARPENTER_NAMESPACE,
         )
 
 
-def _specs(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def _specs(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """Node classes and NodePools in this cluster."""
     known = {*settings.node_classes, *found.brought}
     for name, spec in settings.node_classes.items():
@@ -478,70 +384,30 @@ def _specs(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Probl
             yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
 
 
-def _subnet(name: str, subnet: str, settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def _subnet(name: str, subnet: str, settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     key, value = key_of("nodeClasses", name, "vnetSubnetID"), shown(subnet)
     own = subnet_of_nodes(settings, found.pools)
     if not own:
-        yield Problem(
-            key,
-            value,
-            f"is a subnet of one's own, and {settings.cluster.existing} is in a network that AKS has made, beside "
-            "which it supports none: the node class never gets ready",
-            "remove it",
-        )
+        yield finding("node-class-subnet-beside-aks-network", key, value, cluster=settings.cluster.existing)
     elif names_of_network(subnet) != names_of_network(own):
-        yield Problem(
-            key,
-            value,
-            f"lies in another network than {settings.cluster.existing}, or spells it in another way; Karpenter tells "
-            "upper from lower case: the node class never gets ready (SubnetIDInvalid)",
-            f"name a subnet of {network_of(own)}",
+        yield finding(
+            "node-class-subnet-elsewhere", key, value, cluster=settings.cluster.existing, network=network_of(own)
         )
     elif found.subnets is not None and subnet.rpartition("/")[2].lower() not in found.subnets:
-        yield Problem(
-            key,
-            value,
-            "is not there: the node class never gets ready, and no node is made",
-            f"name one of {', '.join(found.subnets) or 'another network'}",
-        )
+        yield finding("node-class-subnet-missing", key, value, subnets=", ".join(found.subnets) or "another network")
     elif settings.mode == "nap" and subnet.lower() != own.lower():
-        yield Problem(
-            key,
-            value,
-            f"is another subnet than that of the system pool: unless the identity of {settings.cluster.existing} may "
-            "join it, Azure refuses each machine there",
-            'see that it has the role: az role assignment create --role "Network Contributor" --assignee <its '
-            f"principal> --scope {subnet}",
-            warning=True,
+        yield finding(
+            "node-class-subnet-other-than-system", key, value, cluster=settings.cluster.existing, subnet=subnet
         )
 
 
-def _others(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
+def _others(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """Who else scales."""
     there = found.workloads
     for controller in there.controllers:
-        yield _of(
-            settings,
-            f"has a Karpenter of its own, the Deployment {controller}: two of them act on the same NodePools, and "
-            "launch and end each other's nodes",
-            f"have that one removed before; {_MOVE} says how, and what becomes of its CRDs"
-            if settings.mode == "nap"
-            else "have that one removed, or its NodePools taken over there: a stack of this program brings its own",
-        )
+        code = "existing-aks-other-karpenter" if settings.mode == "nap" else "other-karpenter"
+        yield _of(settings, code, controller=controller)
     if settings.mode == "nap" and there.own_definitions:
-        yield _of(
-            settings,
-            f"has {', '.join(there.own_definitions)} of a Helm release karpenter-crd, which a Karpenter of one's own "
-            "has left: whoever uninstalls that release deletes them, with all NodePools and their nodes, and AKS may "
-            "not bring later ones",
-            f"have Helm's label and annotations taken off them, as {_MOVE} says, before anybody uninstalls it",
-            warning=True,
-        )
+        yield _of(settings, "existing-aks-crds-of-release", own_definitions=there.own_definitions)
     for autoscaler in there.autoscalers:
-        yield _of(
-            settings,
-            f"has a Cluster Autoscaler of its own, the Deployment {autoscaler}: for one pending pod both may make a "
-            "node, and it drains nodes of its pools while Karpenter fills them",
-            f"keep the two apart, or move over and scale it to nothing, as {_MOVE} says",
-            warning=True,
-        )
+        yield _of(settings, "existing-aks-cluster-autoscaler", autoscaler=autoscaler)

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Final, Literal, Protocol
 
+from karpenter.findings import Finding
+
 from ..documents.endpoints import GATEWAYS
 from ..documents.partitions import endpoint_services
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
-from ..problems import Problem, doubts, key_of, shown
+from ..problems import doubts, finding, key_of, shown
 from .egress_checks import opened_before_it_is_trusted
 from .eks import EksSettings, NetworkSettings, needed_endpoints, unreached_registries
 
@@ -147,7 +149,7 @@ def way_out(routes: Mapping[str, str], gone: Collection[str] = ()) -> WayOut:
     return "none" if not target else "public" if target.startswith("igw-") else "private"
 
 
-def check(settings: EksSettings, found: FoundNetwork) -> list[Problem]:
+def check(settings: EksSettings, found: FoundNetwork) -> list[Finding]:
     """Refuse a network in which the cluster cannot work.
 
     Args:
@@ -163,16 +165,11 @@ def check(settings: EksSettings, found: FoundNetwork) -> list[Problem]:
     return doubts(problems(settings, found))
 
 
-def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
+def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """What is, or may be, in the way; the arguments are those of `check`."""
     network = settings.network
     if not found.cidrs:
-        yield Problem(
-            key_of("network", "vpcId"),
-            shown(network.vpc_id),
-            "is not in this account and region: the cluster would be refused after its roles and keys were made",
-            "name a VPC that `aws ec2 describe-vpcs` lists, or remove the key, and the stack makes one",
-        )
+        yield finding("vpc-missing", ("network", "vpcId"), network.vpc_id)
         return
     yield from _ranges(network, found)
     yield from _dns(network, found)
@@ -187,41 +184,40 @@ def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
     yield from _groups(network, found)
 
 
-def _ranges(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _ranges(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
     ranges = ", ".join(found.cidrs)
     if str(network.vpc_cidr) not in found.cidrs:
-        yield Problem(
-            key_of("network", "vpcCidr"),
-            shown(network.vpc_cidr),
-            f"is no range of {network.vpc_id}, which has {ranges}: what pods and services must keep off would be "
-            "judged by the wrong one",
-            f"write {found.cidrs[0]}",
+        yield finding(
+            "vpc-cidr-other",
+            ("network", "vpcCidr"),
+            network.vpc_cidr,
+            vpc_id=network.vpc_id,
+            ranges=ranges,
+            cidr=found.cidrs[0],
         )
     for field, cidr in (("podCidr", network.pod_cidr), ("serviceCidr", network.service_cidr)):
         taken = [one for one in found.cidrs if cidr.overlaps(IPv4Network(one)) and one != str(network.vpc_cidr)]
         if taken:
-            yield Problem(
-                key_of("network", field),
-                shown(cidr),
-                f"overlaps {', '.join(taken)}, a range of {network.vpc_id}: traffic for one would be sent to the "
-                "other, and neither can be changed once the cluster exists",
-                f"choose a range outside {ranges}",
+            yield finding(
+                "range-overlaps-vpc", ("network", field), cidr, taken=taken, vpc_id=network.vpc_id, ranges=ranges
             )
 
 
-def _dns(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _dns(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
     for attribute, on in (("enableDnsSupport", found.dns_support), ("enableDnsHostnames", found.dns_hostnames)):
         if not on:
             option = "--" + re.sub(r"[A-Z]", lambda letter: f"-{letter[0].lower()}", attribute)
-            yield Problem(
-                key_of("network", "vpcId"),
-                shown(network.vpc_id),
-                f"has {attribute} off: the private endpoint is a name that nodes could not resolve, so none would join",
-                f"have its owner run: aws ec2 modify-vpc-attribute --vpc-id {network.vpc_id} {option}",
+            yield finding(
+                "vpc-dns-off",
+                ("network", "vpcId"),
+                network.vpc_id,
+                attribute=attribute,
+                vpc_id=network.vpc_id,
+                option=option,
             )
 
 
-def _missing(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _missing(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
     for field, ids in (("subnetIds", network.subnet_ids), ("controlPlaneSubnetIds", network.control_plane_subnet_ids)):
         for index, one in enumerate(ids):
             subnet = found.subnets.get(one)
@@ -229,91 +225,53 @@ def _missing(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem]
                 where = (
                     "is not in this account and region" if subnet is None else f"lies in another VPC, {subnet.vpc_id}"
                 )
-                yield Problem(
-                    key_of("network", field, index),
-                    shown(one),
-                    f"{where}: EKS takes subnets of one VPC, {network.vpc_id}, and would refuse the cluster after its "
-                    "roles and keys were made",
-                    f"name subnets that `aws ec2 describe-subnets --filters Name=vpc-id,Values={network.vpc_id}` lists",
-                )
+                yield finding("subnets-of-one-vpc", ("network", field, index), one, where=where, vpc_id=network.vpc_id)
     if not network.subnet_tags:
         return
     if not found.node_subnets(network):
-        yield Problem(
-            key_of("network", "subnetTags"),
-            shown(network.subnet_tags),
-            f"are carried by no subnet of {network.vpc_id}: there is none where a node could live",
-            "write tags that its subnets have, or name the subnets in karpstack:network.subnetIds",
+        yield finding(
+            "subnet-tags-without-subnet", ("network", "subnetTags"), network.subnet_tags, vpc_id=network.vpc_id
         )
     elsewhere = sorted(one for one in found.selected if found.subnets[one].vpc_id != network.vpc_id)
     if elsewhere:
-        yield Problem(
-            key_of("network", "subnetTags"),
-            shown(network.subnet_tags),
-            f"are carried by {', '.join(elsewhere)} too, of another VPC: Karpenter looks for tags in the whole region, "
-            "would try to launch nodes there, and EC2 refuses them",
-            "add a tag that only this VPC's subnets have, or name the subnets in karpstack:network.subnetIds",
-        )
+        yield finding("subnet-tags-in-other-vpc", ("network", "subnetTags"), network.subnet_tags, elsewhere=elsewhere)
 
 
-def _zones(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _zones(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
     subnets = found.control_plane_subnets(network)
     key, value = _where(network, network.control_plane_subnet_ids)
     without = {one.id: one.zone for one in subnets if one.zone_id in ZONES_WITHOUT_EKS or not _ZONE.fullmatch(one.zone)}
     for subnet, zone in without.items():
-        yield Problem(
-            key,
-            value,
-            f"has {subnet} in {zone}, where EKS places no control plane: it would refuse the cluster after its roles "
-            "and keys were made",
-            "name subnets of other zones for the control plane in karpstack:network.controlPlaneSubnetIds",
-        )
+        yield finding("control-plane-zone-without-eks", key, value, subnet=subnet, zone=zone)
     zones = sorted({one.zone for one in subnets})
     if subnets and len(zones) < 2:
-        yield Problem(
-            key,
-            value,
-            f"is in one zone, {zones[0]}, and EKS wants a control plane's subnets in two at least: it would refuse the "
-            "cluster after its roles and keys were made",
-            "name a subnet of another zone as well; nodes may stay in one zone if karpstack:network."
-            "controlPlaneSubnetIds names subnets of two",
-        )
+        yield finding("control-plane-in-one-zone", key, value, zone=zones[0])
 
 
-def _addresses(network: NetworkSettings, nodes: int, found: FoundNetwork) -> Iterator[Problem]:
+def _addresses(network: NetworkSettings, nodes: int, found: FoundNetwork) -> Iterator[Finding]:
     if found.has_cluster:
         return
     key, value = _where(network, network.control_plane_subnet_ids)
     for subnet in found.control_plane_subnets(network):
         if subnet.free < RECOMMENDED_ADDRESSES:
-            short = subnet.free < LEAST_ADDRESSES
-            yield Problem(
+            code = "control-plane-subnet-full" if subnet.free < LEAST_ADDRESSES else "control-plane-subnet-small"
+            yield finding(
+                code,
                 key,
                 value,
-                f"has {subnet.id} with {subnet.free} free addresses, and EKS "
-                + (
-                    f"demands {LEAST_ADDRESSES} for its interfaces: it would refuse the cluster, or its next version"
-                    if short
-                    else f"recommends {RECOMMENDED_ADDRESSES}: with nodes beside them, its next version may be refused"
-                ),
-                f"name subnets with {RECOMMENDED_ADDRESSES} free addresses and more, for the control plane alone in "
-                "karpstack:network.controlPlaneSubnetIds",
-                warning=not short,
+                subnet=subnet.id,
+                free=subnet.free,
+                least=LEAST_ADDRESSES,
+                recommended=RECOMMENDED_ADDRESSES,
             )
     subnets = found.node_subnets(network)
     free = sum(one.free for one in subnets)
     if subnets and free <= nodes:
         key, value = _where(network, [])
-        yield Problem(
-            key,
-            value,
-            f"have {free} free addresses in all, and the system nodes alone take {nodes}: Karpenter could launch no "
-            "node",
-            "name further subnets, or larger ones",
-        )
+        yield finding("system-subnets-full", key, value, free=free, nodes=nodes)
 
 
-def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
     network = settings.network
     key, value = _where(network, [])
     needed = needed_endpoints(settings.karpenter, settings.addons)
@@ -324,39 +282,23 @@ def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
             case "private":
                 continue
             case "public":
-                yield Problem(
-                    key,
-                    value,
-                    f"has {subnet.id}, a public subnet (its default route leads to an internet gateway): a node there "
-                    "has no way out without a public address, and with one anybody can try it",
-                    "name private subnets, whose default route leads to a NAT or transit gateway",
-                )
+                yield finding("vpc-subnet-public", key, value, subnet=subnet.id)
             case _ if not found.endpoints:
-                yield Problem(
-                    key,
-                    value,
-                    f"has {subnet.without_way_out}: nodes there reach neither EC2 nor a registry, so none "
-                    "would join, and `pulumi up` fails at the node group, a quarter of an hour later",
-                    "name subnets with a route to a NAT or transit gateway, or have one added, or these endpoints: "
-                    + ", ".join(missing),
+                yield finding(
+                    "vpc-subnet-without-endpoints", key, value, without_way_out=subnet.without_way_out, missing=missing
                 )
             case _ if missing:
-                yield Problem(
+                yield finding(
+                    "vpc-endpoints-missing",
                     key,
                     value,
-                    f"has {subnet.without_way_out}, in a VPC without an endpoint of {', '.join(missing)}: nothing "
-                    "there reaches these services, so nodes do not join, or Karpenter launches none",
-                    "have its owner run: " + "; ".join(_endpoint_command(network, subnet, one) for one in missing),
+                    without_way_out=subnet.without_way_out,
+                    missing=missing,
+                    commands="; ".join(_endpoint_command(network, subnet, one) for one in missing),
                 )
             case _ if unreached:
-                yield Problem(
-                    key,
-                    value,
-                    f"has {subnet.without_way_out}: nodes there reach only services with an endpoint in the VPC, and "
-                    f"images of {', '.join(unreached)} only by a mirror or a proxy",
-                    "name mirrors in karpstack:images.mirrors, or a proxy in karpstack:proxy.https, or subnets with a "
-                    "route to a NAT or transit gateway",
-                    warning=True,
+                yield finding(
+                    "images-out-of-reach", key, value, without_way_out=subnet.without_way_out, unreached=unreached
                 )
 
 
@@ -371,7 +313,7 @@ def _endpoint_command(network: NetworkSettings, subnet: FoundSubnet, service: st
     )
 
 
-def _others(network: NetworkSettings, cluster: str, found: FoundNetwork) -> Iterator[Problem]:
+def _others(network: NetworkSettings, cluster: str, found: FoundNetwork) -> Iterator[Finding]:
     """What says that a subnet is another cluster's."""
     used = {one.id: one for one in (*found.node_subnets(network), *found.control_plane_subnets(network))}
     for subnet in used.values():
@@ -379,35 +321,25 @@ def _others(network: NetworkSettings, cluster: str, found: FoundNetwork) -> Iter
         key, value = _where(network, [] if by_nodes else network.control_plane_subnet_ids)
         owners = [(known["name"], kind) for tag, kind in subnet.tags.items() if (known := _OWNED.fullmatch(tag))]
         for owner in sorted(name for name, kind in owners if kind == "owned" and name != cluster):
-            yield Problem(
-                key,
-                value,
-                f"has {subnet.id}, which the cluster {owner} owns (tag kubernetes.io/cluster/{owner} = owned): what "
-                "removes that cluster removes its subnets, and this cluster's nodes stand in the way or go with them",
-                "name subnets that no cluster owns; if it is there to stay, have the tag's value changed to shared",
-            )
+            yield finding("subnet-of-other-cluster", key, value, subnet=subnet.id, owner=owner)
         holder = subnet.tags.get(DISCOVERY_TAG, cluster)
         if network.tag_subnets and by_nodes and holder != cluster:
-            yield Problem(
-                key_of("network", "tagSubnets"),
-                shown(network.tag_subnets),
-                f"would overwrite the tag {DISCOVERY_TAG} = {holder} of {subnet.id}: the Karpenter of {holder} would "
-                "no longer find its subnet, and a tag has one value",
-                "remove it: without it Karpenter takes the subnets by their IDs, and nothing is tagged",
+            yield finding(
+                "discovery-tag-of-other",
+                ("network", "tagSubnets"),
+                network.tag_subnets,
+                discovery_tag=DISCOVERY_TAG,
+                holder=holder,
+                subnet=subnet.id,
             )
 
 
-def _groups(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _groups(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
     for index, group in enumerate(network.node_security_group_ids):
         vpc = found.groups.get(group)
         if vpc != network.vpc_id:
-            yield Problem(
-                key_of("network", "nodeSecurityGroupIds", index),
-                shown(group),
-                ("is not in this account and region" if vpc is None else f"belongs to another VPC, {vpc}")
-                + ": EC2 would launch no node with it, neither a system node nor one of Karpenter's",
-                f"name a security group of {network.vpc_id}",
-            )
+            code = "security-group-missing" if vpc is None else "security-group-of-other-vpc"
+            yield finding(code, ("network", "nodeSecurityGroupIds", index), group, vpc=vpc, vpc_id=network.vpc_id)
 
 
 def _where(network: NetworkSettings, control_plane: Sequence[str]) -> tuple[str, str]:

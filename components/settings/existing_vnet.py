@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
 from typing import Final
 
-from ..problems import Problem, doubts, key_of, shown
+from karpenter.findings import Finding
+
+from ..problems import doubts, finding, key_of, shown
 from .aks import AZURE_ADDRESSES, AksSettings, network_of
 
 #: To whom the API server's subnet must be delegated, how large it is at least, and what a cluster takes of it.
@@ -117,7 +119,7 @@ def named_subnets(settings: AksSettings) -> dict[str, str]:
     return {key: subnet for key, subnet in named.items() if subnet}
 
 
-def check(settings: AksSettings, found: FoundNetwork) -> list[Problem]:
+def check(settings: AksSettings, found: FoundNetwork) -> list[Finding]:
     """Refuse a network in which the cluster cannot work.
 
     Args:
@@ -133,36 +135,25 @@ def check(settings: AksSettings, found: FoundNetwork) -> list[Problem]:
     return doubts(problems(settings, found))
 
 
-def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
+def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """What is, or may be, in the way; the arguments are those of `check`."""
     named = named_subnets(settings)
     own_key, own = next(iter(named.items()))
     if not found.location:
-        yield Problem(
-            own_key,
-            shown(own),
-            f"lies in no network that is there: there is no network {network_of(own)}, and `pulumi up` would stop at "
-            "the roles of the cluster's identity",
-            "name a subnet of this subscription by its resource ID",
-        )
+        yield finding("vnet-missing", own_key, own, network=network_of(own))
         return
     if found.location != settings.region:
-        yield Problem(
-            own_key,
-            shown(own),
-            f"lies in {found.location}, and the stack in {settings.region}: AKS refuses the cluster, for nodes and "
-            "their network must be in one location",
-            "choose a subnet there, or another azure-native:location",
-        )
+        yield finding("vnet-in-other-location", own_key, own, location=found.location, region=settings.region)
     for key, subnet_id in named.items():
         subnet = found.subnet(subnet_id)
         if subnet is None:
-            yield Problem(
+            yield finding(
+                "vnet-subnet-missing",
                 key,
-                shown(subnet_id),
-                f"is not there: there is no subnet {subnet_id.rpartition('/')[2]} in {network_of(subnet_id)}, and "
-                "`pulumi up` would stop at the roles of the cluster's identity",
-                f"name one of {', '.join(sorted(found.subnets)) or 'another network'}",
+                subnet_id,
+                subnet=subnet_id.rpartition("/")[2],
+                network=network_of(subnet_id),
+                subnets=", ".join(sorted(found.subnets)) or "another network",
             )
         elif key == _API_SERVER:
             yield from _api_server(subnet_id, subnet, settings, found)
@@ -172,12 +163,7 @@ def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
     yield from _ranges(settings, found)
     yield from _names(settings, found)
     if not found.has_zone:
-        yield Problem(
-            key_of("cluster", "privateDnsZone"),
-            shown(settings.cluster.private_dns_zone),
-            "is not there: `pulumi up` would stop at the roles of the cluster's identity",
-            "name a private DNS zone that is there, or write system",
-        )
+        yield finding("private-dns-zone-missing", ("cluster", "privateDnsZone"), settings.cluster.private_dns_zone)
 
 
 _API_SERVER: Final = key_of("cluster", "apiServerSubnetId")
@@ -185,15 +171,9 @@ _API_SERVER: Final = key_of("cluster", "apiServerSubnetId")
 
 def _of_nodes(
     key: str, subnet_id: str, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     if subnet.delegations:
-        yield Problem(
-            key,
-            shown(subnet_id),
-            f"is delegated to {', '.join(subnet.delegations)}: AKS refuses nodes there (SubnetIsDelegated), for only "
-            "the service to which it is delegated may use it",
-            "choose a subnet without delegations",
-        )
+        yield finding("subnet-delegated", key, subnet_id, delegations=subnet.delegations)
     if not found.has_cluster:
         yield from _room(key, subnet_id, subnet, settings)
     match settings.network.outbound_type:
@@ -203,107 +183,54 @@ def _of_nodes(
             yield from _route(key, subnet_id, subnet, found)
 
 
-def _room(key: str, subnet_id: str, subnet: FoundSubnet, settings: AksSettings) -> Iterator[Problem]:
+def _room(key: str, subnet_id: str, subnet: FoundSubnet, settings: AksSettings) -> Iterator[Finding]:
     nodes = settings.system_nodes.count if subnet_id == settings.network.subnet_id else 0
     if subnet.free > nodes:
         return
-    short = not nodes or subnet.free < nodes
-    yield Problem(
-        key,
-        shown(subnet_id),
-        f"has {subnet.free} free addresses"
-        + (
-            f", and the {nodes} system nodes take one each, and one while they are upgraded: "
-            + ("AKS refuses the cluster (InsufficientSubnetSize)" if short else "each upgrade of them fails")
-            if nodes
-            else ": Karpenter could make no node there"
-        ),
-        "choose a larger subnet: each node of Karpenter's takes an address of it too",
-        warning=not short,
-    )
+    if not nodes:
+        code = "subnet-without-address"
+    else:
+        code = "subnet-too-small-for-system-nodes" if subnet.free < nodes else "subnet-too-small-for-upgrades"
+    yield finding(code, key, subnet_id, free=subnet.free, nodes=nodes)
 
 
-def _gateway(key: str, subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Iterator[Problem]:
+def _gateway(key: str, subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Iterator[Finding]:
     gateway = found.gateways.get(subnet.nat_gateway)
     if gateway is not None and (gateway.addresses or gateway.prefixes):
         return
-    what, code = (
-        (
-            "has no NAT gateway, and karpstack:network.outboundType says that nodes leave by it",
-            "SubnetNotAssociatedWithNATGateway",
-        )
-        if gateway is None
-        else (
-            "has a NAT gateway without a public address, by which nothing leaves",
-            "NATGatewayNotAssociatedWithPublicIPOrIPPrefix",
-        )
-    )
-    yield Problem(
-        key,
-        shown(subnet_id),
-        f"{what}: AKS refuses the cluster ({code}), or machines there never join",
-        "have a NAT gateway with a public address attached to the subnet, or choose another outboundType",
-    )
+    yield finding("nat-gateway-missing" if gateway is None else "nat-gateway-without-address", key, subnet_id)
 
 
-def _route(key: str, subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Iterator[Problem]:
+def _route(key: str, subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Iterator[Finding]:
     routes = found.routes.get(subnet.route_table)
     hop = None if routes is None else routes.get(_ANYWHERE, "")
     if hop in _NEXT_HOPS:
         return
-    if hop is None:
-        what, code = "has no route table", "ExistingRouteTableNotAssociatedWithSubnet"
-    elif hop == "":
-        what, code = f"has a route table without a route for {_ANYWHERE}", "RouteTableMissingDefaultRouteError"
-    else:
-        what, code = f"has a default route that leads to {hop}", "RouteTableInvalidNextHop"
-    yield Problem(
-        key,
-        shown(subnet_id),
-        f"{what}, and karpstack:network.outboundType says that nodes leave by it: AKS refuses the cluster ({code}), "
-        "or machines there never join",
-        f"have a route for {_ANYWHERE} to a virtual appliance (a firewall) or a virtual network gateway in the "
-        "subnet's route table; one that a hub or a gateway propagates does not count",
-    )
+    code = {None: "route-table-not-attached", "": "default-route-missing"}.get(hop, "default-route-elsewhere")
+    yield finding(code, key, subnet_id, anywhere=_ANYWHERE, hop=hop)
 
 
-def _api_server(subnet_id: str, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _api_server(subnet_id: str, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     if found.encrypted and not found.has_cluster:
-        yield Problem(
-            _API_SERVER,
-            shown(subnet_id),
-            "is in a network that Azure encrypts: AKS refuses the cluster where its VM sizes know that encryption, "
-            f"which those of version 4 and later do, and systemNodes.vmSize is {settings.system_nodes.vm_size}",
-            "remove it, or choose a network without encryption",
-            warning=True,
-        )
+        yield finding("api-server-subnet-encrypted", _API_SERVER, subnet_id, vm_size=settings.system_nodes.vm_size)
     if not any(one.lower() == API_SERVER_DELEGATION.lower() for one in subnet.delegations):
-        yield Problem(
-            _API_SERVER,
-            shown(subnet_id),
-            f"is delegated to {', '.join(subnet.delegations) or 'nobody'}, so that AKS could not put the API server "
-            "there: it refuses the cluster",
-            f"have the subnet delegated to {API_SERVER_DELEGATION}",
+        yield finding(
+            "api-server-subnet-not-delegated", _API_SERVER, subnet_id, service=", ".join(subnet.delegations) or "nobody"
         )
     longest = min((cidr.prefixlen for cidr in subnet.prefixes), default=32)
     if longest > _API_SERVER_PREFIX:
-        yield Problem(
-            _API_SERVER,
-            shown(subnet_id),
-            f"is a /{longest}, and AKS demands a /{_API_SERVER_PREFIX} at least: it refuses the cluster",
-            f"choose a subnet of a /{_API_SERVER_PREFIX} or larger",
-        )
+        yield finding("api-server-subnet-too-small", _API_SERVER, subnet_id, longest=longest, least=_API_SERVER_PREFIX)
     elif not found.has_cluster and subnet.free < _API_SERVER_ADDRESSES:
-        yield Problem(
+        yield finding(
+            "api-server-subnet-full",
             _API_SERVER,
-            shown(subnet_id),
-            f"has {subnet.free} free addresses, and a cluster takes {_API_SERVER_ADDRESSES}: API servers could not be "
-            "added under load, or at all",
-            "choose a larger subnet; several clusters may share one that has room",
+            subnet_id,
+            free=subnet.free,
+            needed=_API_SERVER_ADDRESSES,
         )
 
 
-def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """Ways out whose addresses AKS does not know, where the API server is public and lets in who is listed."""
     cluster = settings.cluster
     is_reached_inside = cluster.api_server_subnet_id is not None and settings.mode == "nap"
@@ -314,24 +241,10 @@ def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Pr
     # Azure goes by the route before the NAT gateway, and by that before the load balancer, whatever AKS is told.
     routed = [subnet for subnet in subnets if subnet and found.is_routed(subnet)]
     if routed:
-        yield Problem(
-            key,
-            value,
-            "must hold the public address behind the route of the nodes' subnet, which nobody can ask for: nodes come "
-            "to the API server by it, and without it none joins",
-            "add the firewall's public address, with /32; or empty the list for a private cluster",
-            warning=True,
-        )
+        yield finding("firewall-address-not-admitted", key, value)
     gateways = [found.gateways.get(subnet.nat_gateway) for subnet in subnets if subnet and subnet not in routed]
     if any(one.prefixes for one in gateways if one):
-        yield Problem(
-            key,
-            value,
-            "must hold the public IP prefixes of the NAT gateway too: its single addresses are added, prefixes were "
-            "not looked at, and nodes that leave by one that is missing do not join",
-            "add them; or empty the list for a private cluster",
-            warning=True,
-        )
+        yield finding("gateway-prefixes-not-admitted", key, value)
 
 
 def links_zone(settings: AksSettings, dns_servers: Sequence[str]) -> bool:
@@ -347,50 +260,32 @@ def _own_zone_beside(settings: AksSettings, dns_servers: Sequence[str]) -> bool:
     return not cluster.public_access_cidrs and cluster.private_dns_zone == "system" and bool(dns_servers)
 
 
-def _names(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _names(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """A zone of AKS's own in a network whose machines ask other DNS servers than Azure's."""
     cluster = settings.cluster
     if not _own_zone_beside(settings, found.dns_servers):
         return
-    yield Problem(
-        key_of("cluster", "privateDnsZone"),
-        shown(cluster.private_dns_zone),
-        f"is a zone of AKS's own, and the network asks {', '.join(found.dns_servers)} for names: unless these ask "
-        "Azure (168.63.129.16), nodes and users there do not find the API server by its name, and no node joins",
-        "name a zone of yours that these servers look into; or write none",
-        warning=True,
+    yield finding(
+        "dns-servers-of-network", ("cluster", "privateDnsZone"), cluster.private_dns_zone, dns_servers=found.dns_servers
     )
 
 
-def _ranges(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _ranges(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """Ranges of the cluster that are addresses of machines too, in the network or in one that it is peered with."""
     network = settings.network
     taken = [*found.space, *(cidr for subnet in found.subnets.values() for cidr in subnet.prefixes)]
     for field, own in (("podCidr", network.pod_cidr), ("serviceCidr", network.service_cidr)):
         if overlapping := next((cidr for cidr in taken if own.overlaps(cidr)), None):
-            yield Problem(
-                key_of("network", field),
-                shown(str(own)),
-                f"overlaps {overlapping} of the network: AKS refuses the cluster, or pods reach each other's addresses "
-                "where a machine is meant",
-                f"choose another {field}; it cannot be changed later",
-            )
+            yield finding("range-overlaps-vnet", ("network", field), str(own), overlapping=overlapping, field=field)
         for peering, cidrs in found.peered.items():
             for cidr in (one for one in cidrs if own.overlaps(one)):
-                yield Problem(
-                    key_of("network", field),
-                    shown(str(own)),
-                    f"overlaps {cidr}, with which the network is peered ({peering}): pods do not reach the machines "
-                    "there, for the addresses are the cluster's own",
-                    f"choose another {field}; it cannot be changed later",
-                    warning=True,
+                yield finding(
+                    "range-overlaps-peered-vnet", ("network", field), str(own), cidr=cidr, peering=peering, field=field
                 )
     if network.vnet_cidr not in found.space:
-        yield Problem(
-            key_of("network", "vnetCidr"),
-            shown(str(network.vnet_cidr)),
-            f"is none of the network's ranges, which are {', '.join(map(str, found.space)) or 'none'}: other ranges "
-            "were checked against the wrong one",
-            "write what the network has",
-            warning=True,
+        yield finding(
+            "vnet-cidr-other",
+            ("network", "vnetCidr"),
+            str(network.vnet_cidr),
+            ranges=", ".join(map(str, found.space)) or "none",
         )

@@ -7,15 +7,16 @@ from datetime import date
 from typing import Final
 
 from karpenter import age
+from karpenter.findings import Finding
 
-from ..problems import Problem, key_of, shown
+from ..problems import finding, key_of
 
 #: A location that the facts do not have is a warning at any age.
 _WARNING_ONLY: Final = "locations-"
 _KEY: Final = key_of("acceptOldFacts")
 
 
-def old_facts(cloud: str, region: str, today: date, *, accepted: bool, simulated: bool) -> Iterator[Problem]:
+def old_facts(cloud: str, region: str, today: date, *, accepted: bool, simulated: bool) -> Iterator[Finding]:
     """Find facts that are older than 60 days, which is a warning, or 180, which is an error.
 
     Args:
@@ -32,13 +33,5 @@ def old_facts(cloud: str, region: str, today: date, *, accepted: bool, simulated
     listed = ", ".join(f"{name} {days} days" for name, days in sorted(old.items(), key=lambda one: -one[1]))
     judging = [days for name, days in old.items() if not name.startswith(_WARNING_ONLY)]
     refused = max(judging, default=0) > age.REFUSED and not accepted and not simulated
-    yield Problem(
-        _KEY,
-        shown(accepted),
-        f"is about the facts, and these are old: {listed}. What the cloud has changed since "
-        "(versions and their last days, images, sizes, prices) is not known here: a setting may be refused that is "
-        "right, or taken and refused by the cloud",
-        f"refresh them: python -m preflight facts {cloud} {region}"
-        + (f"; or accept them: pulumi config set {_KEY} true" if refused else ""),
-        warning=not refused,
-    )
+    code = "facts-too-old" if refused else "facts-old"
+    yield finding(code, _KEY, accepted, listed=listed, cloud=cloud, region=region)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from karpenter.findings import Finding
+
 from ..documents import manifests
-from ..problems import Problem, key_of, shown
+from ..problems import finding
 
 
 def node_class_reference(
     name: str, spec: Mapping[str, Any], kind: manifests.NodeClassKind, node_classes: Collection[str] | None
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Problems of a NodePool's nodeClassRef.
 
     Args:
@@ -24,44 +26,28 @@ def node_class_reference(
     at = ("nodePools", name, "template", "spec", "nodeClassRef")
     for part, right in {"group": kind.group, "kind": kind.kind}.items():
         if reference.get(part, right) != right:
-            yield Problem(
-                key_of(*at, part),
-                shown(reference[part]),
-                "is not this cloud's: no such node class exists here and the NodePool never gets ready",
-                f"write {right}, or leave it out",
-            )
+            yield finding("node-class-of-other-cloud", (*at, part), reference[part], right=right)
     chosen = manifests.node_class_name(spec)
     if node_classes is not None and chosen not in node_classes:
-        yield Problem(
-            key_of(*at, "name"),
-            shown(chosen) if "name" in reference else "(not set)",
-            f"names no node class of this stack{'' if 'name' in reference else ' (not set means default)'}: the "
-            "NodePool never gets ready and launches nothing",
-            f"choose one of karpstack:nodeClasses: {', '.join(sorted(node_classes)) or '(there is none)'}",
+        yield finding(
+            "node-class-unknown",
+            (*at, "name"),
+            chosen if "name" in reference else None,
+            default="" if "name" in reference else " (not set means default)",
+            known=", ".join(sorted(node_classes)) or "(there is none)",
         )
 
 
-def endless_drain(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+def endless_drain(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
     """A warning about nodes that a single pod may keep for ever."""
     node = manifests.node_template(spec)
     if node.get("terminationGracePeriod") is None:
-        yield Problem(
-            key_of("nodePools", name, "template", "spec", "terminationGracePeriod"),
-            "(not set)",
-            "lets a pod that will not go hold its node for ever, and `pulumi destroy` with it",
-            "set it, for example to 1h",
-            warning=True,
-        )
+        yield finding("drain-without-end", ("nodePools", name, "template", "spec", "terminationGracePeriod"), None)
 
 
-def negative_limits(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+def negative_limits(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
     """Limits below zero, which the API server takes."""
     limits = spec.get("limits")
     for resource, amount in (limits if isinstance(limits, Mapping) else {}).items():
         if str(amount).startswith("-"):
-            yield Problem(
-                key_of("nodePools", name, "limits", resource),
-                shown(amount),
-                "is less than nothing: the NodePool launches no node, and says so in no status",
-                "write what all of its nodes may have together, for example 1000; 0 is for none",
-            )
+            yield finding("limit-negative", ("nodePools", name, "limits", resource), amount)

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ..problems import Problem, Reason, key_of, refuse, shown
+from karpenter.findings import Finding
+
+from ..problems import finding, key_of, refuse, shown
 from .sections import Section
 
 if TYPE_CHECKING:
@@ -31,54 +33,27 @@ _NO_ENTRY: Final = re.compile(r"[\s,;'\"|]")
 def _proxy(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        refuse(
-            "is no address of a proxy: some of those who are given it take what has no scheme for a host, others for "
-            "nothing at all, and no node joins",
-            "write it like http://proxy.corp.example:3128; https:// is for a proxy that itself speaks TLS",
-        )
+        refuse("proxy-invalid")
     if "@" in parts.netloc:
-        refuse(
-            "holds credentials: they would lie in the user data of every machine and in the specs of pods, where all "
-            "who may read either find them",
-            "leave them out, and have the proxy admit the addresses of the nodes' subnets",
-        )
+        refuse("proxy-with-credentials")
     try:
         port = parts.port
     except ValueError:
         port = None
     if port is None:
-        refuse(
-            "names no port, for which curl takes 1080 and Go's programs take the scheme's own: some would find the "
-            "proxy and others would not",
-            "write it like http://proxy.corp.example:3128",
-        )
+        refuse("proxy-without-port")
     if url != f"{parts.scheme}://{parts.netloc}":
-        refuse(
-            "is more than scheme, host and port, of which an address of a proxy consists",
-            f"write {parts.scheme}://{parts.netloc}",
-        )
+        refuse("proxy-with-path", scheme=parts.scheme, netloc=parts.netloc)
     return url
 
 
 def _no_proxy(entry: str) -> str:
     if "/" in entry and not _RANGE.fullmatch(entry):
-        refuse(
-            "is a URL or a path, and is compared with names and addresses: nothing is ever like it, so that the proxy "
-            "would be asked for it all the same",
-            "write a host's name, .corp.example for all below it, an address, or a range like 10.20.0.0/16",
-        )
+        refuse("no-proxy-url")
     if "*" in entry:
-        refuse(
-            "has a wildcard, which Go's programs know and curl does not: what one reaches directly, another asks the "
-            "proxy for",
-            f"write {entry[1:] if entry.startswith('*.') else '.corp.example'}; a dot at the beginning stands for all "
-            "names below it",
-        )
+        refuse("no-proxy-wildcard", instead=entry[1:] if entry.startswith("*.") else ".corp.example")
     if not entry or _NO_ENTRY.search(entry):
-        refuse(
-            "is not one entry: entries are joined by commas, and it would be read as others or as none",
-            "write each name, address or range as an entry of its own",
-        )
+        refuse("no-proxy-joined")
     return entry
 
 
@@ -89,13 +64,9 @@ NoProxyEntry = Annotated[str, AfterValidator(_no_proxy)]
 class ProxySettings(Section):
     """karpstack:proxy."""
 
-    REFUSED: ClassVar[Mapping[str, Reason]] = dict.fromkeys(
+    REFUSED: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("username", "user", "password", "credentials"),
-        Reason(
-            "asks for credentials of a proxy: they would lie in the user data of every machine and in the specs of "
-            "pods, where all who may read either find them",
-            "remove it, and have the proxy admit the addresses of the nodes' subnets",
-        ),
+        "proxy-credentials",
     )
 
     http: ProxyUrl | None = Field(None, description="proxy for http://, like http://proxy.corp.example:3128")
@@ -107,31 +78,17 @@ class ProxySettings(Section):
     @model_validator(mode="after")
     def _for_something(self) -> ProxySettings:
         if self.http is None and self.https is None:
-            refuse(
-                "names no proxy, neither for http nor for https: noProxy alone changes nothing",
-                "set karpstack:proxy.https, and karpstack:proxy.http where the same proxy serves both; or remove it",
-            )
+            refuse("proxy-empty")
         return self
 
 
 def _certificate(pem: str) -> str:
     if "PRIVATE KEY" in pem:
-        refuse(
-            "holds a private key: it would lie on every node, in the state and in the cluster. It was in a file that "
-            "is no secret, so take it for known",
-            f"give the certificate alone: {_ENTER}",
-        )
+        refuse("certificate-with-private-key")
     if _BEGINNING not in pem:
-        refuse(
-            "is no certificate in PEM: nothing is read from files here, so that a stack is the same wherever it is "
-            "rehearsed, reviewed and deployed",
-            f"give its text, which begins with {_BEGINNING}: {_ENTER}",
-        )
+        refuse("certificate-not-pem")
     if pem.count(_BEGINNING) > 1:
-        refuse(
-            "holds several certificates, and most of those who are given a file of them read the first alone",
-            "make each an entry of its own",
-        )
+        refuse("certificates-joined")
     # It takes a quarter of what all settings do, and most stacks have no use for it.
     from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -144,10 +101,7 @@ def _parsed(pem: str) -> x509.Certificate:
     try:
         return load_pem_x509_certificate(pem.encode())
     except ValueError:
-        refuse(
-            "is not the whole of a certificate, or something has been changed in it: no node could read it",
-            f"give its text as it is, between and with the lines BEGIN and END: {_ENTER}",
-        )
+        refuse("certificate-damaged")
 
 
 #: A certificate in PEM, and nothing beside it.
@@ -156,14 +110,14 @@ Certificate = Annotated[str, AfterValidator(_certificate)]
 
 def _each_once(certificates: list[str]) -> list[str]:
     if len(set(certificates)) < len(certificates):
-        refuse("holds a certificate twice, and nodes keep each by a name of its own", "give each once")
+        refuse("certificate-twice")
     return certificates
 
 
 Certificates = Annotated[list[Certificate], AfterValidator(_each_once)]
 
 
-def certificate_checks(certificates: Sequence[str], today: date) -> Iterator[Problem]:
+def certificate_checks(certificates: Sequence[str], today: date) -> Iterator[Finding]:
     """Problems of certificates that can be read: those by which nobody is trusted.
 
     Args:
@@ -182,32 +136,16 @@ def certificate_checks(certificates: Sequence[str], today: date) -> Iterator[Pro
             # Older than extensions are: what Go and OpenSSL take for an authority where it is a root.
             is_authority = certificate.version is Version.v1
         if not is_authority:
-            yield Problem(
-                key,
-                value,
-                "is the certificate of a server and not of an authority: what else its issuer has signed, and this one "
-                "when it is renewed, nobody would trust",
-                "give the certificate of the authority that signed it, and of its root",
-            )
+            yield finding("certificate-of-server", key, value)
         if certificate.not_valid_after_utc < now:
-            yield Problem(
-                key,
-                value,
-                f"expired on {certificate.not_valid_after_utc:%Y-%m-%d}: whatever it has signed is refused, and no "
-                "node gets through the proxy",
-                "give the certificate that replaces it",
-            )
+            yield finding("certificate-expired", key, value, not_valid_after_utc=certificate.not_valid_after_utc)
         elif certificate.not_valid_before_utc > datetime.combine(today, time.max, UTC):
-            yield Problem(
-                key,
-                value,
-                f"is not valid before {certificate.not_valid_before_utc:%Y-%m-%d}: until then whatever it has signed "
-                "is refused, and no node gets through the proxy",
-                "give the one that is valid now, too",
+            yield finding(
+                "certificate-not-yet-valid", key, value, not_valid_before_utc=certificate.not_valid_before_utc
             )
 
 
-def proxy_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+def proxy_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     """What both clouds check of these two settings, beyond each by itself.
 
     Args:

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from ..problems import Problem, shown
+from karpenter.findings import Finding
+
+from ..problems import finding
 
 #: Characters of all values together. The example environments have about 2,000.
 LONGEST: Final = 1_000_000
@@ -14,7 +16,7 @@ LONGEST: Final = 1_000_000
 DEEPEST: Final = 32
 
 
-def structured(raw: Mapping[str, str]) -> tuple[dict[str, Any], list[Problem]]:
+def structured(raw: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
     """The values behind the engine's strings, by the same keys, and what is wrong with those that are missing.
 
     Args:
@@ -23,15 +25,7 @@ def structured(raw: Mapping[str, str]) -> tuple[dict[str, Any], list[Problem]]:
     length = sum(map(len, raw.values()))
     if length > LONGEST:
         largest = max(raw, key=lambda key: len(raw[key]))
-        return {}, [
-            Problem(
-                largest,
-                shown(raw[largest]),
-                f"makes the configuration {length} characters long: checking and showing it would take minutes",
-                "shorten it: "
-                f"all values together may have {LONGEST} characters, and a YAML alias counts as what it repeats",
-            )
-        ]
+        return {}, [finding("configuration-too-long", largest, raw[largest], length=length, longest=LONGEST)]
     values: dict[str, Any] = {}
     problems = []
     for key, text in raw.items():
@@ -40,11 +34,12 @@ def structured(raw: Mapping[str, str]) -> tuple[dict[str, Any], list[Problem]]:
             values[key] = _value(text)
         except (ValueError, RecursionError) as error:
             problems.append(
-                Problem(
+                finding(
+                    "configuration-unreadable",
                     key,
-                    shown(text),
-                    "cannot be used: " + ("is nested too deeply" if isinstance(error, RecursionError) else str(error)),
-                    f"write plain values, and no more than {DEEPEST} objects and lists in each other",
+                    text,
+                    why="is nested too deeply" if isinstance(error, RecursionError) else str(error),
+                    deepest=DEEPEST,
                 )
             )
     return values, problems

@@ -8,7 +8,9 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ..problems import Problem, key_of
+from karpenter.findings import Finding
+
+from ..problems import Shown, finding
 
 if TYPE_CHECKING:
     from .eks import ClusterSettings, NetworkSettings
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 def out_of_reach(
     network: NetworkSettings, cluster: ClusterSettings, variables: Mapping[str, str] = os.environ
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Find a first `up` that fails after network and control plane: nothing leads into a VPC that is made with them.
 
     Args:
@@ -24,14 +26,7 @@ def out_of_reach(
         variables: The deployer's environment, which tells a simulated account: its clusters are on this machine.
     """
     if network.vpc_id is None and not cluster.public_access_cidrs and not _is_simulated(variables):
-        yield Problem(
-            key_of("cluster", "publicAccessCidrs"),
-            "[]",
-            "leaves the cluster without a public endpoint, and its VPC is made with it: nobody outside reaches the API "
-            "server, so `up` fails after network and control plane, before Cilium and Karpenter",
-            "set it to the range that you come from, for one address <address>/32, as `curl "
-            "https://checkip.amazonaws.com` prints it; remove it again when a way leads into the VPC",
-        )
+        yield finding("cluster-out-of-reach", ("cluster", "publicAccessCidrs"), Shown("[]"))
 
 
 def _is_simulated(variables: Mapping[str, str]) -> bool:

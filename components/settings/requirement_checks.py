@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
+from karpenter.findings import Finding
 from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
 from karpenter.offers import LABELS, NUMBERS, Offer, Offers
 from karpenter.requirements import (
@@ -24,7 +25,7 @@ from karpenter.requirements import (
 )
 
 from ..documents import manifests
-from ..problems import Problem, did_you_mean, key_of, one_of, shown
+from ..problems import did_you_mean, finding, key_of, one_of
 
 #: The end of the fix of every warning about something that only the facts do not know.
 NEWER_FACTS: Final = "check the spelling; get newer facts with `python -m preflight facts` (docs/facts.md)"
@@ -49,7 +50,7 @@ _Place = tuple[str | int, ...]
 
 def requirement_checks(
     cloud: str, region: str, name: str, spec: Mapping[str, Any], chart_settings: Mapping[str, Any]
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Problems of one NodePool's requirements, and of the labels that it gives its nodes.
 
     Args:
@@ -78,18 +79,18 @@ def requirement_checks(
         yield from _choice(offers, region, name, [one for _, one in placed], best_effort=best_effort)
 
 
-def _of_another_cloud(cloud: str, name: str, placed: list[tuple[_Place, Requirement]]) -> Iterator[Problem]:
+def _of_another_cloud(cloud: str, name: str, placed: list[tuple[_Place, Requirement]]) -> Iterator[Finding]:
     """Requirements of labels that another cloud's provider gives its nodes."""
     for place, wanted in placed:
         domain = wanted.key.partition("/")[0]
         other = next((each for each, domains in _DOMAINS.items() if domain in domains), cloud)
         if other != cloud:
-            yield Problem(
-                key_of("nodePools", name, *(place if wanted.given else (*place[:-1], "key"))),
-                shown(wanted.key),
-                f"is a label of {_PROVIDERS[other]}, which means nothing here: it excludes no instance type, and any "
-                "size may be launched",
-                f"require a label of {' or '.join(_DOMAINS[cloud])}, or leave it out",
+            yield finding(
+                "label-of-other-cloud",
+                ("nodePools", name, *(place if wanted.given else (*place[:-1], "key"))),
+                wanted.key,
+                provider=_PROVIDERS[other],
+                domains=" or ".join(_DOMAINS[cloud]),
             )
 
 
@@ -114,33 +115,23 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0  # the schema's checks say that it is none
 
 
-def _values(offers: Offers, region: str, key: str, one: Requirement) -> Iterator[Problem]:
+def _values(offers: Offers, region: str, key: str, one: Requirement) -> Iterator[Finding]:
     title = _TITLES.get(one.key, f"value of {one.key}").format(region=region)
     for index, value in enumerate(one.values):
         verdict = offers.value(one.key, value, region)
         place = key if one.given else f"{key}[{index}]"
         if verdict == "wrong":
             known = offers.values(one.key, region) or ()
-            yield Problem(
-                place,
-                shown(value),
-                f"is no {title}: no node can have it"
-                + (", so the requirement excludes nothing" if one.operator == "NotIn" else " and none would be made"),
-                did_you_mean(value, known) + ("write a number" if one.key in NUMBERS else one_of(known)),
-            )
+            code = "requirement-excludes-nothing" if one.operator == "NotIn" else "requirement-value-wrong"
+            meant = did_you_mean(value, known) + ("write a number" if one.key in NUMBERS else one_of(known))
+            yield finding(code, place, value, title=title, meant=meant)
         elif verdict == "newer":
-            yield Problem(
-                place,
-                shown(value),
-                f"is no {title} that the facts know: if it does not exist, no node is made for it",
-                NEWER_FACTS,
-                warning=True,
-            )
+            yield finding("requirement-value-unknown", place, value, title=title)
 
 
 def _choice(
     offers: Offers, region: str, name: str, wanted: list[Requirement], *, best_effort: bool
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Whether instance types are left to choose from, and as many as are asked for."""
     if allows(wanted, CAPACITY_TYPE, "reserved"):
         # Whether a capacity reservation exists, and of which type, is known to the account alone.
@@ -148,12 +139,12 @@ def _choice(
     sold = offers.sold_in(region)
     left = _admitted(tuple(wanted), offers, region)
     if sold and not left:
-        yield Problem(
-            key_of("nodePools", name, *_AT),
-            shown([str(one) for one in wanted]),
-            f"admit no instance type that is sold in {region}{_reason(wanted, offers, region)}: the NodePool launches "
-            "nothing, and its pods stay pending",
-            "loosen them; what the cloud sells there since the facts were written comes with `make facts`",
+        yield finding(
+            "no-instance-type-admitted",
+            ("nodePools", name, *_AT),
+            [str(one) for one in wanted],
+            region=region,
+            reason=_reason(wanted, offers, region),
         )
         return
     if not left or not all(offer.described for offer in left):
@@ -164,26 +155,27 @@ def _choice(
     for one in wanted:
         there = len(values_of(one.key, wanted, [offer.type for offer in left], region)) if one.min_values else 0
         if one.min_values > there and one.key in left[0].labels:
-            yield Problem(
-                key_of("nodePools", name, *_AT),
-                shown(str(one)),
-                f"asks for {one.min_values} different values with minValues, and the requirements together leave "
-                f"{there} in {region}: Karpenter launches nothing",
-                f"lower minValues to at most {there}, or loosen the requirements",
+            yield finding(
+                "min-values-too-high",
+                ("nodePools", name, *_AT),
+                str(one),
+                min_values=one.min_values,
+                there=there,
+                region=region,
             )
 
 
-def _architectures(region: str, name: str, wanted: list[Requirement], left: Sequence[Offer]) -> Iterator[Problem]:
+def _architectures(region: str, name: str, wanted: list[Requirement], left: Sequence[Offer]) -> Iterator[Finding]:
     """Architectures that are asked for beside others, and that none of the types has."""
     there = values_of(ARCHITECTURE, wanted, [offer.type for offer in left], region)
     asked = {value for each in wanted if each.key == ARCHITECTURE and each.operator == "In" for value in each.values}
     for value in sorted(asked - set(there)) if there else ():
-        yield Problem(
-            key_of("nodePools", name, *_AT),
-            shown([str(each) for each in wanted]),
-            f"leave no instance type of {value}, which {ARCHITECTURE} allows: pods that need it stay pending",
-            f"loosen the others, or take {value} out",
-            warning=True,
+        yield finding(
+            "architecture-without-type",
+            ("nodePools", name, *_AT),
+            [str(each) for each in wanted],
+            value=value,
+            architecture=ARCHITECTURE,
         )
 
 
@@ -227,25 +219,21 @@ def _described_families() -> frozenset[str | None]:
     return frozenset(found.labels.get(_AZURE_FAMILY) for found in Facts.load("azure").types.values())
 
 
-def instance_type(offers: Offers, key: str, name: str, region: str) -> Iterator[Problem]:
+def instance_type(offers: Offers, key: str, name: str, region: str) -> Iterator[Finding]:
     """Problems of an instance type that is chosen by name."""
     verdict = offers.types.verdict(name)
     title = _TITLES[INSTANCE_TYPE] if offers.cloud == "aws" else "VM size"
     if verdict == "wrong":
         known = offers.types.values[INSTANCE_TYPE]
-        yield Problem(
+        yield finding(
+            "instance-type-wrong",
             key,
-            shown(name),
-            f"is no {title}: the cloud refuses it, after the network was created",
-            did_you_mean(name, known) + f"choose one that exists, for example {_EXAMPLE[offers.cloud]}",
+            name,
+            title=title,
+            meant=did_you_mean(name, known),
+            example=_EXAMPLE[offers.cloud],
         )
     elif verdict == "newer":
-        yield Problem(key, shown(name), f"is no {title} that the facts know", NEWER_FACTS, warning=True)
+        yield finding("instance-type-unknown", key, name, title=title)
     elif (sold := offers.sold_in(region)) and name not in {offer.type.name for offer in sold}:
-        yield Problem(
-            key,
-            shown(name),
-            f"was not sold in {region} when the facts were written: if it still is not, the cloud refuses it",
-            f"choose a {title} of {region}; newer facts come with `make facts`",
-            warning=True,
-        )
+        yield finding("instance-type-not-sold", key, name, region=region, title=title)

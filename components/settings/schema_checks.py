@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from karpenter import crds
 from karpenter.budgets import BudgetError, budgets
+from karpenter.findings import Finding
 from karpenter.offers import LABELS
 
 from ..documents import manifests
-from ..problems import Problem, did_you_mean, in_quotes, key_of, shown
+from ..problems import did_you_mean, finding, in_quotes, key_of, shown
 
 _REFERENCES: Final = {
     "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
@@ -20,7 +21,7 @@ _REFERENCES: Final = {
 }
 
 
-def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]) -> Iterator[Problem]:
+def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Finding]) -> Iterator[Finding]:
     """Problems of the specs, completed as they will be.
 
     Args:
@@ -39,11 +40,13 @@ def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]
             at_or_below = re.compile(re.escape(key) + r"([.\[]|$)")
             if not any(map(at_or_below.match, keys)):
                 keys.append(key)  # what one value breaks is said once, by the first of its rules
-                yield Problem(
+                yield finding(
+                    "refused-by-schema",
                     key,
                     _shown(found.value),
-                    f"{found.message}: the API server refuses the {kind}, after all the rest was created",
-                    _fix(found, kind),
+                    message=found.message,
+                    kind=kind,
+                    fix=_fix(found, kind),
                 )
 
 
@@ -62,18 +65,19 @@ def _meant(found: crds.Problem) -> str:
     return did_you_mean(str(found.value), found.choices)
 
 
-def _budgets(section: str, name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+def _budgets(section: str, name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
     """Budgets that the API server takes and Karpenter cannot evaluate."""
     for index, budget in enumerate((spec.get("disruption") or {}).get("budgets") or []):
         try:
             budgets({"disruption": {"budgets": [budget]}})
         except BudgetError as error:
-            yield Problem(
-                key_of(section, name, "disruption", "budgets", index),
-                shown(budget),
-                f"has {error.key} {error.value!r}, which the API server takes and Karpenter cannot evaluate: it would "
-                "disrupt no node of the NodePool, for any reason, and say so in its log alone",
-                f"write {error.wanted}",
+            yield finding(
+                "budget-invalid",
+                (section, name, "disruption", "budgets", index),
+                budget,
+                key=error.key,
+                value=error.value,
+                wanted=error.wanted,
             )
 
 

@@ -25,11 +25,12 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from karpenter.findings import Finding
 from karpenter.ranges import NOT_PUBLIC, OWN, UNUSABLE, within
 
 from ..documents.charts import release
 from ..naming import AksNames, EksNames, worst
-from ..problems import Problem, Reason, did_you_mean, key_of, refuse, shown
+from ..problems import did_you_mean, finding, refuse
 from .specs import NodeClassSpec, NodePoolSpec
 
 #: Pattern of a chart's version.
@@ -43,27 +44,19 @@ def _cidr(value: object) -> IPv4Network:
             raise ValueError
         meant = ip_network(value, strict=False)
     except ValueError:
-        refuse("is not an IPv4 range", "write it as address/prefix, for example 10.0.0.0/16")
+        refuse("cidr-invalid")
     if not isinstance(meant, IPv4Network):
-        refuse("is an IPv6 range, and the overlay, the nodes' network and the services are IPv4", "use an IPv4 range")
+        refuse("cidr-ipv6")
     if str(meant) != str(value):
-        refuse("has bits beyond its prefix, so it is not the range that it seems to be", f"write {meant}")
+        refuse("cidr-with-host-bits", meant=meant)
     return meant
 
 
 def _open_cidr(network: IPv4Network) -> IPv4Network:
     if network.prefixlen == 0:
-        refuse(
-            "opens the API server to the whole internet",
-            "list the ranges of your offices, VPN and CI; an empty list closes the public endpoint",
-        )
+        refuse("api-server-open-to-all")
     if reserved := within(network, NOT_PUBLIC):
-        refuse(
-            f"lies in {reserved}, which is private or reserved: nobody reaches the API server from there, and the "
-            "cloud refuses it after the network was created",
-            "write the address that you are seen with on the internet, as `curl https://checkip.amazonaws.com` tells "
-            "it, with /32; an empty list closes the public endpoint",
-        )
+        refuse("api-server-range-private", reserved=reserved)
     return network
 
 
@@ -71,51 +64,32 @@ def own_range(network: IPv4Network) -> IPv4Network:
     """A range whose addresses mean nobody else."""
     usable_range(network)
     if not within(network, NOT_PUBLIC):
-        refuse(
-            "is a public range: its owners on the internet could not be reached from the cluster, since traffic for "
-            "them would stay inside",
-            f"choose a range inside {', '.join(map(str, OWN))}",
-        )
+        refuse("range-public", own=OWN)
     return network
 
 
 def usable_range(network: IPv4Network) -> IPv4Network:
     """A range whose addresses hosts can have."""
     if reserved := within(network, UNUSABLE):
-        refuse(
-            f"lies in {reserved}, of which no host has an address: the cloud refuses it",
-            f"choose a range inside {', '.join(map(str, OWN))}",
-        )
+        refuse("range-unusable", reserved=reserved, own=OWN)
     return network
 
 
-def public_network(section: str, key: str, network: IPv4Network) -> Iterator[Problem]:
+def public_network(section: str, key: str, network: IPv4Network) -> Iterator[Finding]:
     """A warning about a network that hides addresses of the internet; clouds take it."""
     if not within(network, NOT_PUBLIC):
-        yield Problem(
-            key_of(section, key),
-            shown(network),
-            "is a public range: unless it is yours, its owners on the internet cannot be reached from the cluster",
-            f"choose a range inside {', '.join(map(str, OWN))}",
-            warning=True,
-        )
+        yield finding("range-of-network-public", (section, key), network, own=OWN)
 
 
 def _object_name(name: str) -> str:
     if len(name) > 63 or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", name):
-        refuse(
-            "is no name that Kubernetes takes here, and it becomes a label's value",
-            "use at most 63 lower-case letters, digits, '-' and '.'",
-        )
+        refuse("object-name-invalid")
     return name
 
 
 def _no_manifest(spec: object) -> object:
     if isinstance(spec, dict) and (present := sorted(_ROOT_FIELDS & spec.keys())):
-        refuse(
-            f"is a whole manifest (it holds {', '.join(present)}); only what stands under `spec` belongs here",
-            "move the contents of `spec` up to this key and drop the rest",
-        )
+        refuse("whole-manifest", present=present)
     return spec
 
 
@@ -138,6 +112,11 @@ NodePoolSpecs = dict[ObjectName, Annotated[dict[str, Any], _shaped_like(NodePool
 NodeClassSpecs = dict[ObjectName, Annotated[dict[str, Any], _shaped_like(NodeClassSpec), BeforeValidator(_no_manifest)]]
 
 
+def refused_keys(keys: Mapping[str, str]) -> dict[str, str]:
+    """Return what a section's `REFUSED` holds: of each code the keys, given in one text with spaces between them."""
+    return {key.lower(): code for code, names in keys.items() for key in names.split()}
+
+
 class Section(BaseModel):
     """A group of keys: in camelCase in the stack's file, by the names of the fields in a program."""
 
@@ -150,8 +129,8 @@ class Section(BaseModel):
         defer_build=True,  # a program uses the models of one cloud, and building those of all took a tenth of its time
     )
 
-    #: Keys, in lower case, that will never be settings, with the reason.
-    REFUSED: ClassVar[Mapping[str, Reason]] = {}
+    #: Keys, in lower case, that will never be settings, with the code of the finding that says why.
+    REFUSED: ClassVar[Mapping[str, str]] = {}
 
 
 class Switches(Section):
@@ -180,10 +159,7 @@ class ResourceSettings(Section):
 def mirror(prefix: str) -> str:
     """What an image's name may begin with."""
     if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*", prefix):
-        refuse(
-            "is nothing that an image's name could begin with: no pod whose image is named so would start",
-            "write it like registry.example.com/quay, without https:// and without a / at the end",
-        )
+        refuse("mirror-invalid")
     return prefix
 
 
@@ -201,11 +177,7 @@ class MirrorSettings(Section):
     @classmethod
     def _of_registries_in_use(cls, mirrors: dict[str, str]) -> dict[str, str]:
         if unused := sorted(mirrors.keys() - set(cls.REGISTRIES)):
-            refuse(
-                f"names {', '.join(unused)}, from which no chart of this stack takes an image: its mirror would change "
-                "nothing",
-                "name one of " + ", ".join(cls.REGISTRIES),
-            )
+            refuse("mirror-unused", unused=unused, registries=cls.REGISTRIES)
         return mirrors
 
 
@@ -234,16 +206,17 @@ class StackSettings(Section):
 def fitting_name(name: str, names: EksNames | AksNames, cloud: str) -> str:
     """A name from which all the others can be made."""
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name):
-        refuse(
-            "cannot name a cluster and all that is named after it",
-            "use lower-case letters, digits and '-', none at either end",
-        )
+        refuse("name-invalid")
     longest = worst(names)
     if longest.excess > 0:
         refuse(
-            f"makes names that {cloud} refuses: the {longest.kind} {longest.name} has {len(longest.name)} "
-            f"characters of {longest.limit} that are allowed",
-            f"choose a name of at most {len(name) - longest.excess} characters",
+            "name-too-long",
+            cloud=cloud,
+            kind=longest.kind,
+            longest=longest.name,
+            longest2=len(longest.name),
+            limit=longest.limit,
+            most=len(name) - longest.excess,
         )
     return name
 
@@ -253,42 +226,30 @@ def separate(cidr: IPv4Network, info: ValidationInfo, *others: str) -> IPv4Netwo
     for earlier in others:
         other: IPv4Network | None = info.data.get(earlier)
         if other is not None and cidr.overlaps(other):
-            refuse(
-                f"overlaps {to_camel(earlier)} {other}: traffic for one would be sent to the other, and "
-                "neither can be changed once the cluster exists",
-                f"choose a range outside {other}",
-            )
+            refuse("ranges-overlap", field=to_camel(earlier), other=other)
     return cidr
 
 
 def kubernetes_version(version: object, service: str) -> object:
     """A Kubernetes minor version, as `1.36`; whether `service` offers it is another question."""
     if isinstance(version, int | float):
-        refuse("is a number, and YAML reads 1.30 as 1.3", f'put it in quotes: "{version}"')
+        refuse("version-is-number", version=version)
     if isinstance(version, str) and not re.fullmatch(r"1\.[0-9]{1,3}", version, re.ASCII):
-        refuse(f"is not a Kubernetes minor version, and {service} chooses the patch itself", 'write it like "1.36"')
+        refuse("version-with-patch", service=service)
     return version
 
 
 def chart_version(version: str, oldest: str, newest: str) -> str:
     """A version of a chart of which is known what it takes."""
     if release(version) < release(oldest):
-        refuse(
-            "is so old that its chart does not take what this stack gives it, and Helm would ignore that without a "
-            "word",
-            f"choose {oldest} or newer, at best {newest}",
-        )
+        refuse("chart-too-old", oldest=oldest, newest=newest)
     return version
 
 
 def chart_gates(gates: _Gates, lacking: Collection[str], version: str, newest: str) -> _Gates:
     """Feature gates, of which none is on that the chart does not have."""
     if unknown := sorted({*gates.switched_on} & {*lacking}):
-        refuse(
-            f"switches {', '.join(unknown)} on: the chart {version} does not know it, and Helm would ignore it without "
-            "a word",
-            f"remove it, or take chartVersion {newest}",
-        )
+        refuse("feature-gate-unknown", unknown=unknown, version=version, newest=newest)
     return gates
 
 
@@ -298,8 +259,10 @@ def chart_settings(
     """Keys for the chart's `settings` that it knows and that are not the environment's."""
     if unknown := sorted(settings.keys() - known):
         refuse(
-            f"holds {', '.join(unknown)}: the chart {chart_version} does not know it, and Helm would "
-            "ignore it without a word, or it follows from the environment",
-            did_you_mean(unknown[0], known) + "use only " + ", ".join(sorted(known)),
+            "chart-setting-unknown",
+            unknown=unknown,
+            chart_version=chart_version,
+            meant=did_you_mean(unknown[0], known),
+            known=sorted(known),
         )
     return settings

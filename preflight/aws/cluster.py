@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.problems import Problem
 from components.settings import existing_cluster
+from karpenter import findings
 
 from ..finding import Finding
 from ..judged import judged
@@ -23,5 +23,5 @@ def existing(subject: ExistingSubject) -> Iterator[Finding]:
     yield from judged(problems, _told_by)
 
 
-def _told_by(problem: Problem) -> str:
+def _told_by(problem: findings.Finding) -> str:
     return network.told_by(problem) if ":network." in problem.key else CALL

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.problems import Problem
 from components.settings.existing_network import problems
 from components.settings.reach_checks import out_of_reach
+from karpenter import findings
 
 from ..finding import Finding
 from ..judged import judged
@@ -28,7 +28,7 @@ def way_in(subject: Subject) -> Iterator[Finding]:
         yield from judged(out_of_reach(settings.network, settings.cluster), told_by)
 
 
-def told_by(problem: Problem) -> str:
+def told_by(problem: findings.Finding) -> str:
     """The call that tells what a problem of a network is about."""
     if ":network." not in problem.key:
         return ""  # the settings do, against which the account has nothing

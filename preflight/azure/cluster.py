@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.problems import Problem
 from components.settings import existing_aks_cluster
+from karpenter import findings
 
 from ..finding import Finding
 from ..judged import judged
@@ -24,5 +24,5 @@ def existing(subject: ExistingSubject) -> Iterator[Finding]:
     yield from judged(problems, _told_by)
 
 
-def _told_by(problem: Problem) -> str:
+def _told_by(problem: findings.Finding) -> str:
     return READS_NETWORKS if problem.key.endswith(("subnetId", "vnetSubnetID")) else READS_CLUSTERS

@@ -14,7 +14,8 @@ import yaml
 from components import settings, versions
 from components.documents import addons, iam, manifests
 from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
+from karpenter.findings import Finding
 from tests.conftest import Golden
 from tests.unit.example_stack import ROOT, example, raw
 from tests.unit.mock_engine import Deployment, deploy
@@ -41,7 +42,7 @@ def stack(**wanted: bool) -> Deployment:
     return deploy(program)
 
 
-def refused(**changes: Any) -> list[Problem]:
+def refused(**changes: Any) -> list[Finding]:
     with pytest.raises(SettingsError) as raised:
         settings.load(example(**changes))
     return list(raised.value.problems)
@@ -122,7 +123,7 @@ def test_a_version_of_an_add_on_that_is_not_there() -> None:
 @pytest.mark.parametrize("wanted", [False, True])
 def test_a_startup_taint_that_nobody_lifts_is_a_warning(wanted: bool) -> None:
     pool = {"template": {"spec": {"startupTaints": [addons.EBS_CSI_STARTUP_TAINT]}}}
-    warned: list[Problem] = []
+    warned: list[Finding] = []
     settings.load(
         example(nodePools={"default": pool}, addons={"ebsCsi": wanted}, karpenter__interruptionQueue=True),
         warn=warned.append,

@@ -10,8 +10,9 @@ import pytest
 from components import aks, settings
 from components.documents import aks_addons, manifests
 from components.documents.roles import Role, definition_id
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
 from components.settings.aks_addon_checks import dns_on_the_node
+from karpenter.findings import Finding
 from tests.conftest import Golden
 from tests.unit.example_stack import example
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
@@ -52,7 +53,7 @@ def cluster(deployment: Deployment) -> Registered:
     return found
 
 
-def refused(stack: str = NAP, **changes: Any) -> list[Problem]:
+def refused(stack: str = NAP, **changes: Any) -> list[Finding]:
     with pytest.raises(SettingsError) as raised:
         settings.load(example(stack, **changes))
     return list(raised.value.problems)

@@ -13,7 +13,8 @@ from components import aks as environments
 from components import settings
 from components.aks.update_guards import refuse_leaving_out, warn_of_new_nodes
 from components.documents import aks_proxy
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
+from karpenter.findings import Finding
 from tests.conftest import Golden
 from tests.unit.example_stack import ROOT, aks, example, raw
 from tests.unit.made_certificates import certificate
@@ -28,7 +29,7 @@ CLUSTER = "azure-native:containerservice:ManagedCluster"
 HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/shared/subnets/aks"
 
 
-def problems(stack: str, **changes: Any) -> tuple[Problem, ...]:
+def problems(stack: str, **changes: Any) -> tuple[Finding, ...]:
     with pytest.raises(SettingsError) as caught:
         settings.load(example(stack, **changes))
     return caught.value.problems

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ALLOWED: dict[str, set[str]] = {
     "__main__": {"components"},
     "components": {"components"},
+    "components/problems": {"components", "karpenter/findings"},
+    "components/replacement": {"components", "karpenter/findings"},
     "components/documents": {"components/documents"},
     "components/kubernetes": {
         "karpenter",

@@ -19,9 +19,10 @@ from hypothesis.strategies import DataObject, data
 
 from components import aks, settings
 from components.aks import node_bootstrap
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
 from components.settings.existing_aks_cluster import FoundCluster, FoundPool, Workloads, problems
 from components.workloads import aks as existing_workloads
+from karpenter.findings import Finding
 from tests.mutations import mutations
 from tests.unit.example_stack import ROOT, configuration, raw
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
@@ -280,7 +281,7 @@ def manual(**changes: Any) -> FoundCluster:
     return found(provisioning="Manual", **changes)
 
 
-def said(cluster: FoundCluster, **changes: Any) -> list[Problem]:
+def said(cluster: FoundCluster, **changes: Any) -> list[Finding]:
     return list(problems(example(**changes), cluster))
 
 

@@ -16,10 +16,11 @@ from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, data
 
 from components import eks, settings
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
 from components.settings.existing_cluster import FoundCluster, Workloads, problems
 from components.settings.existing_network import FoundNetwork
 from components.workloads import eks as existing_workloads
+from karpenter.findings import Finding
 from tests.conftest import Golden
 from tests.mutations import mutations
 from tests.unit.example_stack import ROOT, changed, raw
@@ -294,7 +295,7 @@ def found(**changes: Any) -> FoundCluster:
     return FoundCluster(**{**known, **changes, **({"workloads": replace(RUNS, **inside)} if inside else {})})
 
 
-def said(cluster: FoundCluster, **changes: Any) -> list[Problem]:
+def said(cluster: FoundCluster, **changes: Any) -> list[Finding]:
     return list(problems(example(**changes), cluster))
 
 
@@ -395,7 +396,7 @@ WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str]] = {
         "network.podCidr",
         "overlaps 172.20.0.0/16",
     ),
-    "another Karpenter": (found(controllers=["karpenter/karpenter"]), {}, "cluster.existing", "has a Karpenter alread"),
+    "another Karpenter": (found(controllers=["karpenter/karpenter"]), {}, "cluster.existing", "has a Karpenter of its"),
     "CRDs of another release": (
         found(definitions=["nodepools.karpenter.sh"]),
         {},
@@ -406,7 +407,7 @@ WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str]] = {
         found(controllers=["karpenter/karpenter"], definitions=["nodepools.karpenter.sh"]),
         {},
         "cluster.existing",
-        "has a Karpenter already",
+        "has a Karpenter of its own",
     ),
     "too few places": (found(places=1), {}, "karpenter.replicas", "is more than Shop_1 has places for, 1"),
     "no image": (

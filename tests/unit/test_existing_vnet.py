@@ -14,8 +14,9 @@ from components import aks as program
 from components import settings
 from components.aks import existing_network
 from components.aks.update_guards import refuse_other_network
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
 from components.settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet, check, problems
+from karpenter.findings import Finding
 from tests.unit.example_stack import aks, example
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy
 
@@ -217,7 +218,7 @@ INTEGRATED = {"cluster__apiServerSubnetId": API_SERVER}
 PUBLIC = {"cluster__publicAccessCidrs": ["1.1.1.0/24"]}
 
 
-def said(found: FoundNetwork, **changes: Any) -> list[Problem]:
+def said(found: FoundNetwork, **changes: Any) -> list[Finding]:
     return list(problems(aks(NAP, **EXISTING, **changes), found))
 
 
@@ -229,7 +230,7 @@ def test_what_fits_is_taken() -> None:
 
 
 def test_machines_of_ones_own_karpenter_come_from_outside() -> None:
-    warned: list[Problem] = []
+    warned: list[Finding] = []
     settings.load(example(SELF_HOSTED, **EXISTING, **PUBLIC, **INTEGRATED), warn=warned.append)
     assert [one.key for one in warned] == ["karpstack:cluster.apiServerSubnetId"]
     (problem,) = problems(aks(SELF_HOSTED, **EXISTING, **PUBLIC, **INTEGRATED), FOUND)

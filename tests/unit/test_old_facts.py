@@ -7,9 +7,10 @@ from datetime import date, timedelta
 import pytest
 
 from components import settings
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
 from components.settings import facts_checks
 from karpenter import age
+from karpenter.findings import Finding
 from karpenter.instance_types import FOLDER
 from tests.unit.example_stack import example
 
@@ -53,7 +54,7 @@ def test_the_configuration_is_judged_by_it(cloud: str, monkeypatch: pytest.Monke
     stack, late = STACKS[cloud], date(2026, 11, 22)
     with pytest.raises(SettingsError, match="these are old"):
         settings.load(example(stack), today=late)
-    said: list[Problem] = []
+    said: list[Finding] = []
     loaded = settings.load(example(stack, acceptOldFacts=True), today=late, warn=said.append)
     assert loaded.accept_old_facts
     assert any("these are old" in problem.consequence for problem in said)

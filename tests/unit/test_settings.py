@@ -11,7 +11,8 @@ import pytest
 from pulumi.runtime import config as runtime_config
 
 from components import settings
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
+from karpenter.findings import Finding
 from tests.unit.example_stack import eks, example
 
 CLASS = {"amiSelectorTerms": [{"alias": "al2023@latest"}]}
@@ -22,7 +23,7 @@ def pool(*, capacity: dict[str, Any] | None = None, reference: dict[str, Any] | 
     return {"template": {"spec": {**node, **({"nodeClassRef": reference} if reference else {})}}}
 
 
-def problems(raw: dict[str, str], **options: Any) -> list[Problem]:
+def problems(raw: dict[str, str], **options: Any) -> list[Finding]:
     with pytest.raises(SettingsError) as caught:
         settings.load(raw, **options)
     assert all(str(problem) in str(caught.value) for problem in caught.value.problems)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from components import settings
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
+from karpenter.findings import Finding
 from tests.unit.example_stack import aks, example
 
 NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
@@ -31,7 +32,7 @@ def raw(stack: str, **changes: Any) -> dict[str, str]:
     return {key: value for key, value in {**example(stack, **changes), **azure}.items() if value is not DROP}
 
 
-def problems(stack: str, **changes: Any) -> list[Problem]:
+def problems(stack: str, **changes: Any) -> list[Finding]:
     with pytest.raises(SettingsError) as caught:
         settings.load(raw(stack, **changes))
     assert all(str(problem) in str(caught.value) for problem in caught.value.problems)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from components import settings
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
+from karpenter.findings import Finding
 from tests.unit.example_stack import example
 
 TODAY = date(2026, 11, 22)
@@ -37,7 +38,7 @@ def test_an_example_of_upstream(name: str) -> None:
         spec = {key: value for key, value in manifest["spec"].items() if key != "role"}
         kinds[manifest["kind"]][manifest["metadata"]["name"]] = spec
     given = example(nodePools=kinds["NodePool"], nodeClasses=kinds["EC2NodeClass"])
-    warnings: list[Problem] = []
+    warnings: list[Finding] = []
     if name in REFUSED:
         with pytest.raises(SettingsError) as caught:
             settings.load(given, today=TODAY)

@@ -13,7 +13,8 @@ from hypothesis.strategies import DataObject, data
 
 from components import settings
 from components.documents import manifests
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
+from karpenter.findings import Finding
 from tests.mutations import mutations
 from tests.unit.example_stack import STACKS, configuration, example, raw
 
@@ -22,7 +23,7 @@ for _ in range(40):
     DEEP = [DEEP]
 
 
-def problems(given: dict[str, str], **options: Any) -> list[Problem]:
+def problems(given: dict[str, str], **options: Any) -> list[Finding]:
     with pytest.raises(SettingsError) as caught:
         settings.load(given, **options)
     return list(caught.value.problems)

@@ -16,7 +16,8 @@ from pulumi import log
 from pulumi.runtime import config as runtime_config
 
 from components import settings
-from components.problems import Problem, SettingsError
+from components.problems import SettingsError
+from karpenter.findings import Finding
 from tests.unit.example_stack import configuration, raw
 
 TODAY = date(2026, 11, 22)
@@ -24,7 +25,7 @@ HERE = Path(__file__).parent / "stacks"
 
 
 def rows(name: str, width: int) -> list[Any]:
-    """Rows of a table; those that say nothing of the fix get an empty text for it."""
+    """Rows of a table: with the text that stands in the fix where it is computed, otherwise an empty one."""
     found: list[list[Any]] = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
     return [pytest.param(*row, *[""] * (width - len(row)), id=f"{row[0]} {row[1]}"[:100]) for row in found]
 
@@ -52,9 +53,9 @@ def changed(stack: str, changes: dict[str, Any]) -> dict[str, str]:
     return raw(config)
 
 
-def judged(given: dict[str, str]) -> tuple[list[Problem], list[Problem]]:
+def judged(given: dict[str, str]) -> tuple[list[Finding], list[Finding]]:
     """What is refused, and what is warned of."""
-    warnings: list[Problem] = []
+    warnings: list[Finding] = []
     try:
         settings.load(given, today=TODAY, warn=warnings.append)
     except SettingsError as error:
@@ -62,24 +63,24 @@ def judged(given: dict[str, str]) -> tuple[list[Problem], list[Problem]]:
     return [], warnings
 
 
-@pytest.mark.parametrize(("stack", "changes", "key", "words", "fix"), REFUSED)
-def test_refused(stack: str, changes: dict[str, Any], key: str, words: str, fix: str) -> None:
+@pytest.mark.parametrize(("stack", "changes", "key", "code", "fix"), REFUSED)
+def test_refused(stack: str, changes: dict[str, Any], key: str, code: str, fix: str) -> None:
     refused, _ = judged(changed(stack, changes))
     assert len(refused) == 1, [str(problem) for problem in refused]  # each fault is said, and said once
     (problem,) = refused
     assert problem.key.endswith(key)
-    assert words in problem.consequence
+    assert problem.code == code
     assert problem.fix
     assert fix in problem.fix
     assert "^" not in problem.fix + problem.consequence  # no regular expressions
 
 
-@pytest.mark.parametrize(("stack", "changes", "key", "words"), TAKEN)
-def test_taken(stack: str, changes: dict[str, Any], key: str, words: str) -> None:
+@pytest.mark.parametrize(("stack", "changes", "key", "code"), TAKEN)
+def test_taken(stack: str, changes: dict[str, Any], key: str, code: str) -> None:
     refused, warnings = judged(changed(stack, changes))
     assert not refused, [str(problem) for problem in refused]
-    assert bool(warnings) is bool(words)
-    assert all(problem.key.endswith(key) and problem.consequence.startswith(words) for problem in warnings)
+    assert bool(warnings) is bool(code)
+    assert all(problem.key.endswith(key) and problem.code == code for problem in warnings)
     assert all(problem.warning and problem.fix for problem in warnings)
 
 

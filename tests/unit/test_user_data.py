@@ -13,6 +13,7 @@ import pytest
 from components.documents import user_data
 from components.documents.proxy import NO_EGRESS, Egress
 from components.documents.user_data import UserDataError, al2023, bottlerocket, family, node_class_user_data
+from components.problems import finding
 from tests.unit.made_certificates import certificate
 
 ROOT = certificate()
@@ -105,24 +106,24 @@ def test_the_boundary_is_in_no_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "own", "said"),
+    ("make", "own", "code"),
     [
-        (al2023, "MIME-Version: 1.0\n\nhello\n", "has no parts"),
-        (bottlerocket, "[settings.network]\nhttps-proxy = 'http://other:1'\n", "settings.network.https-proxy"),
-        (bottlerocket, "[settings.network]\nno-proxy = ['a']\n", "settings.network.no-proxy"),
+        (al2023, "MIME-Version: 1.0\n\nhello\n", "user-data-without-parts"),
+        (bottlerocket, "[settings.network]\nhttps-proxy = 'http://other:1'\n", "user-data-set-twice"),
+        (bottlerocket, "[settings.network]\nno-proxy = ['a']\n", "user-data-set-twice"),
         (
             bottlerocket,
             "[[settings.container-registry.mirrors]]\nregistry = 'docker.io'\nendpoint = ['https://a']\n",
-            "a mirror of docker.io",
+            "user-data-set-twice",
         ),
-        (bottlerocket, "settings = { network = { hostname = 'a' } }\n", "to which nothing can be added"),
-        (bottlerocket, SCRIPT, "is no TOML"),
+        (bottlerocket, "settings = { network = { hostname = 'a' } }\n", "user-data-closed-table"),
+        (bottlerocket, SCRIPT, "user-data-not-toml"),
     ],
 )
-def test_what_cannot_be_kept_is_refused(make: Any, own: str, said: str) -> None:
-    with pytest.raises(UserDataError, match=said) as refused:
+def test_what_cannot_be_kept_is_refused(make: Any, own: str, code: str) -> None:
+    with pytest.raises(UserDataError, match=code) as refused:
         make(EGRESS, own)
-    assert refused.value.fix
+    assert finding(refused.value.code, "key", None, **refused.value.words).fix
 
 
 def test_what_does_not_concern_the_proxy_stays() -> None:
@@ -186,5 +187,5 @@ def test_families() -> None:
 
 def test_what_ec2_would_refuse_is_refused() -> None:
     spec = {"amiFamily": "AL2023", "userData": SCRIPT + "#" * user_data.LIMIT}
-    with pytest.raises(UserDataError, match="EC2 takes 16384"):
+    with pytest.raises(UserDataError, match="user-data-too-long"):
         node_class_user_data(spec, PROXY)

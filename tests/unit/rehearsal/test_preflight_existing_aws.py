@@ -93,7 +93,7 @@ def test_what_up_would_refuse_is_told_with_its_call(tmp_path: Path, monkeypatch:
         assert "has the authentication mode CONFIG_MAP" in told
         assert "needs the Pod Identity agent" in told
         assert "names subnet-01234567, not in vpc-" in told
-        assert "has a Karpenter already, the Deployment karpenter/karpenter" in told
+        assert "has a Karpenter of its own, the Deployment karpenter/karpenter" in told
         assert "is more than Shop_1 has places for, 1" in told
         assert "has subnet-0f6f6f6f6f6f6f6f6, a public subnet" in " ".join(finding.what for finding in found)
         calls = {finding.told_by for finding in found}
