@@ -25,6 +25,7 @@ from .holds import deadline, grace, held, known_budgets, told_once
 from .nodes import described
 from .phases import Told, leaving, there
 from .prices import Priced
+from .week import asked_moment, asked_spec
 
 _TRUE = "True"
 _SAID_AGAIN = timedelta(seconds=150)  # two minutes, and the time between two checks
@@ -214,9 +215,10 @@ def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
         return None
     use = _use(told, pool)
     try:
-        own = budgets(spec)
-        most = allowed(own, reason, use.nodes, told.end)
-        ahead = () if most else calendar(own, reason, use.nodes, told.end, told.end + _AHEAD)
+        most = allowed(budgets(spec), reason, use.nodes, told.end)
+        # The rehearsal may have had the budgets of one moment for good; what opens later is the stack's to say.
+        own, now = budgets(asked_spec(told, pool, spec)), asked_moment(told, told.end)
+        ahead = () if most else calendar(own, reason, use.nodes, now, now + _AHEAD)
         later = next((moment for moment, number in ahead if number), None)
     except BudgetError as error:
         return Cause(why="disruption budget", words=str(error), never=True)

@@ -25,7 +25,7 @@ def week(told: Told, replaced: Sequence[Replaced], surviving: Sequence[Surviving
         replaced: The nodes that went.
         surviving: The nodes that stayed, of which drifted ones are to go.
     """
-    at = (parse_time(told.settings["at"]) if told.settings.get("at") else told.before).astimezone(UTC)
+    at = asked_moment(told, told.before).astimezone(UTC)
     begins = at.replace(hour=0, minute=0, second=0, microsecond=0)
     names = sorted(name for name in told.replay.node_pools if told.replay.node_pool_at(name, told.end))
     pools = [_pool(told, name, count, at, begins) for name in names if (count := _count(told, name))]
@@ -63,15 +63,20 @@ def _pool(told: Told, name: str, count: int, at: datetime, begins: datetime) -> 
     if "spec" not in excerpt:
         return PoolWeek(pool=name, nodes=count, reasons=[], problem="the record does not tell its budgets")
     try:
-        own = budgets(_asked(told, name, excerpt["spec"]))
+        own = budgets(asked_spec(told, name, excerpt["spec"]))
         rows = [_reason(own, reason, count, at, begins) for reason in REASONS]
     except BudgetError as error:
         return PoolWeek(pool=name, nodes=count, reasons=[], problem=str(error))
     return PoolWeek(pool=name, nodes=count, reasons=rows)
 
 
-def _asked(told: Told, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The NodePool's spec with the budgets that the stack has, where others were rehearsed."""
+def asked_moment(told: Told, otherwise: datetime) -> datetime:
+    """Return the moment that is asked about (`--at`), or another if none is."""
+    return parse_time(told.settings["at"]) if told.settings.get("at") else otherwise
+
+
+def asked_spec(told: Told, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a NodePool's spec with the budgets that the stack has, where others were rehearsed."""
     changed = (told.settings.get("pools") or {}).get(name) or {}
     if "budgets" not in changed:
         return spec

@@ -57,6 +57,18 @@ def test_nodes_that_wait_for_a_used_up_budget_wait_for_nothing_else() -> None:
     assert "are used up when the record ends" in page.render(found)
 
 
+def test_a_budget_of_the_moment_that_is_asked_about_opens_when_the_stacks_schedule_says() -> None:
+    asked = [{"nodes": "0", "reasons": ["Drifted"], "schedule": "0 7 * * mon-fri", "duration": "11h"}, {"nodes": "1"}]
+    rehearsed = [{"nodes": "0", "reasons": ["Drifted"]}, {"nodes": "1"}]
+    made = Made()
+    made.pool(disruption={"budgets": rehearsed, "consolidateAfter": "30s"})
+    made.node("waits", conditions=DRIFTED)
+    settings = {"at": "2026-11-24T10:00:00+00:00", "pools": {"default": {"budgets": [asked, rehearsed]}}}
+    (stays,) = judged(read(made.lines(settings=settings)), Limits()).surviving
+    assert [cause.until for cause in stays.causes] == ["2026-11-24T18:00:00+00:00"]
+    assert not stays.never
+
+
 @pytest.mark.parametrize(
     ("nodes", "draining", "used_up"),
     [("20%", 1, False), ("20%", 2, True), ("15%", 2, True), ("2", 2, True), ("3", 2, False), ("100%", 2, False)],
