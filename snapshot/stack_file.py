@@ -29,7 +29,7 @@ _OF_AWS: Final = "EC2NodeClass"
 _THE_PROGRAMS: Final = 110  # pods of a node on which a stack file is silent
 #: Settings of the controller that decide what it does.
 _OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
-_OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageFamily", "imageVersion")
+_OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageVersion")
 #: Image families that every Kubernetes version has which can be rehearsed.
 _FAMILIES: Final = ("al2023", "bottlerocket")
 _OF_AN_IMAGE: Final = ("amiSelectorTerms", "blockDeviceMappings")

@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 from karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirement, requirements
 from karpenter.taints import untolerated
-from scale_test.judging.replay import NODE_POOL_LABEL, Pod
+from scale_test.judging.replay import NODE_POOL_LABEL, NodeClaim, Pod
 from scale_test.market.quantities import amount
 from scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, expressions, left_out
 from scale_test.recording.timeline import Line
 
 from .answer import NotAnew
+from .holds import gets_no_room
 from .homes import workload_of
-from .phases import Told
+from .phases import Told, leaving, there
 from .prices import Priced
 
 _GIB = 2**30
@@ -68,6 +69,58 @@ def not_anew(told: Told, market: Priced) -> list[NotAnew]:
                 )
             )
     return found
+
+
+class Places:
+    """Where Karpenter could place the pods of a drifted node when the record ends.
+
+    Args:
+        told: The timeline.
+        market: Instance types and prices.
+    """
+
+    def __init__(self, told: Told, market: Priced) -> None:
+        self._told = told
+        self._market = market
+        self._no_pool: dict[_Asked, bool] = {}
+
+    def lacking(self, claim: NodeClaim) -> str | None:
+        """Return a workload whose pods certainly have no place but this node; None where there is none.
+
+        A place is a NodePool that could have a node for the pod, or another node that stays and has room for it. Pods
+        for which Karpenter plans no room do not count.
+        """
+        for pod in self._told.on(claim, self._told.end):
+            if pod.of_daemon_set or gets_no_room(self._told.replay, pod, self._told.end):
+                continue
+            if self._no_node_pool(pod) and not any(self._holds(node, pod) for node in self._others(claim)):
+                return "/".join(workload_of(pod))
+        return None
+
+    def _no_node_pool(self, pod: Pod) -> bool:
+        asked = _Asked(constraints(pod), pod.cpu, pod.memory)
+        if asked not in self._no_pool:
+            self._no_pool[asked] = bool(_refusals(self._market, asked, _pools(self._told, self._told.end)))
+        return self._no_pool[asked]
+
+    def _others(self, claim: NodeClaim) -> Iterator[Line]:
+        """The other nodes that stay."""
+        end = self._told.end
+        for one in self._told.claims:
+            if one is not claim and one.own_node and there(one, end) and not leaving(one, end):
+                yield one.own_node
+        yield from self._told.replay.nodes_of_no_pool()
+
+    def _holds(self, node: Line, pod: Pod) -> bool:
+        """Whether a node may have room for one more pod beside those that it has."""
+        if not _takes(node, pod):
+            return False
+        name, room, end = node["metadata"]["name"], node.get("allocatable") or {}, self._told.end
+        beside = [one for one in self._told.replay.all_pods.values() if one.node == name and one.present_at(end)]
+        cpu, memory = (amount(room.get(key, 0)) for key in ("cpu", "memory"))
+        return (
+            sum(one.cpu for one in beside) + pod.cpu <= cpu and sum(one.memory for one in beside) + pod.memory <= memory
+        )
 
 
 def _takes(node: Line, pod: Pod) -> bool:

@@ -14,7 +14,7 @@ from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
 from .events import Said, of_claim
 from .held_pods import held_pods
-from .holds import held, told_once
+from .holds import grace, held, told_once
 from .homes import homes, workload_of
 from .nodes import described
 from .phases import Told, awaits_replacement
@@ -94,7 +94,7 @@ def _replaced(
         gone=told.t(claim.gone) if claim.gone else None,
         pods=sum(one.claim is claim for one in departed),
         held_up=[
-            *_blocked(told, claim, said),
+            *_blocked(told, claim, why, said),
             *_replacements(told, claim),
             *_evictions(told, claim, said, pods, pod_budgets),
         ],
@@ -109,17 +109,22 @@ def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> s
         return str(drift.get("reason") or drift.get("message") or "") or None
     if why == "Underutilized":
         return next((one.words for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
-    if why is None and told.replay.node_pool_at(claim.node_pool, told.end) is None:
+    if why is None and told.is_deleted(claim.node_pool):
         return f"its NodePool {claim.node_pool} was deleted"
     return None
 
 
-def _blocked(told: Told, claim: NodeClaim, said: list[Said]) -> list[HeldUp]:
-    """What kept it before it was decided, by the controller's events."""
+def _blocked(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> list[HeldUp]:
+    """What kept it before it was decided, by the controller's events.
+
+    Drift of a NodeClaim with a terminationGracePeriod waits for no pod: such an event is about consolidation.
+    """
     decided = claim.disrupted or told.end
+    of_pods = why != "Drifted" or grace(claim) is None
     found: dict[str, list[Said]] = {}
     for one in said:
-        if one.holds_up and told.before < one.time < decided:
+        about_pods = bool(one.pods or one.pod_disruption_budgets)
+        if one.holds_up and told.before < one.time < decided and (of_pods or not about_pods):
             found.setdefault(one.words, []).append(one)
     # From when to when it was said: what held between that and the decision, nobody said.
     return [

@@ -68,6 +68,22 @@ def is_held(replay: Replay, claim: NodeClaim, pods: Sequence[Pod], time: datetim
     return bool(held(replay, pods, time)) and not any(pod.leaving for pod in pods)
 
 
+def gets_no_room(replay: Replay, pod: Pod, time: datetime) -> bool:
+    """Return whether Karpenter plans no room elsewhere for a held pod, because it does not know when the pod goes.
+
+    These are the pods of `IsCurrentlyReschedulable` in pkg/utils/pdb/pdb.go: do-not-disrupt, and budgets that allow
+    nothing by their numbers. Karpenter plans room for pods of other budgets.
+    """
+    if _tolerates_disruption(pod):
+        return False
+    if _do_not_disrupt(pod, time):
+        return True
+    about = [budget for _, budget in _about(replay, pod)]
+    if not pod.ready:
+        about = [budget for budget in about if budget.get("unhealthyPodEvictionPolicy") != "AlwaysAllow"]
+    return len(about) > 1 or any(_is_all_or_none(budget) for budget in about)
+
+
 def deadline(claim: NodeClaim) -> datetime | None:
     """Return when the last pods of a NodeClaim that is being deleted go, whatever holds them; None if never."""
     if claim.deleting is None:
@@ -144,9 +160,13 @@ def _by_budgets(replay: Replay, pod: Pod) -> Hold | None:
 
 def _never_allows(budget: Mapping[str, Any]) -> bool:
     """Whether a budget allows nothing even when all of its pods are healthy."""
-    if any(budget.get(key) == value for pairs in _ALL_OR_NONE for key, value in pairs):
+    if _is_all_or_none(budget):
         return True
     return bool(budget.get("expectedPods")) and budget.get("desiredHealthy", 0) >= budget["expectedPods"]
+
+
+def _is_all_or_none(budget: Mapping[str, Any]) -> bool:
+    return any(budget.get(key) == value for pairs in _ALL_OR_NONE for key, value in pairs)
 
 
 def told_once(found: Iterable[tuple[Pod, Hold]]) -> Iterator[Hold]:

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 
 from karpenter.fact_files import FOLDER
 from karpenter.instance_types import Facts
-from scale_test.judging.replay import DISRUPTION_REASON
 from scale_test.scenarios.environments import known
 
 from .answer import Answer, BlastRadius, Clock, Inventory, Limit, Moment, Settings, Shortened, Verdict
 from .blast_radius import blast_radius
+from .holds import gets_no_room
 from .life import life
 from .limits import Limits
 from .nodes import inventory, series
-from .phases import ORDER, Lived, NotJudgedError, Told, there
+from .phases import ORDER, Lived, NotJudgedError, Told, leaving, there
 from .pod_budgets import PodBudget
 from .prices import Given, Priced, elsewhere, prices_of, sentences
 from .surviving import surviving
@@ -90,7 +90,7 @@ def answer(
         base=told.settings.get("base"),
         candidate=told.candidate,
         verdict=verdict,
-        sentence=sentence(before, after, radius, told.refused, stayed, prices_of(market, bought)),
+        sentence=sentence(before, after, radius, told.refused, stayed, prices_of(market, bought), told.being_deleted),
         refused=told.refused,
         simulated=told.simulated,
         region=region,
@@ -110,7 +110,7 @@ def answer(
         truth=truth,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
-        unknown=[*_unreplaced(told, radius), *_unknown(lived or told, before, after)],
+        unknown=[*(() if told.refused else _unreplaced(told)), *_unknown(lived or told, before, after)],
     )
 
 
@@ -153,18 +153,19 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _unreplaced(told: Told, radius: BlastRadius | None) -> Iterable[str]:
-    """That dollars lack nodes which Karpenter makes only when held pods go: of nodes that it did not disrupt itself.
-
-    It makes no room for held pods of a node that expired or was deleted (`CurrentlyReschedulablePods` in
-    sigs.k8s.io/karpenter, pkg/controllers/state/statenode.go); for those of a disrupted one it does.
-    """
-    deleted = {claim.name for claim in told.claims if claim.deleting and DISRUPTION_REASON not in claim.conditions}
-    pods = sum(one.pods for one in radius.held if one.node_claim in deleted and not one.done) if radius else 0
+def _unreplaced(told: Told) -> Iterable[str]:
+    """That dollars lack nodes which Karpenter makes only when held pods go."""
+    pods = sum(
+        gets_no_room(told.replay, pod, told.end)
+        for claim in told.claims
+        if there(claim, told.end) and leaving(claim, told.end)
+        for pod in told.on(claim, told.end)
+        if not pod.of_daemon_set and pod.present_at(told.end)
+    )
     if pods:
         yield (
-            f"{plural(pods, 'pod')} on nodes that were deleted without a replacement may need further nodes when they "
-            "go; these are not in the dollars"
+            f"{plural(pods, 'pod')} on nodes that are to go may need further nodes later: Karpenter plans no room for "
+            "pods that something keeps, so these nodes are not in the dollars"
         )
 
 

@@ -84,6 +84,17 @@ class Told:
         """Seconds after the change began."""
         return round((time - self.before).total_seconds(), 3)
 
+    def is_deleted(self, pool: str) -> bool:
+        """Return whether a NodePool is gone at the end, or waits for its nodes to be gone."""
+        excerpt = self.replay.node_pool_at(pool, self.end)
+        return excerpt is None or "deletionTimestamp" in excerpt["metadata"]
+
+    @cached_property
+    def being_deleted(self) -> list[str]:
+        """Names of the NodePools that are deleted but wait for their nodes when the record ends."""
+        pools = ((name, self.replay.node_pool_at(name, self.end)) for name in sorted(self.replay.node_pools))
+        return [name for name, excerpt in pools if excerpt and "deletionTimestamp" in excerpt["metadata"]]
+
     @cached_property
     def simulated(self) -> bool:
         """Whether fakes played the machines."""

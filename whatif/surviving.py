@@ -19,6 +19,7 @@ from scale_test.judging.replay import NodeClaim, Pod
 from scale_test.recording.timeline import Line
 from scale_test.text.shown import listed
 
+from .anew import Places
 from .answer import Cause, Surviving, Why
 from .events import Said, of_claim, of_staying
 from .holds import deadline, grace, held, known_budgets, told_once
@@ -48,16 +49,17 @@ def surviving(told: Told, market: Priced) -> list[Surviving]:
 
 def staying(told: Told, market: Priced, claims: Iterable[NodeClaim]) -> list[Surviving]:
     """Return why some nodes are still there at the end."""
-    found = [_surviving(told, market, claim) for claim in claims]
+    places = Places(told, market)
+    found = [_surviving(told, market, places, claim) for claim in claims]
     return sorted(found, key=lambda one: (not one.drifted, one.why, one.words or "", one.pool, one.node_claim))
 
 
-def _surviving(told: Told, market: Priced, claim: NodeClaim) -> Surviving:
+def _surviving(told: Told, market: Priced, places: Places, claim: NodeClaim) -> Surviving:
     drifted = claim.conditions.get("Drifted", {}).get("status") == _TRUE
     said = [one for one in of_staying(of_claim(told.replay, claim)) if one.lasting]
     if told.as_is:  # until all was loaded, what-if itself kept the nodes
         said = [one for one in said if one.time >= told.at("loaded")]
-    found = list(_of_drift(told, claim, said) if drifted else _of_consolidation(told, claim, said))
+    found = list(_of_drift(told, places, claim, said) if drifted else _of_consolidation(told, claim, said))
     causes = list(dict.fromkeys((cause.why, cause.words) for cause, _ in found))
     kept = [next(cause for cause, _ in found if (cause.why, cause.words) == key) for key in causes]
     times = [one.time for _, one in found if one]
@@ -82,8 +84,12 @@ def drifted_before(told: Told, claim: NodeClaim) -> bool:
     return since is not None and since <= told.before and then.get("spec") == _spec(told, claim.node_pool)
 
 
-def _of_drift(told: Told, claim: NodeClaim, said: list[Said]) -> Iterator[tuple[Cause, Said | None]]:
-    """Why a drifted node is not replaced; what consolidation thinks of it is no cause."""
+def _of_drift(told: Told, places: Places, claim: NodeClaim, said: list[Said]) -> Iterator[tuple[Cause, Said | None]]:
+    """Why a drifted node is not replaced; what consolidation thinks of it is no cause.
+
+    Karpenter tells one blocker of a node in two minutes, and consolidation's may come first (`Blocked` in
+    pkg/controllers/disruption/events). So whether its pods have another place is also computed.
+    """
     since = [one for one in said if one.reason == "DisruptionBlocked" and _is_now(told, one)]
     found = list(_of_node(told, claim))
     if grace(claim) is None:
@@ -94,6 +100,9 @@ def _of_drift(told: Told, claim: NodeClaim, said: list[Said]) -> Iterator[tuple[
     if last:
         why: Why = "limits" if last.why == "limits" else "replacement"
         found.append((Cause(why=why, words=last.words, never=True), last))
+    elif workload := places.lacking(claim):
+        words = f"no NodePool could have a node for the pods of {workload}, and no other node has room for them"
+        found.append((Cause(why="replacement", words=words, never=True), None))
     if not found and any(leaving(one, told.end) and one.gone is None for one in told.claims):
         words = "Karpenter replaces one drifted node after another, and had not come to this one"
         found.append((Cause(why="pace", words=words), None))

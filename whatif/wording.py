@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scale_test.reports import units
-from scale_test.text.shown import cut
+from scale_test.text.shown import cut, listed
 
 from .answer import (
     Answer,
@@ -43,6 +43,7 @@ WHY = {
     "other": "another cause",
     "not said": "the controller did not say why",
 }
+_NAMED = 4  # NodePools in the sentence
 _GIST = 300  # characters of why a change was refused, in the sentence
 _TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
 # Names of pods in the controller's words, by which nodes differ that stay for the same cause.
@@ -87,6 +88,7 @@ def sentence(
     refused: str | None,
     stayed: Sequence[Surviving] = (),
     prices_of: str | None = None,
+    being_deleted: Sequence[str] = (),
 ) -> str:
     """The answer in one sentence."""
     if refused or after is None or radius is None:
@@ -104,6 +106,9 @@ def sentence(
         told.append(
             f"{plural(late, 'node')} {'has' if late == 1 else 'have'} drifted and {'stays' if late == 1 else 'stay'}"
         )
+    if being_deleted:
+        pools = listed([f"NodePool {name}" for name in being_deleted], _NAMED)
+        told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
     told.append(_homes(radius))
     if radius.pods_killed:
         told.append(_killed(radius))

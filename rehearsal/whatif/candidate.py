@@ -16,6 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from rehearsal.cluster.controller import DAYS
+from rehearsal.cluster.provider.objects import NODES_STAY
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import ensure
 from rehearsal.session import daemon, lifetime, speed
@@ -90,6 +91,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
             )
         ensure([changed.cloud], changed.releases)
         started = time.monotonic()
+        os.environ[NODES_STAY] = "1"  # for the daemon
         if question.life:
             os.environ[DAYS] = "1"  # for the daemon
         highest: float | None = speed.ceiling(os.environ)

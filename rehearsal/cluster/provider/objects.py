@@ -7,6 +7,7 @@ is simplified: the kinds of `readiness.KINDS` are awaited, others only where `pu
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
@@ -25,6 +26,10 @@ from rehearsal.cluster.provider.api import Api, ApiError, CancelledError, Kind, 
 from rehearsal.cluster.provider.connection import Connection, UnreachableError
 
 MANAGER: Final = "pulumi-kubernetes"
+#: The environment variable that says that `pulumi up` does not wait until deleted NodePools have no nodes any more.
+NODES_STAY: Final = "REHEARSAL_NODES_STAY"
+#: API groups of objects that Karpenter keeps until their nodes are gone, which a held pod can delay for ever.
+_OF_NODES: Final = frozenset({"karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com"})
 _AUTONAMED: Final = "pulumi.com/autonamed"
 _SKIP_AWAIT: Final = "pulumi.com/skipAwait"
 _WAIT_FOR: Final = "pulumi.com/waitFor"
@@ -230,7 +235,10 @@ class KubernetesObject(Resource):
         return self._awaited(api, new, made, id, timeout)
 
     def delete(self, id: str, state: Properties, *, timeout: float) -> None:
-        """Delete it with its dependents and wait until it is gone, finalizers included."""
+        """Delete it with its dependents and wait until it is gone, finalizers included.
+
+        A what-if does not wait for what is gone only with its nodes: it records how they go, and judges what is left.
+        """
         api = self._api_for_deletion()
         if api is None:
             return
@@ -240,7 +248,7 @@ class KubernetesObject(Resource):
             return
         path = self._path(kind, state, id)
         propagation = _POLICIES.get((_annotation(state, _PROPAGATION) or "").lower(), "Foreground")
-        if not api.delete(path, propagation) or _annotation(state, _SKIP_AWAIT) == "true":
+        if not api.delete(path, propagation) or _annotation(state, _SKIP_AWAIT) == "true" or self._goes_with_nodes:
             return
         timeout = _timeout(state, timeout)
         uid = state.get("metadata", {}).get("uid")
@@ -255,6 +263,10 @@ class KubernetesObject(Resource):
             raise RefusedError(_still_there(self._kind, id, error.args[0], timeout)) from error
 
     # -- helpers
+
+    @property
+    def _goes_with_nodes(self) -> bool:
+        return bool(os.environ.get(NODES_STAY)) and self._api_version.partition("/")[0] in _OF_NODES
 
     def _api(self) -> Api:
         try:

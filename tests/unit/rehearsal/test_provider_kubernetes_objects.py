@@ -10,7 +10,7 @@ import pytest
 from rehearsal.attachment.resource import UNKNOWN, IncompleteError, RefusedError
 from rehearsal.cluster import readiness
 from rehearsal.cluster.provider.api import ApiError
-from rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
+from rehearsal.cluster.provider.objects import NODES_STAY, KubernetesObject, kubernetes_object
 from rehearsal.timing import Timing
 from tests.unit.rehearsal.provider_kubernetes_world import FakeApi, FakeConnection, manifest
 
@@ -261,3 +261,23 @@ def test_an_import_has_no_fields_of_the_api_servers() -> None:
     live = {**manifest(), "status": {"replicas": 1}}
     live["metadata"] = {**live["metadata"], "uid": "u", "creationTimestamp": "t"}
     assert resource().inputs_of(live, {}) == manifest()
+
+
+@pytest.mark.parametrize(
+    ("api_version", "waits"),
+    [
+        ("karpenter.sh/v1", False),
+        ("karpenter.azure.com/v1beta1", False),
+        ("karpenter.k8s.aws/v1", False),
+        ("apps/v1", True),
+    ],
+)
+def test_a_whatif_does_not_wait_for_nodes_of_deleted_objects(
+    monkeypatch: pytest.MonkeyPatch, api_version: str, waits: bool
+) -> None:
+    monkeypatch.setenv(NODES_STAY, "1")
+    api = FakeApi({f"/apis/{api_version}/namespaces/other/somes/x": {}})
+    state = {**manifest(), "apiVersion": api_version, "kind": "Some"}
+    made = resource(f"{api_version}:Some", connection=FakeConnection(api))
+    made.delete("other/x", state, timeout=30)
+    assert [call[0] for call in api.calls] == (["delete", "wait"] if waits else ["delete"])

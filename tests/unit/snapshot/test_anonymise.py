@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from karpenter.fact_files import FOLDER
+from karpenter.instance_types import Facts
 from snapshot.anonymise import anonymised
 from snapshot.model import Snapshot
 from snapshot.objects import objects
@@ -124,6 +126,15 @@ def test_numbers_that_are_compared_stay_numbers() -> None:
 def test_for_how_long_a_pod_must_not_be_disrupted_is_no_name(value: str, stays: bool) -> None:
     pod = hidden(workloads=[workload(pod={"doNotDisrupt": value})])["workloads"][0]["pod"]
     assert (pod["doNotDisrupt"] == value) is stays
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure"])
+def test_requirements_on_instance_types_stay(cloud: str) -> None:
+    keys = [*Facts.load(cloud, FOLDER).labels, "kubernetes.azure.com/ebpf-dataplane"]
+    requirements = [{"key": key, "operator": "In", "values": ["Dps_v5"]} for key in keys]
+    spec = {"template": {"spec": {"requirements": requirements}}}
+    (pool,) = hidden(nodePools=[{"name": "secret", "spec": spec}])["nodePools"]
+    assert pool["spec"] == spec
 
 
 def test_devices_and_addresses_have_no_names() -> None:

@@ -15,6 +15,7 @@ from snapshot.stack_file import StackFile, stack_file
 
 ROOT = Path(__file__).resolve().parents[3]
 EKS = ROOT / "Pulumi.eks.yaml"
+AKS = ROOT / "Pulumi.aks-self-hosted.yaml"
 SMALL = ROOT / "examples" / "snapshots" / "20-pods.json"
 
 
@@ -92,6 +93,17 @@ def test_a_node_class_keeps_its_image_family(spec: dict[str, Any], image: str, n
             assert devices == ["/dev/xvda"]
         else:
             assert devices == (["/dev/xvda", "/dev/xvdb"] if names_it else [])
+
+
+@pytest.mark.parametrize("family", ["Ubuntu2404", "AzureLinux"])
+def test_a_node_class_of_aks_keeps_its_image_family(family: str) -> None:
+    snapshot = load(SMALL).snapshot
+    (of, *_) = snapshot.node_classes
+    aks = of.model_copy(update={"kind": "AKSNodeClass", "spec": {"imageFamily": family}})
+    cluster = snapshot.cluster.model_copy(update={"cloud": "azure", "region": "northeurope"})
+    made = stack_file(snapshot.model_copy(update={"node_classes": [aks], "cluster": cluster}), AKS)
+    assert yaml.safe_load(made.text)["config"]["karpstack:nodeClasses"]["default"]["imageFamily"] == family
+    assert not any("imageFamily" in note for note in made.notes)
 
 
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

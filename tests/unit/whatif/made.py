@@ -31,13 +31,15 @@ class Made:
     def add(self, seconds: float, type_: str, **content: Any) -> None:
         self._lines.append((seconds, {"type": type_, **content}))
 
-    def pool(self, name: str = "default", seconds: float = 2, **spec: Any) -> None:
+    def pool(self, name: str = "default", seconds: float = 2, *, deleted: bool = False, **spec: Any) -> None:
+        """A NodePool from a moment on; `deleted` is one that waits for its nodes."""
         spec = {
             "disruption": {"consolidateAfter": "30s", "consolidationPolicy": "WhenEmptyOrUnderutilized"},
             "template": {"spec": {"requirements": [FAMILY, ON_DEMAND], "nodeClassRef": NODE_CLASS}},
             **spec,
         }
-        self.add(seconds, "ADDED", kind="NodePool", object={"metadata": {"name": name}, "conditions": [], "spec": spec})
+        metadata = {"name": name, **({"deletionTimestamp": at(seconds)} if deleted else {})}
+        self.add(seconds, "ADDED", kind="NodePool", object={"metadata": metadata, "conditions": [], "spec": spec})
 
     def node(
         self,

@@ -255,3 +255,24 @@ def test_a_change_that_makes_old_pods_schedulable_is_no_increase(made: Made) -> 
     found = radius(made)
     assert (found.unschedulable, found.without_home) == (0, 0)
     assert [(one.before, one.at_the_end) for one in found.homeless] == [(1, 0)]
+
+
+def test_a_node_of_a_pool_that_is_being_deleted_says_so(made: Made) -> None:
+    made.node("held", deleting=120)
+    made.pod("web-0", "held")
+    made.budget("web")
+    made.pool(seconds=120, deleted=True)
+    answer = judged(read(made.lines()))
+    assert answer.blast_radius is not None
+    assert [one.words for one in answer.blast_radius.replaced] == ["its NodePool default was deleted"]
+    said = "NodePool default cannot be deleted before the last node is gone, and `pulumi up` waits for that"
+    assert said in answer.sentence
+
+
+@pytest.mark.parametrize("asks", [{"terminationGracePeriod": "1h"}, {}])
+def test_what_only_consolidation_waits_for_held_up_no_drift(made: Made, asks: dict[str, Any]) -> None:
+    made.node("one", disrupted=150, gone=200, **asks)
+    words = 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web-0)'
+    made.event(120, "Node", "ip-one", "DisruptionBlocked", words)
+    (one,) = radius(made).replaced
+    assert [held.words for held in one.held_up] == ([] if asks else [words])

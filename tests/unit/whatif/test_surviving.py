@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.unit.whatif.made import Made
+from tests.unit.whatif.made import NODE_CLASS, ON_DEMAND, Made
 from tests.unit.whatif.told import judged, told
 from whatif.answer import Surviving
 from whatif.phases import read
@@ -179,3 +181,56 @@ def test_what_kept_nodes_until_all_was_loaded_is_no_cause(made: Made) -> None:
     (found,) = judged(read(made.lines(loaded={"pods": 0, "leftOut": [], "nodes": nodes}))).surviving
     assert found.words == "consolidateAfter of NodePool default is 30s, which was not over"
     assert only(made).words == "Can't replace with a cheaper node"
+
+
+SMALL = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"]}
+BLOCKED = 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/job-0)'
+
+
+def drifted_without_room(**asks: Any) -> Made:
+    """A drifted node with a pod that fits on no m5.large, which is all that its NodePool may launch by now.
+
+    Beside it is a pod with do-not-disrupt. Of that alone Karpenter tells, since consolidation looks at it first.
+    """
+    made = Made()
+    made.pool(template={"spec": {"requirements": [SMALL, ON_DEMAND], "nodeClassRef": NODE_CLASS}})
+    made.node("one", type_="m5.4xlarge", conditions={"Drifted": "RequirementsDrifted"}, terminationGracePeriod="1h")
+    made.pod("big-0", "one", workload="big", cpu=5.0, **asks)
+    made.pod("job-0", "one", workload="job", doNotDisrupt="true")
+    made.event(390, "Node", "ip-one", "DisruptionBlocked", BLOCKED)
+    return made
+
+
+def test_a_drifted_node_whose_pods_have_no_other_place_stays_for_ever() -> None:
+    answer = judged(read(drifted_without_room().lines()))
+    (found,) = answer.surviving
+    assert (found.why, found.never) == ("replacement", True)
+    assert found.words == "no NodePool could have a node for the pods of shop/big, and no other node has room for them"
+    assert answer.blast_radius is not None
+    assert not answer.blast_radius.held  # drift never begins, so no pod is deleted in the end
+
+
+def test_room_on_another_node_is_a_place() -> None:
+    made = drifted_without_room()
+    made.add(
+        10, "ADDED", kind="Node", object={"metadata": {"name": "large"}, "allocatable": {"cpu": "8", "memory": "9Gi"}}
+    )
+    assert [one.why for one in judged(read(made.lines())).surviving] == ["not said"]
+    made.add(11, "ADDED", kind="Pod", object=_on("large", cpu=4.0))
+    assert [one.why for one in judged(read(made.lines())).surviving] == ["replacement"]
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+def test_pods_for_which_karpenter_plans_no_room_need_no_place(annotated: bool) -> None:
+    made = drifted_without_room(**({"doNotDisrupt": "true"} if annotated else {}))
+    assert only(made).why == ("not said" if annotated else "replacement")
+
+
+def _on(node: str, cpu: float) -> dict[str, Any]:
+    """A pod of nobody's on a node."""
+    return {
+        "metadata": {"name": "other", "namespace": "shop", "uid": "other", "labels": {}},
+        "conditions": [{"type": "PodScheduled", "status": "True"}],
+        "nodeName": node,
+        "requests": {"cpu": cpu, "memory": 0},
+    }
