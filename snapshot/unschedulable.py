@@ -19,6 +19,8 @@ from .pod import Pod
 
 _CLOUDS: Final = ("aws", "azure")
 _GIB: Final = 2**30
+_NO_NODE_POOL: Final = ", and none that Karpenter makes"
+_OF_GROUPS: Final = ", unless the stack's own system nodes have it"
 
 
 def unschedulable(snapshot: Snapshot) -> list[str]:
@@ -32,6 +34,7 @@ def unschedulable(snapshot: Snapshot) -> list[str]:
     managed = labels_of_groups(snapshot)
     return [
         f"{workload.namespace}/{workload.name}: {why}; its pods ({workload.replicas}) will wait for ever"
+        f"{_OF_GROUPS if why.endswith(_NO_NODE_POOL) else ''}"
         for workload in snapshot.workloads
         if workload.controller.kind not in ("DaemonSet", "Node")
         and (why := _why(workload, facts, region, known, managed))
@@ -50,7 +53,8 @@ def _why(workload: Workload, facts: Facts, region: str, known: Set[str], managed
         return f"Kubernetes takes no such requirement: {error.requirement}"
     if labels := only_in_groups(choices, managed):
         asked = ", ".join(dict.fromkeys(map(str, labels)))
-        return f"only nodes of a managed node group or agent pool have {asked}, and none that Karpenter makes"
+        # Where the stack's own system nodes have the labels, as those of an agent pool `system`, the pods go there.
+        return f"only nodes of a managed node group or agent pool have {asked}{_NO_NODE_POOL}"
     if any(_some(choice, large, region, known) for choice in choices):
         return None
     if any(_some(choice, facts.types.values(), region, known) for choice in choices):

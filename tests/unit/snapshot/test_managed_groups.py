@@ -32,7 +32,7 @@ def test_a_label_of_managed_node_groups_is_said(pod: dict[str, Any]) -> None:
     (sentence,) = said(pod)
     assert sentence == (
         "shop/web: only nodes of a managed node group or agent pool have eks.amazonaws.com/nodegroup In [blue], and "
-        "none that Karpenter makes; its pods (3) will wait for ever"
+        "none that Karpenter makes; its pods (3) will wait for ever, unless the stack's own system nodes have it"
     )
 
 
