@@ -17,6 +17,9 @@ DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 #: Resources that may be asked for without a limit of the same number.
 _WITHOUT_LIMIT: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _MOVED: Final = "snapshot.karpstack.io/"
+#: By which a cluster's own parts (network, DNS, Karpenter) are known, to Services and to the rehearsal: a pod that runs
+#: nothing must not be taken for one of them.
+_OF_PARTS: Final = frozenset({"app.kubernetes.io/name", "io.cilium/app", "k8s-app"})
 # A StatefulSet's name and eleven characters are a label's value of its pods.
 _LONGEST_NAME: Final = 52
 _LONGEST_VALUE: Final = 63
@@ -34,8 +37,8 @@ class Names:
     """
 
     def __init__(self, taken: Mapping[str, str]) -> None:
-        """`taken` are labels that every object gets."""
-        self._taken = frozenset(taken) | {WORKLOAD_LABEL}
+        """`taken` are labels that every object gets; those of a cluster's own parts are taken, too."""
+        self._taken = frozenset(taken) | {WORKLOAD_LABEL} | _OF_PARTS
 
     def key(self, key: str) -> str:
         """A label's key."""

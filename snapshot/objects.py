@@ -53,8 +53,8 @@ def objects(
     """The objects of a snapshot.
 
     Namespaces, PriorityClasses, volumes and their claims, workloads, PodDisruptionBudgets. Every pod waits and does
-    nothing, and asks for what the pod of the snapshot asks for. A workload's own labels that are among `labels` move
-    under `snapshot.karpstack.io/`, on pods and in selectors alike.
+    nothing, and asks for what the pod of the snapshot asks for. A workload's own labels that are among `labels`, or by
+    which a cluster knows its own parts, move under `snapshot.karpstack.io/`, on pods and in selectors alike.
 
     Args:
         snapshot: The snapshot.

@@ -15,6 +15,7 @@ from tests.unit.snapshot.made import snapshot, workload
 
 LABELS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "whatif"}
 INSTANCE = "snapshot.karpstack.io/app.kubernetes.io_instance"
+NAME = "snapshot.karpstack.io/app.kubernetes.io_name"
 
 
 def made(place: Place | None = None, **more: Any) -> Loaded:
@@ -127,7 +128,7 @@ def test_labels_that_are_taken_move_on_pods_and_in_every_selector() -> None:
         namespaces=[{"name": "shop", "labels": {"app.kubernetes.io/part-of": "x", "team": "a"}}],
     )
     moved = {
-        "matchLabels": {INSTANCE: "web", "app.kubernetes.io/name": "web"},
+        "matchLabels": {INSTANCE: "web", NAME: "web"},
         "matchExpressions": [{"key": INSTANCE, "operator": "Exists"}],
     }
     template = one_of(loaded, "Deployment")["spec"]["template"]
@@ -149,6 +150,26 @@ def test_labels_that_are_taken_move_on_pods_and_in_every_selector() -> None:
         "team": "a",
         **LABELS,
     }
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("k8s-app", "aws-node"),
+        ("k8s-app", "kube-dns"),
+        ("io.cilium/app", "operator"),
+        ("app.kubernetes.io/name", "karpenter"),
+    ],
+)
+def test_no_pod_is_taken_for_a_part_of_the_cluster(key: str, value: str) -> None:
+    own = {key: value, "app": "x"}
+    budget = {"namespace": "shop", "name": "web", "selector": {"matchLabels": own}, "maxUnavailable": 1}
+    loaded = made(workloads=[workload(pod={"labels": own})], podDisruptionBudgets=[budget])
+    labels = one_of(loaded, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert key not in labels
+    selector = one_of(loaded, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"]
+    assert selector == {f"snapshot.karpstack.io/{key.replace('/', '_')}": value, "app": "x"}
+    assert selector.items() <= labels.items()
 
 
 def test_a_selector_of_all_is_no_selector_of_none() -> None:
