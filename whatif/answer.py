@@ -252,7 +252,8 @@ class Replaced(Node):
         gone: When it was gone; null if it still was on its way.
         pods: Pods that had to leave it after the change began, without those of DaemonSets.
         held_up: What kept it.
-        never: Whether it stays as long as nobody changes something, because its replacement does not become ready.
+        never: Whether it stays as long as nobody changes something: its replacement does not become ready, or nothing
+            lets its pods go.
     """
 
     order: int

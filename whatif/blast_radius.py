@@ -14,10 +14,10 @@ from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
 from .events import Said, of_claim
 from .held_pods import held_pods
-from .holds import grace, held, told_once
+from .holds import deadline, grace, held, told_once
 from .homes import homes, workload_of
 from .nodes import described
-from .phases import Told, awaits_replacement
+from .phases import Told, awaits_replacement, there
 from .pod_budgets import PodBudget, selecting
 from .prices import Priced
 
@@ -98,8 +98,16 @@ def _replaced(
             *_replacements(told, claim),
             *_evictions(told, claim, said, pods, pod_budgets),
         ],
-        never=awaits_replacement(claim, told.end),
+        never=awaits_replacement(claim, told.end) or _drains_for_ever(told, claim),
     )
+
+
+def _drains_for_ever(told: Told, claim: NodeClaim) -> bool:
+    """Whether a node drains until somebody changes something: no deadline, and a pod that nothing lets go."""
+    if claim.deleting is None or claim.deleting > told.end or deadline(claim) or not there(claim, told.end):
+        return False
+    pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
+    return any(hold.never for _, hold in held(told.replay, pods, told.end))
 
 
 def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> str | None:

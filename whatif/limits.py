@@ -52,7 +52,8 @@ class Limits(BaseModel):
         max_seconds_without_home: For how long one may be.
         max_pods_unschedulable: Pods that may be without a node at the end, more than before.
         max_workloads_without_node_pool: Workloads that may run on though no NodePool fits any more.
-        max_nodes_never_replaced: Drifted nodes that nothing replaces as long as nobody changes something.
+        max_nodes_never_replaced: Drifted nodes that nothing replaces, and deleted nodes that drain, as long as nobody
+            changes something.
         max_pods_killed: Pods that may be deleted although a PodDisruptionBudget or do-not-disrupt forbids it.
         max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes, in dollars and in
             what pods request.
@@ -166,7 +167,7 @@ class Limits(BaseModel):
         yield from self._most("max_workloads_without_node_pool", len(radius.not_anew), None, " workloads")
         never = sum(one.never and not one.drifted_before for one in stayed)
         never += sum(one.never for one in radius.replaced)
-        yield from self._most("max_nodes_never_replaced", never, None, " drifted nodes")
+        yield from self._most("max_nodes_never_replaced", never, None, " nodes")
         yield from self._most("max_pods_killed", radius.pods_killed, None, " pods")
         distances = {figure.what: figure.distance for figure in truth.figures}
         far = [distances.get("nodes"), distances.get("dollars an hour")]

@@ -267,7 +267,7 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
     if radius.last is None:
         left = sum(one.gone is None for one in radius.replaced)
         stuck = sum(one.never for one in radius.replaced)
-        why = f", {units.count(stuck)} because a replacement does not become ready" if stuck else ""
+        why = f", {units.count(stuck)} of them never unless somebody changes something" if stuck else ""
         return f"{many}, {units.count(left)} of them not gone when the record ends{why}"
     return f"{many} within {units.duration(radius.last - (radius.first or 0.0))}, {radius.at_once} at once at most"
 

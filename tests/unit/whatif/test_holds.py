@@ -225,8 +225,9 @@ def test_when_a_held_pod_is_deleted_is_computed(
     assert (held.workload, held.pods, held.node_claim, held.earliest) == ("job", 1, "one", False)
     assert held.deleted == (None if seconds is None else seconds - 100)
     assert found.blast_radius.pods_killed == (0 if seconds is None else 1)
-    assert found.verdict == ("within limits" if seconds is None else "limits broken")
-    assert answer(made, max_pods_killed=1).verdict == "within limits"
+    broken = [one.name for one in found.limits if not one.kept]
+    assert broken == ["maxNodesNeverReplaced" if seconds is None else "maxPodsKilled"]
+    assert answer(made, max_pods_killed=1, max_nodes_never_replaced=1).verdict == "within limits"
     if seconds is None:
         words = "held for as long as karpenter.sh/do-not-disrupt on pod shop/job-0 forbids it"
     else:
@@ -284,6 +285,27 @@ def test_drifted_nodes_that_nothing_replaces_break_a_limit_by_default() -> None:
     found = answer(one_drifted())
     assert [one.name for one in found.limits if not one.kept] == ["maxNodesNeverReplaced"]
     assert answer(one_drifted(), max_nodes_never_replaced=1).verdict == "within limits"
+
+
+@pytest.mark.parametrize(
+    ("pod", "node", "kept"),
+    [
+        ({"doNotDisrupt": "true"}, {}, False),
+        ({"doNotDisrupt": "4h"}, {}, True),  # ends by itself
+        ({"doNotDisrupt": "true"}, {"terminationGracePeriod": "2h"}, True),
+        ({"doNotDisrupt": "true"}, {"gone": 300}, True),
+    ],
+)
+def test_a_deleted_node_that_drains_for_ever_breaks_a_limit(
+    pod: dict[str, Any], node: dict[str, Any], kept: bool
+) -> None:
+    made = Made()
+    made.pool()
+    made.node("one", deleting=150, **node)
+    made.pod("web", "one", **pod)
+    found = answer(made)
+    assert [one.kept for one in found.limits if one.name == "maxNodesNeverReplaced"] == [kept]
+    assert ("1 of them never unless somebody changes something" in found.sentence) != kept
 
 
 @pytest.mark.parametrize(("drifted", "changed", "kept"), [(50, False, True), (50, True, False), (110, False, False)])
