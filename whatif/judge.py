@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from karpenter.fact_files import FOLDER
 from karpenter.instance_types import Facts
 from scale_test.scenarios.environments import known
 
-from .answer import Answer, BlastRadius, Clock, Inventory, Limit, Moment, Settings, Shortened, Verdict
+from .answer import Answer, BlastRadius, Clock, Inventory, Limit, Moment, Settings, Shortened, Surviving, Verdict
 from .blast_radius import blast_radius
 from .holds import gets_no_room
 from .life import life
@@ -21,7 +22,7 @@ from .pod_budgets import PodBudget
 from .prices import Given, Priced, elsewhere, prices_of, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
-from .week import week
+from .week import asked_later, week
 from .wording import plural, sentence
 
 
@@ -79,6 +80,8 @@ def answer(
         stayed = surviving(told, market)
         radius = blast_radius(told, market, pod_budgets, stayed)
         judged = limits.judge(before, after, radius, stayed, truth, moments)
+        # Only now: until here, moments are compared with those of the record.
+        radius, stayed = _asked(radius, stayed, asked_later(told))
     verdict: Verdict = (
         "refused" if told.refused else "within limits" if all(one.kept for one in judged) else "limits broken"
     )
@@ -112,6 +115,22 @@ def answer(
         series=series(told, market, told.at("base-settled"), told.end),
         unknown=[*(() if told.refused else _unreplaced(told)), *_unknown(lived or told, before, after)],
     )
+
+
+def _asked(radius: BlastRadius, stayed: Sequence[Surviving], later: timedelta) -> tuple[BlastRadius, list[Surviving]]:
+    """Moments that are computed, as they are for the moment that is asked about, and not for the rehearsal's."""
+    held = [one.model_copy(update={"deleted_at": _moved(one.deleted_at, later)}) for one in radius.held]
+    nodes = [
+        one.model_copy(
+            update={"causes": [cause.model_copy(update={"until": _moved(cause.until, later)}) for cause in one.causes]}
+        )
+        for one in stayed
+    ]
+    return radius.model_copy(update={"held": held}), nodes
+
+
+def _moved(moment: str | None, later: timedelta) -> str | None:
+    return (datetime.fromisoformat(moment) + later).isoformat() if moment and later else moment
 
 
 def _market(told: Told, facts: Facts, given: Given | None) -> Priced:

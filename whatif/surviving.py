@@ -26,7 +26,7 @@ from .holds import deadline, grace, held, known_budgets, told_once
 from .nodes import described
 from .phases import Told, leaving, there
 from .prices import Priced
-from .week import asked_moment, asked_spec
+from .week import asked_later, asked_spec
 
 _TRUE = "True"
 _SAID_AGAIN = timedelta(seconds=150)  # two minutes, and the time between two checks
@@ -226,7 +226,7 @@ def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
     try:
         most = allowed(budgets(spec), reason, use.nodes, told.end)
         # The rehearsal may have had the budgets of one moment for good; what opens later is the stack's to say.
-        own, now = budgets(asked_spec(told, pool, spec)), asked_moment(told, told.end)
+        own, now = budgets(asked_spec(told, pool, spec)), told.end + asked_later(told)
         ahead = () if most else calendar(own, reason, use.nodes, now, now + _AHEAD)
         later = next((moment for moment, number in ahead if number), None)
     except BudgetError as error:
@@ -239,7 +239,8 @@ def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
             for budget in own
         )
         words = f"the budgets of NodePool {pool} allow none for {reason}"
-        return Cause(why="disruption budget", words=words, until=later.isoformat() if later else None, never=never)
+        until = (later - asked_later(told)).isoformat() if later else None  # as all moments, by the rehearsal's clock
+        return Cause(why="disruption budget", words=words, until=until, never=never)
     if len(use.disrupting) < most:
         return None
     return Cause(

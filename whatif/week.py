@@ -75,6 +75,11 @@ def asked_moment(told: Told, otherwise: datetime) -> datetime:
     return parse_time(told.settings["at"]) if told.settings.get("at") else otherwise
 
 
+def asked_later(told: Told) -> timedelta:
+    """Return by how much later than the rehearsal the moment is that is asked about (`--at`); zero if none is."""
+    return asked_moment(told, told.before) - told.before
+
+
 def asked_spec(told: Told, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a NodePool's spec with the budgets that the stack has, where others were rehearsed."""
     changed = (told.settings.get("pools") or {}).get(name) or {}

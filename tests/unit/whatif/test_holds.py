@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.unit.whatif.made import START, Made
+from tests.unit.whatif.made import BEGINS, START, Made
 from tests.unit.whatif.told import judged
 from whatif import markdown, page
 from whatif.answer import Answer, Surviving
@@ -67,6 +67,26 @@ def test_a_budget_of_the_moment_that_is_asked_about_opens_when_the_stacks_schedu
     (stays,) = judged(read(made.lines(settings=settings)), Limits()).surviving
     assert [cause.until for cause in stays.causes] == ["2026-11-24T18:00:00+00:00"]
     assert not stays.never
+
+
+def test_computed_moments_are_as_of_the_moment_that_is_asked_about() -> None:
+    plain = answer(seven())
+    asked = judged(read(seven().lines(settings={"at": "2026-11-29T03:00:00+00:00"})), Limits())
+    later = datetime(2026, 11, 29, 3, tzinfo=UTC) - (START + timedelta(seconds=BEGINS))
+    radii = [found.blast_radius for found in (plain, asked) if found.blast_radius]
+    before, after = ([(one.deleted_at, one.deleted) for one in radius.held] for radius in radii)
+    assert before
+    assert after == [(moved(at, later), seconds) for at, seconds in before]
+    before_end, after_end = (
+        [cause.until for one in found.surviving for cause in one.causes] for found in (plain, asked)
+    )
+    assert set(before_end) == {(START + timedelta(seconds=150, hours=2)).isoformat()}
+    assert after_end == [moved(until, later) for until in before_end]
+
+
+def moved(moment: str | None, later: timedelta) -> str:
+    assert moment
+    return (datetime.fromisoformat(moment) + later).isoformat()
 
 
 @pytest.mark.parametrize(
