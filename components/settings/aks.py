@@ -67,11 +67,6 @@ _AKS_RANGES: Final = tuple(
 )
 #: Which way nodes leave the network. Of the others AKS takes none here; `NetworkSettings` says why.
 OutboundType = Literal["loadBalancer", "userAssignedNATGateway", "userDefinedRouting"]
-#: How a subnet is named.
-WRITE_SUBNET_ID: Final = (
-    "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<network>/subnets/"
-    "<subnet>"
-)
 #: Overlay: each node gets a /24 of the pods' range.
 NODE_SHARE_PREFIX: Final = 24
 #: Azure keeps five addresses of each subnet.

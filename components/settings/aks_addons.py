@@ -142,9 +142,6 @@ class AddonsSettings(Section):
         return given
 
 
-_MANAGED: Final = "Cilium on AKS is Azure's, which installs and upgrades it with the cluster"
-
-
 class CiliumSettings(Section):
     """karpstack:cilium: what of Azure's Advanced Container Networking Services the cluster has, and a first policy.
 

@@ -11,7 +11,6 @@ from karpenter.quantities import exact
 
 from ..problems import finding
 
-_REFUSED: Final = "EC2 refuses each launch, and the NodePool makes no node"
 #: Least and most I/O operations a second of a type of volumes (EC2 API, EbsBlockDevice).
 _IOPS: Final[Mapping[str, tuple[int, int]]] = {"gp3": (3_000, 80_000), "io1": (100, 64_000), "io2": (100, 256_000)}
 _MUST_SAY_IOPS: Final = frozenset({"io1", "io2"})

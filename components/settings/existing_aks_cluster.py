@@ -31,8 +31,6 @@ from .version_checks import existing_aks_version
 _BUSY: Final = ("Creating", "Updating", "Upgrading", "Deleting", "Stopping", "Starting", "Scaling")
 #: Not while node auto provisioning is on.
 _TO_CILIUM: Final = "update --network-dataplane cilium"
-_PAGE: Final = "docs/existing-aks-cluster.md"
-_MOVE: Final = "docs/move-to-nap.md"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,9 +39,6 @@ NETWORKS: Final[Mapping[str, str]] = {
     "kube-ovn-cni": "Kube-OVN",
 }
 _NEEDS_API: Final = "API_AND_CONFIG_MAP"
-_PRIVATE_ONES: Final = (
-    "name private subnets in karpstack:network.subnetIds, whose default route leads to a NAT or transit gateway"
-)
 
 
 @dataclass(frozen=True, kw_only=True)

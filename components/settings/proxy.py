@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: How a certificate in PEM begins.
 _BEGINNING: Final = "-----BEGIN CERTIFICATE-----"
-_ENTER: Final = "pulumi config set --path 'karpstack:trustedCertificates[0]' < corporate-root.pem"
 _RANGE: Final = re.compile(r"[0-9a-fA-F.:]+/[0-9]{1,3}")
 #: Characters that separate entries, or that no name has.
 _NO_ENTRY: Final = re.compile(r"[\s,;'\"|]")

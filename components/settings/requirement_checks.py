@@ -27,9 +27,6 @@ from karpenter.requirements import (
 from ..documents import manifests
 from ..problems import did_you_mean, finding, key_of, one_of
 
-#: The end of the fix of every warning about something that only the facts do not know.
-NEWER_FACTS: Final = "check the spelling; get newer facts with `python -m preflight facts` (docs/facts.md)"
-
 _TITLES: Final = {
     INSTANCE_TYPE: "instance type",
     "karpenter.azure.com/sku-name": "VM size",

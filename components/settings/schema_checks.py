@@ -12,7 +12,7 @@ from karpenter.findings import Finding
 from karpenter.offers import LABELS
 
 from ..documents import manifests
-from ..problems import did_you_mean, finding, in_quotes, key_of, shown
+from ..problems import Shown, did_you_mean, finding, in_quotes, key_of, shown
 
 _REFERENCES: Final = {
     "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
@@ -108,8 +108,10 @@ _NODE_CLASSES: Final = {
 }
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any) -> Shown:
     """A value for people. Of an object only the keys: user data in it may hold credentials."""
     if value is None:
-        return "(not set)"
-    return f"an object with {', '.join(map(str, value)) or 'nothing'}" if isinstance(value, Mapping) else shown(value)
+        return Shown("(not set)")
+    if isinstance(value, Mapping):
+        return Shown(f"an object with {', '.join(map(str, value)) or 'nothing'}")
+    return shown(value)

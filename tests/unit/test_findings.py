@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.problems import CATALOGUE
+from components.problems import CATALOGUE, finding
+from components.settings.schema_checks import _shown
 from tests.unit.example_stack import ROOT
 
 SOURCES = sorted((ROOT / "components").rglob("*.py"))
@@ -91,3 +92,8 @@ def test_the_page_is_the_catalogues(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-goldens"):
         PAGE.write_text(page(), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page()
+
+
+@pytest.mark.parametrize(("value", "said"), [({"a": "secret"}, "an object with a"), (None, "(not set)"), ("x", '"x"')])
+def test_what_a_schema_refuses_is_shown_as_it_is_read(value: object, said: str) -> None:
+    assert finding("max-pods-invalid", "key", _shown(value)).value == said
