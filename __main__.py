@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 import pulumi
 
 from components import settings
+from components.replacement import keep_cloud
 
 if TYPE_CHECKING:
     from components import aks, eks
@@ -30,5 +31,7 @@ def environment(stack: settings.Settings) -> aks.Environment | aks.ExistingEnvir
     assert_never(stack)
 
 
-for name, value in environment(settings.read()).outputs.named().items():
+chosen = settings.read()
+keep_cloud(chosen.cloud, allowed=bool(chosen.allow_replacement))
+for name, value in environment(chosen).outputs.named().items():
     pulumi.export(name, value)

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
 from karpenter.findings import Finding
 
+from . import last_state
 from .last_state import LastState
-from .problems import OTHER_WAYS, finding
+from .problems import OTHER_WAYS, finding, replacing
+
+#: The cloud of each kind of environment.
+_CLOUDS: Final = {
+    "karpstack:eks:Environment": "aws",
+    "karpstack:aks:Environment": "azure",
+    "karpstack:aks:ExistingEnvironment": "azure",
+}
 
 
 class ReplacementError(pulumi.RunError):
@@ -80,6 +88,22 @@ class Keeper:
                 )
 
         return refuse
+
+
+def keep_cloud(cloud: str, *, allowed: bool) -> None:
+    """Refuse settings of another cloud than that of the stack: all that the stack has would be deleted.
+
+    Args:
+        cloud: That of the settings, as karpstack:cloud has it.
+        allowed: As `Keeper` has it.
+
+    Raises:
+        ReplacementError: The last state has an environment in the other cloud, and none in this one.
+    """
+    keeper = Keeper(last_state.read(), allowed=allowed)
+    found = {_CLOUDS[each.type] for each in keeper.last.resources.values() if each.type in _CLOUDS}
+    if found and cloud not in found:
+        keeper.refuse([replacing("cloud-changed", "cloud", min(found), cloud)])
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -33,6 +33,14 @@ def before(last: LastState, stem: str) -> AksBefore:
         subnet_cidr=str(
             _outputs(last, "azure-native:network:Subnet", f"{stem}-network-nodes").get("addressPrefix") or ""
         ),
+        self_hosted=last.find("kubernetes:helm.sh/v3:Release", f"{stem}-karpenter-charts-crd") is not None,
+        log_days=int(
+            _outputs(last, "azure-native:operationalinsights:Workspace", f"{stem}-workspaces-logs").get(
+                "retentionInDays"
+            )
+            or 0
+        ),
+        metrics=last.find("azure-native:monitor:AzureMonitorWorkspace", f"{stem}-workspaces-metrics") is not None,
     )
 
 

@@ -211,6 +211,8 @@ def karpenter_aws(
             **({"extraVolumeMounts": egress.volume_mounts} if egress.volume_mounts else {}),
         },
         **({"extraVolumes": egress.volumes} if egress.volumes else {}),
+        # Credentials are injected when a pod is admitted, so pods with the other kind must not stay.
+        **({} if role_arn is None else {"podAnnotations": {"karpstack.io/identity": "irsa"}}),
         "settings": {
             **settings,
             "clusterName": cluster_name,

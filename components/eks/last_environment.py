@@ -32,6 +32,11 @@ def before(last: LastState, stem: str) -> EksBefore:
         zones=_zones(last, f"{stem}-network-private"),
         service_cidr=(cluster.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr", ""),
         control_plane_subnet_ids=sorted(vpc_config.get("subnetIds") or ()),
+        nat_gateways=_nat_gateways(last, f"{stem}-network"),
+        flow_log_days=int(
+            _outputs(last, "aws:cloudwatch/logGroup:LogGroup", f"{stem}-flow-logs-group").get("retentionInDays") or 0
+        ),
+        cilium=last.find("kubernetes:helm.sh/v3:Release", f"{stem}-cilium-release") is not None,
     )
 
 
@@ -44,6 +49,11 @@ def _part(outputs: Mapping[str, Any], index: int) -> str:
     """A part of a resource's ARN; empty without one."""
     parts = str(outputs.get("arn", "")).split(":")
     return parts[index] if len(parts) > index else ""
+
+
+def _nat_gateways(last: LastState, stem: str) -> str:
+    first, second = (last.find("aws:ec2/natGateway:NatGateway", f"{stem}-{index}-nat") for index in (0, 1))
+    return "per-zone" if second else "single" if first else "none"
 
 
 def _zones(last: LastState, stem: str) -> list[str]:

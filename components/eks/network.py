@@ -163,6 +163,7 @@ class Network(pulumi.ComponentResource):
         public: list[ec2.Subnet] = []
         private: list[ec2.Subnet] = []
         private_routes: list[ec2.RouteTable] = []
+        ways_out: list[ec2.Route] = []
         for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(vpc_cidr, len(zones)), strict=True)):
             if public_default:
                 outside = ec2.Subnet(
@@ -184,7 +185,8 @@ class Network(pulumi.ComponentResource):
                 table = self._private_routes(f"{name}-{index}", f"{label}-{index}", tags, vpc)
                 private_routes.append(table)
                 if public_default:
-                    self._way_out(f"{name}-{index}", f"{label}-{index}", tags, table, outside, public_default)
+                    way = self._way_out(f"{name}-{index}", f"{label}-{index}", tags, table, outside, public_default)
+                    ways_out.append(way)
             inside = ec2.Subnet(
                 f"{name}-private-{index}",
                 vpc_id=vpc.id,
@@ -198,7 +200,11 @@ class Network(pulumi.ComponentResource):
                 opts=kept(f"{name}-private-{index}"),
             )
             ec2.RouteTableAssociation(
-                f"{name}-private-{index}", subnet_id=inside.id, route_table_id=private_routes[-1].id, opts=child
+                f"{name}-private-{index}",
+                subnet_id=inside.id,
+                route_table_id=private_routes[-1].id,
+                # With another number of gateways a subnet gets another table, which has to lead out by then.
+                opts=pulumi.ResourceOptions(parent=self, depends_on=ways_out[-1:]),
             )
             private.append(inside)
 
@@ -275,8 +281,8 @@ class Network(pulumi.ComponentResource):
         routes: ec2.RouteTable,
         subnet: ec2.Subnet,
         public_default: ec2.Route,
-    ) -> None:
-        """A NAT gateway in a public subnet, and the default route to it."""
+    ) -> ec2.Route:
+        """Return the default route to a NAT gateway in a public subnet."""
         child = pulumi.ResourceOptions(parent=self)
         address = ec2.Eip(f"{name}-nat", domain="vpc", tags=named(f"{label}-nat", tags), opts=child)
         # Without the route of its own subnet the gateway comes up and leads nowhere.
@@ -287,7 +293,7 @@ class Network(pulumi.ComponentResource):
             tags=named(label, tags),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[public_default]),
         )
-        ec2.Route(
+        return ec2.Route(
             f"{name}-private-default",
             route_table_id=routes.id,
             destination_cidr_block="0.0.0.0/0",

@@ -29,6 +29,9 @@ class AksBefore:
         pod_cidr, service_cidr, outbound_type: Network settings of the stack's own cluster.
         subnet_id: Resource ID of the subnet of its system nodes.
         subnet_cidr: Range of that subnet, if the stack has made it.
+        self_hosted: Whether the stack has installed Karpenter.
+        log_days: Days that its own Log Analytics workspace keeps logs; 0 without one.
+        metrics: Whether it has an Azure Monitor workspace of its own.
     """
 
     cluster_id: str = ""
@@ -40,6 +43,9 @@ class AksBefore:
     outbound_type: str = ""
     subnet_id: str = ""
     subnet_cidr: str = ""
+    self_hosted: bool = False
+    log_days: int = 0
+    metrics: bool = False
 
     @property
     def subscription(self) -> str:
@@ -73,6 +79,9 @@ def destroying(settings: AksSettings | ExistingAksSettings, before: AksBefore) -
         yield from other_cluster
     elif isinstance(settings, AksSettings):
         yield from _other_network(settings, before)
+        yield from _workspaces(settings, before)
+    elif before.self_hosted and settings.karpenter is None:
+        yield replacing("karpenter-removed", "mode", "self-hosted", settings.mode, cluster=before.cluster)
 
 
 def _elsewhere(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Finding]:
@@ -119,6 +128,17 @@ def _other_network(settings: AksSettings, before: AksBefore) -> Iterator[Finding
         yield replacing(code, ("network", "subnetId"), given, network.subnet_id, network=network_of(before.subnet_id))
     elif before.subnet_cidr and before.subnet_cidr != str(network.subnet_cidr):
         yield replacing("subnet-cidr-changed", ("network", "subnetCidr"), before.subnet_cidr, str(network.subnet_cidr))
+
+
+def _workspaces(settings: AksSettings, before: AksBefore) -> Iterator[Finding]:
+    addons = settings.addons
+    if before.log_days and not addons.log_retention_days:
+        yield replacing("log-workspace-removed", ("addons", "logRetentionDays"), before.log_days, 0)
+    if before.metrics and not addons.prometheus:
+        yield replacing("metrics-workspace-removed", ("addons", "prometheus"), True, False)
+    elif before.metrics and addons.metrics_workspace_id is not None:
+        wanted = addons.metrics_workspace_id
+        yield replacing("metrics-workspace-removed", ("addons", "metricsWorkspaceId"), None, wanted)
 
 
 def _part(resource_id: str, index: int) -> str:

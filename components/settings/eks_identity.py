@@ -13,7 +13,7 @@ from karpenter.releases import number
 
 from ..naming import EksNames
 from ..problems import Shown, another_existing, finding, replacing, shown
-from .eks import EksSettings
+from .eks import EksSettings, NetworkSettings
 from .eks_existing import ExistingEksSettings
 
 
@@ -33,6 +33,9 @@ class EksBefore:
         zones: Zones of the subnets of that VPC, in their order.
         service_cidr: Range of Services of the stack's own cluster.
         control_plane_subnet_ids: Its subnets.
+        nat_gateways: karpstack:network.natGateways of the stack's own VPC.
+        flow_log_days: Days that the flow logs of that VPC are kept; 0 without any.
+        cilium: Whether the stack has installed Cilium.
     """
 
     account: str = ""
@@ -47,6 +50,9 @@ class EksBefore:
     zones: Sequence[str] = ()
     service_cidr: str = ""
     control_plane_subnet_ids: Sequence[str] = ()
+    nat_gateways: str = ""
+    flow_log_days: int = 0
+    cilium: bool = False
 
     @property
     def gone(self) -> str:
@@ -71,6 +77,8 @@ def destroying(settings: EksSettings | ExistingEksSettings, before: EksBefore, *
         yield from other_cluster
     elif isinstance(settings, EksSettings):
         yield from _other_network(settings, before)
+    elif before.cilium and not settings.cilium.install:
+        yield replacing("cilium-removed", ("cilium", "install"), True, False, cluster=before.existing)
 
 
 def version_steps(settings: EksSettings, before: EksBefore) -> Iterator[Finding]:
@@ -140,6 +148,15 @@ def _other_network(settings: EksSettings, before: EksBefore) -> Iterator[Finding
         )
     if own:
         yield from _other_zones(network.zones, before.zones)
+        yield from _other_way_out(network, before)
+    if before.flow_log_days and not network.flow_log_retention_days:
+        yield replacing("flow-logs-removed", ("network", "flowLogRetentionDays"), before.flow_log_days, 0)
+
+
+def _other_way_out(network: NetworkSettings, before: EksBefore) -> Iterator[Finding]:
+    """An EC2NodeClass has either a role or an instance profile, and its CRD refuses a change between the two."""
+    if before.vpc_cidr and (before.nat_gateways == "none") != network.isolated:
+        yield replacing("way-out-changed", ("network", "natGateways"), before.nat_gateways, network.nat_gateways)
 
 
 def _other_zones(zones: int | Sequence[str], before: Sequence[str]) -> Iterator[Finding]:

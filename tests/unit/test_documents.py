@@ -232,6 +232,11 @@ def test_irsa_annotates_the_service_account() -> None:
     assert karpenter(role_arn="arn:role")["serviceAccount"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn:role"}
 
 
+def test_another_identity_makes_other_pods_of_the_controller() -> None:
+    """A pod keeps the kind of credentials that it was admitted with."""
+    assert karpenter().get("podAnnotations") != karpenter(role_arn="arn:role")["podAnnotations"]
+
+
 def test_no_setting_passed_through_can_replace_the_environments() -> None:
     assert karpenter(settings={"clusterName": "x"})["settings"]["clusterName"] == "demo"
 

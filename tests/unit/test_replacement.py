@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +13,11 @@ import pytest
 from components import eks, last_state, settings
 from components.last_state import LastState
 from components.problems import SettingsError
-from components.replacement import Keeper, ReplacementError, changed
+from components.replacement import Keeper, ReplacementError, changed, keep_cloud
 from components.workloads import eks as workloads
 from tests.unit.example_stack import example
 from tests.unit.mock_engine import ACCOUNT, VPCS, ZONES, Deployment, deploy
-from tests.unit.test_existing_cluster import RUNS
+from tests.unit.test_existing_cluster import BARE, RUNS
 
 SUBNET = "aws:ec2/subnet:Subnet"
 EXISTING: dict[str, Any] = {
@@ -36,18 +37,38 @@ IN_A_VPC: dict[str, Any] = {
 }
 
 
+ISOLATED: dict[str, Any] = {
+    "network__endpoints": True,
+    "images__mirrors": {"public.ecr.aws": "registry.example.com/ecr", "quay.io": "registry.example.com/quay"},
+}
+CILIUM: dict[str, Any] = {
+    "cilium": {"install": True},
+    "network": {"subnetIds": ["subnet-0000000a", "subnet-0000000b"], "podCidr": "10.244.0.0/16"},
+}
+
+
 def environment(last: dict[str, Any] | None = None, **changes: Any) -> Deployment:
     loaded = settings.load(example(**changes))
     assert isinstance(loaded, settings.EksSettings | settings.ExistingEksSettings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workloads, "look", lambda kubeconfig, stack: RUNS)
+        patch.setattr(workloads, "look", lambda kubeconfig, stack: BARE if changes.get("cilium") else RUNS)
         return deploy(lambda: eks.Environment("eks", loaded), clusters=["shop", "shop-2"], last=last)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "own": {},
+    "isolated": {"network__natGateways": "none", **ISOLATED},
+    "logged": {"network__flowLogRetentionDays": 30},
+    "in-a-vpc": IN_A_VPC,
+    "existing": EXISTING,
+    "with-cilium": EXISTING | CILIUM,
+}
 
 
 @cache
 def last(kind: str = "own") -> dict[str, Any]:
     """The state after an `up`, as the engine has it."""
-    made = environment(**{"own": {}, "in-a-vpc": IN_A_VPC, "existing": EXISTING}[kind])
+    made = environment(**KINDS[kind])
     known: dict[str, Any] = {
         urn: {"type": each.type, "outputs": dict(each.inputs)} for urn, each in made.resources.items()
     }
@@ -83,6 +104,10 @@ def last(kind: str = "own") -> dict[str, Any]:
         ("existing", {}, ["karpstack:cluster.existing", '(not set), was "shop"', "NodePools, with their nodes"]),
         ("existing", EXISTING | {"cluster": {"existing": "shop-2"}}, ['"shop-2", was "shop"']),
         ("existing", EXISTING | {"name": "other"}, ["karpstack:name", "roles have other names"]),
+        ("own", {"network__natGateways": "none", **ISOLATED}, ["network.natGateways", '"none", was "single"']),
+        ("isolated", {}, ["network.natGateways", '"single", was "none"', "role and instanceProfile"]),
+        ("logged", {}, ["network.flowLogRetentionDays = 0, was 30", "all flow logs in it"]),
+        ("with-cilium", EXISTING, ["cilium.install = false, was true", "Cilium would be uninstalled from shop"]),
     ],
 )
 def test_what_would_be_destroyed_is_refused(kind: str, changes: dict[str, Any], texts: list[str]) -> None:
@@ -112,6 +137,10 @@ def test_what_would_be_destroyed_is_refused(kind: str, changes: dict[str, Any], 
         # Other subnets in the same zones: the mocks' zones repeat.
         ("in-a-vpc", IN_A_VPC | {"network__subnetIds": ["subnet-0000000e", "subnet-0000000f"]}),
         ("existing", EXISTING),
+        ("with-cilium", EXISTING | CILIUM),
+        ("isolated", KINDS["isolated"]),
+        ("own", {"network__natGateways": "per-zone", "network__flowLogRetentionDays": 30}),
+        ("logged", {"network__flowLogRetentionDays": 7}),
     ],
 )
 def test_what_destroys_nothing_is_taken(kind: str, changes: dict[str, Any]) -> None:
@@ -132,6 +161,24 @@ def test_a_version_that_eks_does_not_go_to_is_refused(before: str, is_refused: b
         SettingsError, match=rf'cluster.version = "1.36", was "{before}"\n.*one minor version at a time'
     ):
         environment(state)
+
+
+def test_a_subnet_gets_a_table_that_leads_out_already() -> None:
+    made = environment(last(), network__natGateways="per-zone")
+    for index in range(3):
+        association = made.one(f"eks-network-private-{index}", "aws:ec2/routeTableAssociation:RouteTableAssociation")
+        assert made.needs(association, made.one(f"eks-network-{index}-private-default", "aws:ec2/route:Route"))
+
+
+@pytest.mark.parametrize(
+    ("other", "cloud"), [("karpstack:aks:Environment", "azure"), ("karpstack:eks:Environment", "")]
+)
+def test_a_file_of_another_cloud_is_refused(other: str, cloud: str) -> None:
+    state = {"urn:pulumi:test::karpstack::any::of": {"type": other, "outputs": {"region": "r"}}}
+    for allowed in (False, True):
+        refused = cloud and not allowed
+        with pytest.raises(ReplacementError, match=f'cloud = "aws", was "{cloud}"') if refused else nullcontext():
+            deploy(lambda allowed=allowed: keep_cloud("aws", allowed=allowed), last=state)  # type: ignore[misc]
 
 
 def settling(made: Deployment) -> dict[str, list[str]]:

@@ -21,11 +21,16 @@ OWN = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{{0}}/providers/Microsoft.C
 THERE = OWN.format("shop").replace("managedClusters/shop", f"managedClusters/{CLUSTER}")
 OTHER = "22222222-2222-2222-2222-222222222222"
 ROUTED = {"network__outboundType": "userDefinedRouting"}
+NAP: dict[str, Any] = {"mode": "nap"}
+KEPT = {"logRetentionDays": 30, "prometheus": True}
+OF_OTHERS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Monitor/accounts/all-clusters"
 
 
 def environment(stack: str, last: dict[str, Any] | None = None, **changes: Any) -> Deployment:
     existing = stack == "existing"
-    loaded = settings.load(config(**SELF_HOSTED, **changes) if existing else example(stack, **changes))
+    loaded = settings.load(
+        config(**(changes if changes == NAP else {**SELF_HOSTED, **changes})) if existing else example(stack, **changes)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(existing_workloads, "look", lambda *_, **__: RUNS)
         kind: Any = aks.ExistingEnvironment if existing else aks.Environment
@@ -34,8 +39,11 @@ def environment(stack: str, last: dict[str, Any] | None = None, **changes: Any) 
 
 @cache
 def last(stack: str, **changes: Any) -> dict[str, Any]:
+    return state(environment(stack, **changes), stack)
+
+
+def state(made: Deployment, stack: str) -> dict[str, Any]:
     """The state after an `up`, as the engine has it."""
-    made = environment(stack, **changes)
     known: dict[str, Any] = {}
     for urn, each in made.resources.items():
         outputs = dict(each.inputs) | made.outputs.get(urn, {})
@@ -49,6 +57,11 @@ def last(stack: str, **changes: Any) -> dict[str, Any]:
             outputs["location"] = "West US 2"  # as ARM writes it at times
         known[urn] = {"type": each.type, "outputs": outputs}
     return known
+
+
+@cache
+def with_workspaces() -> dict[str, Any]:
+    return state(environment("aks-nap", addons=KEPT), "aks-nap")
 
 
 def in_a_network() -> dict[str, Any]:
@@ -77,6 +90,7 @@ def in_a_network() -> dict[str, Any]:
         ("existing", {"cluster__existing": "other"}, ['existing = "shop/other", was "shop/Shop_1"', "NodePools"]),
         ("existing", {"cluster__resourceGroup": "more"}, ['existing = "more/Shop_1", was "shop/Shop_1"']),
         ("existing", {"name": "other"}, ["karpstack:name", "new identity"]),
+        ("existing", NAP, ['karpstack:mode = "nap", was "self-hosted"', "with the CRDs go all NodePools"]),
     ],
 )
 def test_what_would_be_destroyed_is_refused(stack: str, changes: dict[str, Any], texts: list[str]) -> None:
@@ -101,6 +115,22 @@ def test_another_subnet_is_refused(changes: dict[str, Any], texts: list[str]) ->
     with pytest.raises(ReplacementError) as caught:
         environment("aks-nap", in_a_network(), **changes)
     assert all(text in str(caught.value) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("addons", "texts"),
+    [
+        ({"prometheus": True}, ["addons.logRetentionDays = 0, was 30", "with all logs in it"]),
+        ({"logRetentionDays": 30}, ["addons.prometheus = false, was true", "with all metrics in it"]),
+        ({**KEPT, "metricsWorkspaceId": OF_OTHERS}, ["addons.metricsWorkspaceId = ", "was (not set)"]),
+    ],
+)
+def test_a_workspace_is_not_deleted_with_what_it_keeps(addons: dict[str, Any], texts: list[str]) -> None:
+    before = with_workspaces()
+    assert environment("aks-nap", before, addons={**KEPT, "logRetentionDays": 90}).resources
+    with pytest.raises(ReplacementError) as caught:
+        environment("aks-nap", before, addons=addons)
+    assert all(text in str(caught.value) for text in texts), str(caught.value)
 
 
 def test_another_kind_of_stack_is_refused() -> None:
