@@ -148,8 +148,6 @@ outdated: environment ## List what is pinned, and the newest version that can be
 
 facts: setup-of-all ## Write karpenter/facts/ and schemas/ anew: instance types, prices and CRDs as the pinned engines have them
 	@$(BIN)/python -m rehearsal.facts
-	@$(BIN)/python -m rehearsal.crds
-	@$(BIN)/python -m rehearsal.metric_names
 
 goldens: environment ## Write the golden files anew, and what is generated from the policies and the models of scenarios
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens

@@ -3,7 +3,7 @@
 And that of the kubelet's configuration, which the CRD leaves open since 1.15, from the Go type that the pinned
 controller for AWS decodes it into.
 
-`make facts`, or `python -m rehearsal.crds [FOLDER]`. Descriptions are left out, and rules that compare an object with
+`make facts`, or `python -m rehearsal.facts`. Descriptions are left out, and rules that compare an object with
 what it was before (`oldSelf`), which say nothing of a new one.
 """
 
@@ -12,14 +12,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from karpenter.crds import FOLDER
 from rehearsal.engines import EngineSet
 
 _KINDS = {"aws": ("NodePool", "EC2NodeClass"), "azure": ("NodePool", "AKSNodeClass")}
@@ -144,16 +142,3 @@ def _without_words(schema: Any) -> Any:
     if _RULES in kept:
         kept[_RULES] = [rule for rule in kept[_RULES] if "oldSelf" not in rule["rule"]]
     return kept
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the files."""
-    folder = Path(arguments[0]) if arguments else FOLDER
-    for name, text in documents(EngineSet.current()).items():
-        (folder / name).write_text(text, encoding="utf-8")
-        print(f"{folder / name}: {len(text) / 1000:.0f} kB")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,21 +1,22 @@
 """Writes karpenter/facts/: what is known of instance types and their prices, for everyone who has to reckon with them.
 
-`make facts`, or `python -m rehearsal.facts [FOLDER]`. The format is described in karpenter/facts/README.md.
+`make facts`, or `python -m rehearsal.facts`, which also writes karpenter/schemas/ (`rehearsal.crds`) and the names of
+metrics (`rehearsal.metric_names`). The format is described in karpenter/facts/README.md.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from karpenter import crds
 from karpenter.fact_files import FOLDER, text, types_document
-from rehearsal import offers
+from rehearsal import crds as crds_files
+from rehearsal import metric_names, offers
 from rehearsal.aws.ec2 import facts as aws
 from rehearsal.azure.machines import facts as azure
 from rehearsal.engines import CONTROLLERS, EngineSet, release
+from rehearsal.engines.builder import Go
 
 # Cloud -> release -> day on which its price table was made, which the head of its generated source says.
 _MADE = {"aws": {"1.15.1": "2026-07-20"}, "azure": {"1.14.2": "2026-06-18"}}
@@ -58,14 +59,15 @@ def _source(cloud: str) -> dict[str, str]:
     return {"name": CONTROLLERS[cloud], "version": f"v{pinned}", "date": made}
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> None:
     """Write the files."""
-    folder = Path(arguments[0]) if arguments else FOLDER
-    for name, content in documents(EngineSet.current()).items():
-        (folder / name).write_text(content, encoding="utf-8")
-        print(f"{folder / name}: {len(content) / 1000:.0f} kB")
-    return 0
+    engines = EngineSet.current()
+    facts = documents(engines) | metric_names.documents(Go.find())
+    for folder, files in ((FOLDER, facts), (crds.FOLDER, crds_files.documents(engines))):
+        for name, content in files.items():
+            (folder / name).write_text(content, encoding="utf-8")
+            print(f"{folder / name}: {len(content) / 1000:.0f} kB")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

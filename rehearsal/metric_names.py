@@ -1,6 +1,6 @@
 """Writes karpenter/facts/metrics-aws.json: the metrics that the pinned Karpenter for AWS publishes, from its source.
 
-`make facts`, or `python -m rehearsal.metric_names`. A dashboard that asks for another name shows nothing, and says
+`make facts`, or `python -m rehearsal.facts`. A dashboard that asks for another name shows nothing, and says
 nothing of it; most metrics appear only once something has happened, so that a running controller tells less.
 """
 
@@ -14,8 +14,6 @@ from typing import Final
 
 from rehearsal.engines import CONTROLLERS, release
 from rehearsal.engines.builder import Go
-
-FILE: Final = Path(__file__).resolve().parents[1] / "karpenter" / "facts" / "metrics-aws.json"
 
 _PART: Final = "karpenter-aws"
 _CORE: Final = "sigs.k8s.io/karpenter/pkg/metrics"
@@ -48,13 +46,8 @@ def _declared(source: str, names: dict[str, str]) -> Iterator[tuple[str, str]]:
             yield "_".join(part for part in meant if part), kind.lower()
 
 
-def main() -> None:
-    """Write the file."""
-    go = Go.find()
+def documents(go: Go) -> dict[str, str]:
+    """Name of the file -> its text."""
     folders = [go.download(_PART, CONTROLLERS["aws"]) / "pkg", go.module_of(_PART, _CORE)[1] / "pkg"]
     found = dict(sorted(entry for folder in folders for entry in metrics(folder).items()))
-    FILE.write_text(json.dumps({"release": release("aws"), "metrics": found}, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return {"metrics-aws.json": json.dumps({"release": release("aws"), "metrics": found}, indent=1) + "\n"}

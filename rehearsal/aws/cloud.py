@@ -68,7 +68,6 @@ class AwsCloud(Bound):
     """Implements `rehearsal.cluster.cloud.Cloud` for one cluster of the account."""
 
     controller_engine = "karpenter-aws"
-    node_class_group = "karpenter.k8s.aws"
     controller_needs_pod_files = False
     #: Its interfaces are in the VPC, which knows nothing of an overlay's addresses.
     control_plane_reaches_pods = False

@@ -60,7 +60,6 @@ class AzureCloud(Bound):
     """Implements `rehearsal.cluster.cloud.Cloud` for one managed cluster of the subscription."""
 
     controller_engine = "karpenter-azure"
-    node_class_group = "karpenter.azure.com"
     controller_needs_pod_files = True
     #: By konnectivity, whose agents are pods.
     control_plane_reaches_pods = True

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from rehearsal.cluster.feed import Event, Feed
+from rehearsal.cluster.feed import Event, Player
 from rehearsal.cluster.nodes import CNI_ANNOTATION, has_taint, without_taint
-from rehearsal.cluster.objects import MERGE, STRATEGIC, ApiError, Object, Objects, now, warn
+from rehearsal.cluster.objects import MERGE, STRATEGIC, ApiError, Object, Objects, now, try_patch, warn
 from rehearsal.timing import Timing
 
 TAINT = "node.cilium.io/agent-not-ready"
@@ -84,14 +84,27 @@ def changed_taints(
     return None
 
 
-class Cilium:
+def mark_ready(objects: Objects, pod: Object, value: str = "true") -> bool:
+    """Say whether a pod that the rehearsal plays is ready; return False if the pod is gone."""
+    metadata = pod["metadata"]
+    path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+    return try_patch(objects, path, {"metadata": {"annotations": {READY_ANNOTATION: value}}})
+
+
+class Cilium(Player):
     """The agents and the operator of one cluster."""
 
+    name = "cilium"
+    watches: ClassVar = {
+        "nodes": {"path": "/api/v1/nodes"},
+        "agents": {"path": "/api/v1/pods", "labels": _AGENT},
+        "operators": {"path": "/api/v1/pods", "labels": _OPERATOR},
+    }
+
     def __init__(self, objects: Objects, endpoint: str, timing: Timing) -> None:
-        self._objects = objects
+        super().__init__(objects)
         self._endpoint = endpoint
         self._timing = timing
-        self._feed = Feed(objects)
         self._agents: dict[str, Object] = {}
         self._operators: dict[str, Object] = {}
         self._operator_was_up = False
@@ -99,17 +112,6 @@ class Cilium:
         self._starting: set[str] = set()
         self._started: set[str] = set()
         self._problems: dict[str, str] = {}
-
-    def start(self) -> None:
-        """Begin to watch; returns at once."""
-        self._feed.watch("nodes", "/api/v1/nodes")
-        self._feed.watch("agents", "/api/v1/pods", labels=_AGENT)
-        self._feed.watch("operators", "/api/v1/pods", labels=_OPERATOR)
-        self._feed.run(self._handle, "cilium")
-
-    def stop(self) -> None:
-        """End."""
-        self._feed.close()
 
     def _handle(self, event: Event) -> None:
         metadata = event.object.get("metadata", {})
@@ -189,18 +191,9 @@ class Cilium:
         self._starting.discard(uid)
         if agent is None or agent["metadata"]["uid"] != uid or node not in self._nodes:
             return
-        metadata = agent["metadata"]
-        try:
-            self._objects.patch(
-                f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
-                {"metadata": {"annotations": {READY_ANNOTATION: "true"}}},
-            )
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return
-        self._started.add(uid)
-        self._mark(node, agent, up=True)
+        if mark_ready(self._objects, agent):
+            self._started.add(uid)
+            self._mark(node, agent, up=True)
 
     def _mark(self, node: str, agent: Object, *, up: bool) -> None:
         """Give the node the taints, the mark and the condition that fit its agent's state."""
@@ -255,11 +248,7 @@ class Cilium:
             "reason": "CiliumIsUp",
             "message": "Cilium is running on this node",
         }
-        try:
-            self._objects.patch(f"/api/v1/nodes/{node}/status", {"status": {"conditions": [condition]}}, STRATEGIC)
-        except ApiError as error:
-            if error.status != 404:
-                raise
+        try_patch(self._objects, f"/api/v1/nodes/{node}/status", {"status": {"conditions": [condition]}}, STRATEGIC)
 
     def _options(self, agent: Object) -> Mapping[str, str]:
         namespace = agent["metadata"]["namespace"]

@@ -71,8 +71,6 @@ class Cloud(Protocol):
 
     #: Name of the engine that is the production controller for this cloud, for example `karpenter-aws`.
     controller_engine: str
-    #: Label selector of the group and kinds that prove its node class: `karpenter.k8s.aws`, for example.
-    node_class_group: str
     #: Whether the controller reads its service account's files where a pod has them, and not from its environment.
     controller_needs_pod_files: bool
     #: Whether the control plane reaches pods, and not only nodes.

@@ -20,6 +20,7 @@ from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.cilium import Cilium
 from rehearsal.cluster.cloud import Cloud, Machine
 from rehearsal.cluster.controller import Controller
+from rehearsal.cluster.feed import Player
 from rehearsal.cluster.objects import ApiError, Objects
 from rehearsal.cluster.ports import ReservedPort
 from rehearsal.cluster.registrar import Registrar
@@ -96,10 +97,16 @@ class Cluster:
         self._deployer_known: threading.Event | None = None
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
-        self._vpc_cni = VpcCni(self.objects, cloud, timing)
-        self._startup_taints = StartupTaints(self.objects)
-        self._volumes = Volumes(self.objects)
-        self._services = ServiceController(self.objects, cloud.load_balancers) if cloud.load_balancers else None
+        balancers = [ServiceController(self.objects, cloud.load_balancers)] if cloud.load_balancers else []
+        self._players: list[Player] = [
+            self._registrar,
+            self._cilium,
+            VpcCni(self.objects, cloud, timing),
+            StartupTaints(self.objects),
+            Volumes(self.objects),
+            *balancers,
+            self.controller,
+        ]
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Server-side apply, in the order given.
@@ -221,28 +228,16 @@ class Cluster:
 
     def start_players(self) -> None:
         """Start those who play nodes, networks, the CSI drivers' part in them, and the controller."""
-        self._registrar.start()
-        self._cilium.start()
-        self._vpc_cni.start()
-        self._startup_taints.start()
-        self._volumes.start()
-        if self._services is not None:
-            self._services.start()
-        self.controller.start()
+        for player in self._players:
+            player.start()
 
     def stop_players(self) -> None:
         """Stop them, the controller's process included, and end all watches."""
         if self._deployer_known is not None:
             self._deployer_known.set()
         self._deployer_token.unlink(missing_ok=True)
-        self.controller.stop()
-        if self._services is not None:
-            self._services.stop()
-        self._volumes.stop()
-        self._startup_taints.stop()
-        self._vpc_cni.stop()
-        self._cilium.stop()
-        self._registrar.stop()
+        for player in reversed(self._players):
+            player.stop()
         self.objects.close()
 
 

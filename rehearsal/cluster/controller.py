@@ -22,18 +22,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import urllib3
 
 from rehearsal.cluster import pod_files
 from rehearsal.cluster.certificates import write_kubeconfig
-from rehearsal.cluster.cilium import READY_ANNOTATION
+from rehearsal.cluster.cilium import mark_ready
 from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
 from rehearsal.cluster.container import ContainerConfigError, arguments, environment
 from rehearsal.cluster.controller_endpoint import ControllerEndpoint
-from rehearsal.cluster.feed import Event, Feed
-from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable, warn
+from rehearsal.cluster.feed import Event, Player
+from rehearsal.cluster.objects import ApiError, Object, Objects, try_patch, unavailable, warn
 from rehearsal.cluster.tokens import create_token
 from rehearsal.engines import EngineSet
 from rehearsal.host.processes import Engine, EngineCrashError, Engines, wait_until
@@ -83,12 +84,15 @@ class _Container:
     release: str = ""
 
 
-class Controller:
+class Controller(Player):
     """The controller of one cluster.
 
     Attributes:
         problem: Why the controller does not run although its pods should; empty when all is well.
     """
+
+    name = "controller"
+    watches: ClassVar = {"pods": {"path": "/api/v1/pods", "labels": LABEL}}
 
     def __init__(
         self,
@@ -100,6 +104,7 @@ class Controller:
         endpoint: str,
         authority: bytes,
     ) -> None:
+        super().__init__(objects)
         self.problem = ""
         #: What the cloud runs it with; None where pods do.
         self._hosted: _Container | None = None
@@ -109,11 +114,9 @@ class Controller:
         self._endpoint = ControllerEndpoint(folder)
         self._engines = engines
         self._engine_set = engine_set
-        self._objects = objects
         self._cloud = cloud
         self._api_server = endpoint
         self._authority = authority
-        self._feed = Feed(objects)
         self._pods: dict[str, Object] = {}
         self._template = ""
         #: The pod whose container the process is: its uid, and whether it was deleted without grace.
@@ -143,15 +146,10 @@ class Controller:
         """
         return "" if self._crashes == 1 else self.problem
 
-    def start(self) -> None:
-        """Begin to watch the pods; returns at once."""
-        self._feed.watch("pods", "/api/v1/pods", labels=LABEL)
-        self._feed.run(self._handle, "controller")
-
     def stop(self) -> None:
         """End, and stop the process."""
         self._stopped = True
-        self._feed.close()
+        super().stop()
         self._end()
         self._endpoint.close()
 
@@ -399,21 +397,8 @@ class Controller:
 
     def _tell_ready(self, pods: list[Object]) -> None:
         for pod in pods:
-            if pod["metadata"]["uid"] not in self._ready and self._annotate(pod, "true"):
+            if pod["metadata"]["uid"] not in self._ready and mark_ready(self._objects, pod):
                 self._ready.add(pod["metadata"]["uid"])
-
-    def _annotate(self, pod: Object, value: str) -> bool:
-        metadata = pod["metadata"]
-        try:
-            self._objects.patch(
-                f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
-                {"metadata": {"annotations": {READY_ANNOTATION: value}}},
-            )
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return False
-        return True
 
     def _look(self, pid: int) -> None:
         """Notice that the process has ended by itself: its pods are not ready then, as in a crash loop."""
@@ -429,7 +414,7 @@ class Controller:
             self._back_away()
             self._endpoint.withdraw()
             for uid in self._ready & self._pods.keys():
-                if self._annotate(self._pods[uid], "false"):
+                if mark_ready(self._objects, self._pods[uid], "false"):
                     warn(self._objects, self._pods[uid], "kubelet", "BackOff", self.problem)
             self._ready.clear()
             self._engine = None
@@ -449,15 +434,12 @@ class Controller:
         # Karpenter ends on SIGTERM without giving up its lease, and its successor would wait for 15 s. A rehearsal
         # does not: nothing is learnt from that.
         try:
-            self._objects.patch(
-                f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}",
-                {"spec": {"holderIdentity": ""}},
-            )
+            path = f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}"
+            try_patch(self._objects, path, {"spec": {"holderIdentity": ""}})
         except (ApiError, urllib3.exceptions.HTTPError) as error:
-            if unavailable(error):
-                _LOG.info("the controller's lease was not released, so its successor waits until it ends: %s", error)
-            elif not isinstance(error, ApiError) or error.status != 404:
+            if not unavailable(error):
                 raise
+            _LOG.info("the controller's lease was not released, so its successor waits until it ends: %s", error)
 
 
 def _tag(image: str) -> str:

@@ -1,7 +1,7 @@
 """One queue of events from several watches and timers, for a stand-in that handles them one after the other.
 
-It knows no kinds and decides nothing. Every stand-in (registrar, Cilium, controller) is one thread that reads one
-feed, so that none of them needs locks.
+It knows no kinds and decides nothing. Every stand-in (registrar, Cilium, controller) is a `Player`: one thread that
+reads one feed, so that none of them needs locks.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import itertools
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from karpenter import clock
 from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable
@@ -156,3 +157,32 @@ class Feed:
                 _LOG.exception("watch %s", source)
             if self._objects.closed.wait(_SECONDS_BETWEEN_TRIES):
                 return
+
+
+class Player:
+    """A stand-in for a part of the cluster: it handles what its watches tell.
+
+    Attributes:
+        name: Name of its thread.
+        watches: Source of its events -> what is watched, as `Feed.watch` takes it.
+    """
+
+    name: ClassVar[str]
+    watches: ClassVar[Mapping[str, Mapping[str, str]]]
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._feed = Feed(objects)
+
+    def start(self) -> None:
+        """Begin to watch; return at once."""
+        for source, watched in self.watches.items():
+            self._feed.watch(source, **watched)
+        self._feed.run(self._handle, self.name)
+
+    def stop(self) -> None:
+        """End; what was made stays."""
+        self._feed.close()
+
+    def _handle(self, event: Event) -> None:
+        raise NotImplementedError

@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -19,7 +19,7 @@ import urllib3
 
 from rehearsal.cluster.watch import Object, Watch, items
 
-__all__ = ["MERGE", "STRATEGIC", "ApiError", "Object", "Objects", "has_condition", "unavailable", "warn"]
+__all__ = ["MERGE", "STRATEGIC", "ApiError", "Object", "Objects", "has_condition", "try_patch", "unavailable", "warn"]
 
 FIELD_MANAGER = "rehearsal"
 MERGE = "application/merge-patch+json"
@@ -233,6 +233,19 @@ def unavailable(error: Exception) -> bool:
     if isinstance(error, ApiError):
         return error.status in _NOT_NOW
     return isinstance(error, urllib3.exceptions.HTTPError)
+
+
+def try_patch(
+    objects: Objects, path: str, body: Any, content_type: str = MERGE, *, tolerated: Collection[int] = (404,)
+) -> bool:
+    """Patch an object; return False if the answer has one of the tolerated statuses: the object is gone, or changed."""
+    try:
+        objects.patch(path, body, content_type)
+    except ApiError as error:
+        if error.status not in tolerated:
+            raise
+        return False
+    return True
 
 
 def now() -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from rehearsal.cluster.cloud import Cloud, Machine
-from rehearsal.cluster.feed import UNSERVED, Event, Feed
+from rehearsal.cluster.feed import UNSERVED, Event, Feed, Player
 from rehearsal.cluster.nodes import Taint, claim_node, group_node, is_ready
 from rehearsal.cluster.objects import ApiError, Object, Objects, has_condition, warn
 from rehearsal.timing import Timing
@@ -33,14 +34,19 @@ _SECONDS_UNTIL_SWEPT = (0.5, 2.0, 8.0)
 _LOG = logging.getLogger(__name__)
 
 
-class Registrar:
+class Registrar(Player):
     """The nodes of one cluster."""
 
+    name = "registrar"
+    watches: ClassVar = {
+        "definitions": {"path": _DEFINITIONS, "fields": f"metadata.name={_CLAIMS}"},
+        "nodes": {"path": _NODES},
+    }
+
     def __init__(self, objects: Objects, cloud: Cloud, timing: Timing) -> None:
-        self._objects = objects
+        super().__init__(objects)
         self._cloud = cloud
         self._timing = timing
-        self._feed = Feed(objects)
         self._established = False
         self._watching = False
         self._claims: dict[str, Object] = {}
@@ -49,15 +55,9 @@ class Registrar:
         self._nodes: dict[str, Object] = {}
 
     def start(self) -> None:
-        """Begin to watch; returns at once."""
-        self._feed.watch("definitions", _DEFINITIONS, fields=f"metadata.name={_CLAIMS}")
-        self._feed.watch("nodes", _NODES)
+        """Begin to watch, and to look for machines that are gone; return at once."""
         self._feed.every(_SECONDS_BETWEEN_LOOKS, "look")
-        self._feed.run(self._handle, "registrar")
-
-    def stop(self) -> None:
-        """End."""
-        self._feed.close()
+        super().start()
 
     def join(
         self, machines: Iterable[Machine], taints: Iterable[Taint], labels: Mapping[str, str], timeout: float

@@ -71,10 +71,9 @@ class Releases:
         *,
         skip_await: bool = False,
         timeout: float = _HELM_TIMEOUT,
-        skip_crds: bool = False,
-        create_namespace: bool = False,
+        options: Sequence[str] = ("--install",),
     ) -> dict[str, Any]:
-        """Install a chart, or upgrade its release if there is one.
+        """Install a chart, or upgrade its release if there is one; values that are not given go back to defaults.
 
         Args:
             name: Name of the release.
@@ -83,33 +82,13 @@ class Releases:
             values: Its values.
             skip_await: Whether to return before its workloads are available.
             timeout: Seconds.
-            skip_crds: Whether to leave out the chart's `crds/`.
-            create_namespace: Whether to create the namespace.
+            options: More options of `helm upgrade`; without `--install` there must be a release.
 
         Returns:
             What `status` says of it from now on.
 
         Raises:
             ReleaseError: Helm refused, or the workloads were not available in time.
-        """
-        chosen = {"--install": True, "--skip-crds": skip_crds, "--create-namespace": create_namespace}
-        options = [option for option, wanted in chosen.items() if wanted]
-        return self.upgrade(name, namespace, chart, values, skip_await=skip_await, timeout=timeout, options=options)
-
-    def upgrade(
-        self,
-        name: str,
-        namespace: str,
-        chart: Chart,
-        values: Mapping[str, Any],
-        *,
-        skip_await: bool = False,
-        timeout: float = _HELM_TIMEOUT,
-        options: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """Upgrade a release; all as for `install`. Values that are not given go back to defaults.
-
-        `options` are more of Helm's.
         """
         if chart.name == "karpenter" and values.get("nameOverride"):
             raise ReleaseError(
@@ -119,24 +98,9 @@ class Releases:
         if callbacks.has_any(chart.folder):
             self._judge_callbacks(name, namespace, chart, values)
             options = [*options, "--post-renderer", str(_WITHOUT_CALLBACKS)]
-        answer = json.loads(
-            self._run(
-                "upgrade",
-                name,
-                str(chart.folder),
-                "--namespace",
-                namespace,
-                "--reset-values",
-                "--values",
-                "-",
-                "--output",
-                "json",
-                "--timeout",
-                f"{timeout:g}s",
-                *options,
-                text=_values(values),
-            )
-        )
+        given = ["--namespace", namespace, "--reset-values", "--values", "-", "--output", "json"]
+        given += ["--timeout", f"{timeout:g}s", *options]
+        answer = json.loads(self._run("upgrade", name, str(chart.folder), *given, text=_values(values)))
         status = _installed(answer)
         if skip_await:
             return status

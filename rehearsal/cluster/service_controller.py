@@ -12,16 +12,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rehearsal.cluster.cloud import LoadBalancerError, LoadBalancers
-from rehearsal.cluster.feed import TIMER, Event, Feed
+from rehearsal.cluster.feed import TIMER, Event, Player
 from rehearsal.cluster.objects import ApiError, Object, Objects, warn
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 
-_SERVICES = "/api/v1/services"
-_COMPONENT = "service-controller"
 _FAILED = "SyncLoadBalancerFailed"
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 5.0, 300.0  # seconds
 _LOG = logging.getLogger(__name__)
@@ -42,23 +40,16 @@ class _Failure:
     wanted: Any
 
 
-class ServiceController:
+class ServiceController(Player):
     """The load balancers of one cluster's Services."""
 
+    name = "service-controller"
+    watches: ClassVar = {"services": {"path": "/api/v1/services"}}
+
     def __init__(self, objects: Objects, balancers: LoadBalancers) -> None:
-        self._objects = objects
+        super().__init__(objects)
         self._balancers = balancers
-        self._feed = Feed(objects)
         self._failures: dict[str, _Failure] = {}
-
-    def start(self) -> None:
-        """Begin to watch; returns at once."""
-        self._feed.watch("services", _SERVICES)
-        self._feed.run(self._handle, _COMPONENT)
-
-    def stop(self) -> None:
-        """End; what was made stays."""
-        self._feed.close()
 
     def _handle(self, event: Event) -> None:
         if event.type == TIMER:
@@ -101,7 +92,7 @@ class ServiceController:
             act(service)
         except LoadBalancerError as error:
             text = f"Error syncing load balancer: failed to {verb} load balancer: {error}"
-            warn(self._objects, service, _COMPONENT, _FAILED, text)
+            warn(self._objects, service, self.name, _FAILED, text)
             before = self._failures.get(path)
             tries, seconds = (before.tries + 1, 2 * before.seconds) if before else (1, _FIRST_BACK_OFF)
             failed = self._failures[path] = _Failure(tries, min(seconds, _LONGEST_BACK_OFF), _wanted(service))

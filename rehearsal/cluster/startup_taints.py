@@ -12,12 +12,12 @@ one is installed in the cloud is not known here: the taint is lifted when the no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from rehearsal.cluster import cilium
-from rehearsal.cluster.feed import Event, Feed
+from rehearsal.cluster.feed import Event, Player
 from rehearsal.cluster.nodes import is_ready
-from rehearsal.cluster.objects import MERGE, ApiError, Objects
+from rehearsal.cluster.objects import try_patch
 
 _DRIVERS: Final = (
     "ebs.csi.aws.com",
@@ -56,21 +56,11 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-class StartupTaints:
+class StartupTaints(Player):
     """Stands in for the drivers' DaemonSets of one cluster."""
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
-        self._feed = Feed(objects)
-
-    def start(self) -> None:
-        """Begin to watch; returns at once."""
-        self._feed.watch("nodes", "/api/v1/nodes")
-        self._feed.run(self._handle, "startup taints")
-
-    def stop(self) -> None:
-        """End."""
-        self._feed.close()
+    name = "startup taints"
+    watches: ClassVar = {"nodes": {"path": "/api/v1/nodes"}}
 
     def _handle(self, event: Event) -> None:
         node = event.object
@@ -82,9 +72,5 @@ class StartupTaints:
             return
         metadata = node["metadata"]
         change = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"taints": kept}}
-        try:
-            self._objects.patch(f"/api/v1/nodes/{metadata['name']}", change, MERGE)
-        except ApiError as error:
-            # It is gone; or it has changed meanwhile, and the event of that is on its way.
-            if error.status not in (404, 409):
-                raise
+        # A node that has changed meanwhile (409) has its event on its way.
+        try_patch(self._objects, f"/api/v1/nodes/{metadata['name']}", change, tolerated=(404, 409))

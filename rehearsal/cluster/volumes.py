@@ -11,10 +11,10 @@ the driver write.
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from rehearsal.cluster.feed import Event, Feed
-from rehearsal.cluster.objects import ApiError, Object, Objects, has_condition
+from rehearsal.cluster.feed import Event, Player
+from rehearsal.cluster.objects import ApiError, Object, has_condition
 
 _DRIVER: Final = "ebs.csi.aws.com"
 _CONTROLLER: Final = "app=ebs-csi-controller"
@@ -25,22 +25,11 @@ _NODE: Final = "volume.kubernetes.io/selected-node"
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 
 
-class Volumes:
+class Volumes(Player):
     """Stands in for the driver's controller of one cluster."""
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
-        self._feed = Feed(objects)
-
-    def start(self) -> None:
-        """Begin to watch; returns at once."""
-        self._feed.watch("claims", "/api/v1/persistentvolumeclaims")
-        self._feed.watch("volumes", _VOLUMES)
-        self._feed.run(self._handle, "volumes")
-
-    def stop(self) -> None:
-        """End."""
-        self._feed.close()
+    name = "volumes"
+    watches: ClassVar = {"claims": {"path": "/api/v1/persistentvolumeclaims"}, "volumes": {"path": _VOLUMES}}
 
     def _handle(self, event: Event) -> None:
         if event.type == "DELETED":

@@ -8,11 +8,13 @@ docs/troubleshooting.md).
 
 from __future__ import annotations
 
-from rehearsal.cluster.cilium import READY_ANNOTATION
+from typing import ClassVar
+
+from rehearsal.cluster.cilium import mark_ready
 from rehearsal.cluster.cloud import Cloud
-from rehearsal.cluster.feed import Event, Feed
+from rehearsal.cluster.feed import Event, Player
 from rehearsal.cluster.nodes import CNI_ANNOTATION
-from rehearsal.cluster.objects import MERGE, ApiError, Object, Objects, warn
+from rehearsal.cluster.objects import Object, Objects, try_patch, warn
 from rehearsal.timing import Timing
 
 LABEL = "k8s-app=aws-node"
@@ -20,25 +22,18 @@ LABEL = "k8s-app=aws-node"
 _SECONDS_BETWEEN_TRIES = 3.0
 
 
-class VpcCni:
+class VpcCni(Player):
     """The pods aws-node of one cluster."""
 
+    name = "vpc-cni"
+    watches: ClassVar = {"pods": {"path": "/api/v1/pods", "labels": LABEL}}
+
     def __init__(self, objects: Objects, cloud: Cloud, timing: Timing) -> None:
-        self._objects = objects
+        super().__init__(objects)
         self._cloud = cloud
         self._timing = timing
-        self._feed = Feed(objects)
         self._starting: set[str] = set()
         self._refusals: dict[str, str] = {}
-
-    def start(self) -> None:
-        """Begin to watch; returns at once."""
-        self._feed.watch("pods", "/api/v1/pods", labels=LABEL)
-        self._feed.run(self._handle, "vpc-cni")
-
-    def stop(self) -> None:
-        """End."""
-        self._feed.close()
 
     def _handle(self, event: Event) -> None:
         pod = event.object
@@ -69,11 +64,6 @@ class VpcCni:
                 warn(self._objects, node, "kubelet", "NetworkPluginNotReady", f"aws-node does not start: {refusal}")
             self._feed.after(_SECONDS_BETWEEN_TRIES, "start", pod)
             return
-        ready = {"metadata": {"annotations": {READY_ANNOTATION: "true"}}}
-        network = {"metadata": {"annotations": {CNI_ANNOTATION: "aws-vpc-cni"}}}
-        try:
-            self._objects.patch(f"/api/v1/namespaces/{namespace}/pods/{metadata['name']}", ready, MERGE)
-            self._objects.patch(f"/api/v1/nodes/{name}", network, MERGE)
-        except ApiError as error:
-            if error.status != 404:  # one of the two is gone
-                raise
+        if mark_ready(self._objects, pod):
+            network = {"metadata": {"annotations": {CNI_ANNOTATION: "aws-vpc-cni"}}}
+            try_patch(self._objects, f"/api/v1/nodes/{name}", network)

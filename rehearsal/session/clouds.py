@@ -1,4 +1,7 @@
-"""The clouds that can be rehearsed: what must be known of each before anything of it is loaded."""
+"""The clouds that can be rehearsed: what must be known of each before anything of it is loaded.
+
+`rehearsal.session.simulated` loads them.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class Cloud:
         account: What the simulated account is, for people.
         credentials: What the account wants to see of those who ask, for people.
         node_classes: The resource of its Karpenter's node classes, as kubectl has it.
+        readers: What reads the files that describe the account's networks, and its cluster; loaded when needed.
     """
 
     name: Name
@@ -28,6 +32,7 @@ class Cloud:
     account: str
     credentials: str
     node_classes: str
+    readers: tuple[str, str]
 
 
 #: Name -> cloud.
@@ -39,6 +44,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         "the simulated AWS account",
         "the account's access keys",
         "ec2nodeclasses.karpenter.k8s.aws",
+        ("rehearsal.aws.ec2.existing:Networks.load", "rehearsal.aws.eks.existing:Description.load"),
     ),
     "azure": Cloud(
         "azure",
@@ -47,5 +53,6 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         "the simulated Azure, as a proxy",
         "Entra's tokens",
         "aksnodeclasses.karpenter.azure.com",
+        ("rehearsal.azure.network.existing:load", "rehearsal.azure.clusters.existing:Description.load"),
     ),
 }

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from pkgutil import resolve_name
+from typing import Final, TypeVar
 
 from rehearsal.engines import EngineSet, wanted
 from rehearsal.host.described import DescriptionError
+from rehearsal.session.clouds import CLOUDS
 from rehearsal.session.stack_file import StackFile, StackFileError
 
+_T = TypeVar("_T")
 #: Settings of karpstack:addons with IDs of what somebody else's subscription has, and what these are.
 _NAMED: Final = {"registryIds": "registry", "vaultIds": "vault"}
 _NOBODYS: Final = "123456789012"  # no account is asked
@@ -52,26 +56,34 @@ def look_before_building(stack_file: StackFile, project: Path) -> None:
 
 
 def _unreadable(stack_file: StackFile) -> Iterator[str]:
-    for path in (stack_file.network, stack_file.cluster):
-        if path.is_file():
-            try:
-                _load(stack_file, path)
-            except DescriptionError as error:
-                yield str(error)
+    for path, reader in zip((stack_file.network, stack_file.cluster), CLOUDS[stack_file.cloud].readers, strict=True):
+        try:
+            if path.is_file():
+                with named(path):
+                    resolve_name(reader)(path)
+        except StackFileError as error:
+            yield str(error)
 
 
-def _load(stack_file: StackFile, path: Path) -> None:
-    # Each cloud's own libraries are loaded for that cloud alone.
-    if stack_file.cloud == "aws":
-        from rehearsal.aws.ec2.existing import Networks
-        from rehearsal.aws.eks.existing import Description as EksDescription
+def read(path: Path, load: Callable[[Path], _T]) -> _T | None:
+    """Read a file beside the stack file; None without it.
 
-        Networks.load(path) if path == stack_file.network else EksDescription.load(path)
-    else:
-        from rehearsal.azure.clusters.existing import Description as AksDescription
-        from rehearsal.azure.network import existing
+    Raises:
+        StackFileError: It is refused; the text names the file.
+    """
+    if not path.is_file():
+        return None
+    with named(path):
+        return load(path)
 
-        existing.load(path) if path == stack_file.network else AksDescription.load(path)
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name the file by a StackFileError where what it describes is refused."""
+    try:
+        yield
+    except DescriptionError as error:
+        raise StackFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
 
 
 def _not_described(stack_file: StackFile) -> Iterator[str]:

@@ -11,10 +11,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar, assert_never
 
 import psutil
 
@@ -29,170 +27,17 @@ from rehearsal.cluster.controller import DAYS
 from rehearsal.cluster.servers import API_SERVER
 from rehearsal.engines import EngineSet
 from rehearsal.host import log
-from rehearsal.host.described import DescriptionError
 from rehearsal.host.processes import Engines, start_time
 from rehearsal.session import control, speed
-from rehearsal.session.clouds import Name
 from rehearsal.session.daemon import STAY, DaemonInfo
+from rehearsal.session.simulated import Parts, simulation
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
 
-_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 # Seconds for each engine to end when one that others need is gone: most would wait for it.
 _GRACE_AFTER_LOSS = 0.5
-
-
-class Account(Protocol):
-    """A simulated cloud account."""
-
-    def stop(self) -> None:
-        """Take it off the wire."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Cloud:
-    """One cloud as the daemon composes it.
-
-    Attributes:
-        account: The simulated account.
-        package: Name of its Pulumi package.
-        version: Version of the package.
-        configuration: What the stand-in for the package serves.
-        control: What the control endpoint does to the account.
-        start: Puts the account on the wire, and gives more variables for commands on the stack.
-        address: The account's URL, once it is on the wire.
-        warm_up: Loads what would make the first requests slow.
-    """
-
-    account: Account
-    package: str
-    version: str
-    configuration: Configuration
-    control: control.Cloud
-    start: Callable[[], Mapping[str, str]]
-    address: Callable[[], str]
-    warm_up: Callable[[], None] = lambda: None
-
-
-def _aws(
-    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
-) -> _Cloud:
-    # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
-    from rehearsal.aws import provider as aws
-    from rehearsal.aws.account import ACCOUNT_ID, Account, unknown_region
-    from rehearsal.aws.control import AwsControl
-    from rehearsal.aws.ec2.existing import NetworkFileError, Networks
-    from rehearsal.aws.eks.existing import ClusterFileError, Description, make
-
-    if problem := unknown_region(stack_file.region):
-        raise StackFileError(f"{stack_file.path}: {problem}")
-    used_spot = bool(os.environ.get("REHEARSAL_USED_SPOT"))
-    account = Account(
-        stack_file.region,
-        engine_set.prices("aws"),
-        timing,
-        used_spot=used_spot,
-        account_id=stack_file.account or ACCOUNT_ID,
-        networks=_described(stack_file.network, Networks.load),
-    )
-    account.roles.uses.write_to(folder.rights)
-    existing = _described(stack_file.cluster, Description.load)
-
-    def start() -> Mapping[str, str]:
-        from rehearsal.aws.resource import Session
-
-        try:
-            account.start()
-            if existing is not None:
-                make(existing, Session(account, clusters))
-        except NetworkFileError as error:
-            raise StackFileError(f"{stack_file.network}: {error}") from error
-        except ClusterFileError as error:
-            raise StackFileError(f"{stack_file.cluster}: {error}") from error
-        return account.administrator_environment
-
-    configuration = aws.configuration(account, clusters)
-    return _Cloud(
-        account,
-        aws.PACKAGE,
-        aws.VERSION,
-        configuration,
-        AwsControl(account),
-        start,
-        lambda: account.endpoint,
-        account.warm_up,
-    )
-
-
-def _described(path: Path, load: Callable[[Path], _T]) -> _T | None:
-    """What a file describes that the account has already; None without one."""
-    if not path.is_file():
-        return None
-    try:
-        return load(path)
-    except DescriptionError as error:
-        raise StackFileError(str(error)) from error
-
-
-def _azure(
-    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
-) -> _Cloud:
-    from rehearsal.azure import provider as azure
-    from rehearsal.azure.clusters.existing import ClusterFileError, Description, make
-    from rehearsal.azure.control import AzureControl
-    from rehearsal.azure.network import existing
-    from rehearsal.azure.subscription import SUBSCRIPTION_ID, Subscription
-
-    subscription = Subscription(
-        stack_file.region,
-        engine_set.prices("azure"),
-        timing,
-        subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
-    )
-    subscription.uses.write_to(folder.rights)
-    found = _described(stack_file.network, existing.load)
-    if found is not None:
-        try:
-            existing.make(found, subscription.arm, subscription.subscription_id, subscription.region)
-        except existing.NetworkFileError as error:
-            raise StackFileError(f"{stack_file.network}: {error}") from error
-    definitions = engine_set.chart("karpenter-azure", "karpenter-crd") / "templates"
-    described = _described(stack_file.cluster, Description.load)
-
-    def start() -> Mapping[str, str]:
-        from rehearsal.azure.resource import Session
-
-        subscription.start(folder.root / "azure")
-        try:
-            if described is not None:
-                make(described, Session(subscription, clusters, definitions))
-        except ClusterFileError as error:
-            raise StackFileError(f"{stack_file.cluster}: {error}") from error
-        return subscription.deployer_environment
-
-    configuration = azure.configuration(subscription, clusters, definitions)
-    return _Cloud(
-        subscription,
-        azure.PACKAGE,
-        azure.VERSION,
-        configuration,
-        AzureControl(subscription),
-        start,
-        lambda: subscription.proxy,
-    )
-
-
-def _composing(cloud: Name) -> Callable[[StackFolder, StackFile, EngineSet, Timing, Clusters], _Cloud]:
-    match cloud:
-        case "aws":
-            return _aws
-        case "azure":
-            return _azure
-        case unplayed:
-            assert_never(unplayed)
 
 
 class Daemon:
@@ -214,8 +59,8 @@ class Daemon:
         self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose, variables=self._tells_time)
         charts = Charts(engine_set)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
-        compose = _composing(stack_file.cloud)
-        self._cloud = cloud = compose(folder, stack_file, engine_set, timing, self._clusters)
+        parts = Parts(folder, stack_file, engine_set, timing, self._clusters)
+        self._cloud = cloud = simulation(stack_file.cloud)(parts)
         self._cloud_started = threading.Event()
         self._control = control.ControlServer(
             control.Control(
@@ -248,7 +93,7 @@ class Daemon:
         variables = self._cloud.start()
         self._cloud_started.set()
         variables = {**variables, **self._control.start()}
-        self._publish(ready=True, account=self._cloud.address(), variables=variables)
+        self._publish(ready=True, account=self._cloud.address, variables=variables)
         self._cloud.warm_up()
 
     def stop(self) -> None:
@@ -268,7 +113,7 @@ class Daemon:
         self._control.stop()
         self._clusters.stop_all()
         self._engines.stop_all()
-        self._cloud.account.stop()
+        self._cloud.stop()
 
     def _when_started(self, configuration: Configuration) -> Configuration:
         def configure(settings: Properties, cancelled: threading.Event) -> Provider:
@@ -309,19 +154,16 @@ def main() -> int:
     folder = StackFolder(stack, Path(root))
     try:
         daemon = Daemon(folder, StackFile.load(Path(stack_file)), EngineSet(Path(engines)), stopped)
+        try:
+            daemon.start()
+            gc.freeze()
+            gc.enable()
+            stopped.wait()
+        finally:
+            daemon.stop()
     except StackFileError as error:
         _log.error("%s", error)
         return 1
-    try:
-        daemon.start()
-        gc.freeze()
-        gc.enable()
-        stopped.wait()
-    except StackFileError as error:
-        _log.error("%s", error)
-        return 1
-    finally:
-        daemon.stop()
     return 0
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -20,10 +20,10 @@ from typing import Any
 import yaml
 
 from rehearsal.engines import EngineSet, releases
-from rehearsal.session.clouds import CLOUDS, Name
+from rehearsal.session.clouds import CLOUDS, Cloud, Name
 from rehearsal.session.waits import AS_ASKED, Waits
 from scale_test.text import files
-from scale_test.text.yaml_file import tab_at
+from scale_test.text.yaml_file import YamlError, read
 
 _SALT = "encryptionsalt"
 _ENCRYPTION = (_SALT, "encryptedkey", "secretsprovider")
@@ -33,15 +33,6 @@ _ALLOWED = "aws:allowedAccountIds"
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _MINOR = re.compile(r"1\.[0-9]{1,3}")
 _RELEASE = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
-# Far more than a stack has to say. Aliases make a file of a few lines say a thousand times as much.
-_MAX_BYTES = 1_000_000
-_MAX_VALUES = 100_000
-_MAX_DEPTH = 50
-# Of a number; Python takes long for longer ones, and refuses to write them.
-_MAX_DIGITS = 40
-# libyaml's is ten times as fast. It must not be given what is nested without end: it would crash.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MERGE = "tag:yaml.org,2002:merge"
 
 
 class StackFileError(Exception):
@@ -110,60 +101,42 @@ class StackFile:
                 f"{path} holds secrets that only the environment's own key can open ({', '.join(encrypted)}); a "
                 "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
             )
-        name = config.get("karpstack:cloud")
-        cloud = CLOUDS.get(name) if isinstance(name, str) else None
-        if cloud is None:
-            raise StackFileError(
-                f"{path}: karpstack:cloud is {reprlib.repr(name)}; the rehearsal plays: {', '.join(CLOUDS)}"
-            )
-        key, example, pattern = cloud.region
-        region = config.get(key)
-        if region is None:
-            raise StackFileError(f"{path}: {key} is missing; add for example `{key}: {example}`")
-        if not isinstance(region, str) or not re.fullmatch(pattern, region):
-            raise StackFileError(
-                f"{path}: {key} = {reprlib.repr(region)} is the name of no region, so that nothing could be created "
-                f"there; write for example `{key}: {example}`"
-            )
-        # The rehearsal plays the very subscription that the stack names: ids in its configuration mean something.
-        subscription = config.get(cloud.subscription) or ""
-        if not isinstance(subscription, str):
-            raise StackFileError(
-                f"{path}: {cloud.subscription} = {reprlib.repr(subscription)} is no id, so that the rehearsal "
-                "would play another subscription; write it in quotes, or leave it out"
-            )
-        account = _account(path, config) if cloud.name == "aws" else ""
-        existing = _section(config, "cluster").get("existing")
-        cluster = _description(path)
-        if described and existing is not None and not cluster.is_file():
-            raise StackFileError(
-                f"{path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the rehearsed account has that "
-                f"cluster only if {cluster} describes it, and there is no such file, so that there would be nothing "
-                f"to put Karpenter on; docs/existing-{'' if cloud.name == 'aws' else 'aks-'}cluster.md says how to "
-                "write it"
-            )
-        version = _section(config, "cluster").get("version") if existing is None else _described_version(cluster)
-        kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
+        cloud, cluster = _cloud(path, config), _section(config, "cluster")
+        exists = cluster.get("existing") is not None
+        version = _described_version(_description(path)) if exists else cluster.get("version")
         karpenter, cilium = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
         loaded = cls(
             path,
             cloud.name,
-            region.replace(" ", "").lower(),
-            subscription.lower(),
-            account,
-            kubernetes,
-            karpenter if isinstance(karpenter, str) and _RELEASE.fullmatch(karpenter) else "",
-            cilium if isinstance(cilium, str) and _RELEASE.fullmatch(cilium) else "",
+            _region(path, config, cloud),
+            _subscription(path, config, cloud),
+            _account(path, config) if cloud.name == "aws" else "",
+            _matching(_MINOR, version),
+            _matching(_RELEASE, karpenter),
+            _matching(_RELEASE, cilium),
         )
-        key, page = ("vpcId", "vpc") if cloud.name == "aws" else ("subnetId", "vnet")
-        given = _section(config, "network").get(key)
-        if described and given is not None and not loaded.network.is_file():
+        if described:
+            loaded._check_described(config)
+        return loaded
+
+    def _check_described(self, config: Mapping[str, Any]) -> None:
+        """Refuse a cluster or a network that exists already, if no file describes it."""
+        is_aws = self.cloud == "aws"
+        existing = _section(config, "cluster").get("existing")
+        if existing is not None and not self.cluster.is_file():
             raise StackFileError(
-                f"{path}: karpstack:network.{key} = {reprlib.repr(given)}: the rehearsed account has that network only "
-                f"if {loaded.network} describes it, and there is no such file, so that the cluster would have none; "
+                f"{self.path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the rehearsed account has that "
+                f"cluster only if {self.cluster} describes it, and there is no such file, so that there would be "
+                f"nothing to put Karpenter on; docs/existing-{'' if is_aws else 'aks-'}cluster.md says how to write it"
+            )
+        key, page = ("vpcId", "vpc") if is_aws else ("subnetId", "vnet")
+        given = _section(config, "network").get(key)
+        if given is not None and not self.network.is_file():
+            raise StackFileError(
+                f"{self.path}: karpstack:network.{key} = {reprlib.repr(given)}: the rehearsed account has that network "
+                f"only if {self.network} describes it, and there is no such file, so that the cluster would have none; "
                 f"docs/existing-{page}.md says how to write it, and `python -m rehearsal network` makes one"
             )
-        return loaded
 
     @property
     def described(self) -> str:
@@ -253,7 +226,41 @@ class StackFile:
         files.write(target, yaml.safe_dump(content, sort_keys=False), private=True)
 
 
-def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
+def _cloud(path: Path, config: Mapping[str, Any]) -> Cloud:
+    name = config.get("karpstack:cloud")
+    cloud = CLOUDS.get(name) if isinstance(name, str) else None
+    if cloud is None:
+        raise StackFileError(
+            f"{path}: karpstack:cloud is {reprlib.repr(name)}; the rehearsal plays: {', '.join(CLOUDS)}"
+        )
+    return cloud
+
+
+def _region(path: Path, config: Mapping[str, Any], cloud: Cloud) -> str:
+    key, example, pattern = cloud.region
+    region = config.get(key)
+    if region is None:
+        raise StackFileError(f"{path}: {key} is missing; add for example `{key}: {example}`")
+    if not isinstance(region, str) or not re.fullmatch(pattern, region):
+        raise StackFileError(
+            f"{path}: {key} = {reprlib.repr(region)} is the name of no region, so that nothing could be created "
+            f"there; write for example `{key}: {example}`"
+        )
+    return region.replace(" ", "").lower()
+
+
+def _subscription(path: Path, config: Mapping[str, Any], cloud: Cloud) -> str:
+    """Return the subscription that the stack names: the rehearsal plays it, so that ids in the settings are good."""
+    subscription = config.get(cloud.subscription) or ""
+    if not isinstance(subscription, str):
+        raise StackFileError(
+            f"{path}: {cloud.subscription} = {reprlib.repr(subscription)} is no id, so that the rehearsal "
+            "would play another subscription; write it in quotes, or leave it out"
+        )
+    return subscription.lower()
+
+
+def _section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A section of the program's settings, whether Pulumi wrote it (as JSON) or a person; empty where it is none."""
     found = config.get(f"karpstack:{name}")
     try:
@@ -261,6 +268,11 @@ def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _matching(pattern: re.Pattern[str], version: object) -> str:
+    """Return a version of that form; empty for what is none: the program refuses it."""
+    return version if isinstance(version, str) and pattern.fullmatch(version) else ""
 
 
 def _is_built(version: str, part: str) -> bool:
@@ -284,7 +296,7 @@ def _described_version(path: Path) -> Any:
         return None
 
 
-def _account(path: Path, config: dict[str, Any]) -> str:
+def _account(path: Path, config: Mapping[str, Any]) -> str:
     """The account that aws:allowedAccountIds names, which the rehearsal then plays."""
     given = config.get(_ALLOWED)
     if given is None:
@@ -305,18 +317,9 @@ def _account(path: Path, config: dict[str, Any]) -> str:
 def _read(path: Path) -> dict[str, Any]:
     """A file's mapping, of a size that can be handled."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise StackFileError(
-                f"{path} has more than {_MAX_BYTES} bytes, which no stack needs; remove what is not its"
-            )
-        text = path.read_text(encoding="utf-8")
-        _measure(path, yaml.parse(text, _LOADER))
-        _refuse_doubles(path, yaml.compose(text, _LOADER))
-        content = yaml.load(text, _LOADER)  # noqa: S506 - a safe one
-    except (yaml.YAMLError, ValueError) as error:  # the latter for a date that there is not
-        if isinstance(error, yaml.MarkedYAMLError) and (why := tab_at(text.encode(), error)):
-            raise StackFileError(f"{path} is not valid YAML: {why}") from error
-        raise StackFileError(f"{path} is not valid YAML: {error}") from error
+        content = read(path)
+    except YamlError as error:
+        raise StackFileError(f"{path}: {error}") from error
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -325,69 +328,6 @@ def _read(path: Path) -> dict[str, Any]:
             "it begins with `config:`"
         )
     return content
-
-
-def _measure(path: Path, events: Iterator[Any]) -> None:
-    """Refuse what is nested too deeply or says too much, aliases written out, before anything is made of it."""
-    numbers: Any = yaml.resolver.Resolver()
-    count = 0
-    counts: dict[str | None, int] = {}  # of the values that an anchor stands for
-    opened: list[tuple[str | None, int]] = []
-    for event in events:
-        if isinstance(event, yaml.AliasEvent):
-            # An alias within what it stands for has no count yet.
-            count += counts.get(event.anchor, _MAX_VALUES + 1)
-        elif isinstance(event, yaml.CollectionStartEvent):
-            opened.append((event.anchor, count))
-            count += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = opened.pop()
-            if anchor:
-                counts[anchor] = count - before
-        elif isinstance(event, yaml.ScalarEvent):
-            count += 1
-            if event.anchor:
-                counts[event.anchor] = 1
-            if event.implicit[0] and len(event.value) > _MAX_DIGITS:
-                tag = numbers.resolve(yaml.ScalarNode, event.value, (True, False))
-                if tag.endswith((":int", ":float")):
-                    raise StackFileError(
-                        f"{path}, line {_line(event)}: {reprlib.repr(event.value)} is no number to reckon "
-                        "with; write another, or put it in quotes"
-                    )
-        if len(opened) > _MAX_DEPTH:
-            raise StackFileError(f"{path} is nested too deeply to be read; a stack's settings have some ten levels")
-        if count > _MAX_VALUES:
-            raise StackFileError(
-                f"{path} has more than {_MAX_VALUES} values, which no stack needs, or refers to itself; "
-                "write what its aliases (*name) stand for once"
-            )
-
-
-def _refuse_doubles(path: Path, root: yaml.Node | None) -> None:
-    """Refuse keys that are told twice: the last would count here, and Pulumi would refuse both."""
-    waiting, seen = [root], {id(root)}
-    while waiting:
-        node = waiting.pop()
-        inner: list[yaml.Node] = list(node.value) if isinstance(node, yaml.SequenceNode) else []
-        if isinstance(node, yaml.MappingNode):
-            told: set[str] = set()
-            for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
-                    if key.value in told:
-                        raise StackFileError(
-                            f"{path}, line {_line(key)}: {reprlib.repr(key.value)} is there twice, so "
-                            "that one of them would be lost; remove one"
-                        )
-                    told.add(key.value)
-                inner.append(value)
-        waiting += [node for node in inner if id(node) not in seen]
-        seen.update(map(id, inner))
-
-
-def _line(place: Any) -> int:
-    """The line of an event or a node, from 1."""
-    return int(place.start_mark.line) + 1
 
 
 def _encrypted(value: Any, path: str = "") -> list[str]:

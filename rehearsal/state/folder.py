@@ -10,6 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+class _Below:
+    """A path below the root of a state folder; `{stack}` in it is the stack's name."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __get__(self, folder: StackFolder, owner: type[StackFolder]) -> Path:
+        return folder.root / self._path.format(stack=folder.stack)
+
+
 @dataclass(frozen=True)
 class StackFolder:
     """The paths of one stack's rehearsal.
@@ -22,115 +32,50 @@ class StackFolder:
     stack: str
     root: Path
 
-    @property
-    def marker(self) -> Path:
-        """File that says that the folder is ours (see `rehearsal.state.ownership`)."""
-        return self.root / "karpstack-rehearsal"
-
-    @property
-    def lock(self) -> Path:
-        """File that whoever works on the stack has locked (see `rehearsal.session.lock`); it is never removed."""
-        return self.root / "lock"
-
-    @property
-    def holder(self) -> Path:
-        """Record of the process that has it locked; means nothing while it is not locked."""
-        return self.root / "lock-holder.json"
-
-    @property
-    def clock(self) -> Path:
-        """The page that tells cluster time (see `karpenter.clock`)."""
-        return self.root / "clock"
-
-    @property
-    def logs(self) -> Path:
-        """Folder with one `<engine>.log` an engine."""
-        return self.root / "logs"
-
-    @property
-    def temporary(self) -> Path:
-        """Folder for the temporary files of the commands on the stack."""
-        return self.root / "tmp"
-
-    @property
-    def processes(self) -> Path:
-        """Folder with one record a running child process (see `rehearsal.host.processes`)."""
-        return self.root / "processes"
-
-    @property
-    def control_plane(self) -> Path:
-        """Folder of the control plane's data: etcd, certificates, keys and tokens."""
-        return self.root / "control-plane"
-
-    @property
-    def kubeconfig(self) -> Path:
-        """Administrator's kubeconfig of the rehearsed cluster, once it exists."""
-        return self.root / "kubeconfig"
-
-    @property
-    def deployer_token(self) -> Path:
-        """What the clouds' plugins (`cluster/plugins`) hand out, once the rehearsed cluster knows who made it."""
-        return self.root / "deployer-token"
-
-    @property
-    def controller(self) -> Path:
-        """Folder of the Karpenter controller: its tokens and its kubeconfig."""
-        return self.root / "controller"
-
-    @property
-    def metrics_address(self) -> Path:
-        """Where the running controller serves its metrics: a file with the URL, absent while none runs."""
-        return self.controller / "metrics-address"
-
-    @property
-    def metrics_token(self) -> Path:
-        """The secret that it asks for: a file beside the address."""
-        return self.controller / "metrics-token"
-
-    @property
-    def pulumi(self) -> Path:
-        """Folder with Pulumi's home, its file backend and the stack's own copy of the configuration."""
-        return self.root / "pulumi"
-
-    @property
-    def stack_configuration(self) -> Path:
-        """Pulumi's copy of `Pulumi.<stack>.yaml`."""
-        return self.pulumi / f"Pulumi.{self.stack}.yaml"
-
-    @property
-    def changed_configuration(self) -> Path:
-        """Pulumi's copy of another configuration of the stack, to which a what-if updates it."""
-        return self.pulumi / "change" / f"Pulumi.{self.stack}.yaml"
-
-    @property
-    def update_events(self) -> Path:
-        """What Pulumi's engine said of the last update, for its review."""
-        return self.pulumi / "update.jsonl"
-
-    @property
-    def judge(self) -> Path:
-        """File that says which configuration of the policy pack judged the last update."""
-        return self.pulumi / "judge"
-
-    @property
-    def edited(self) -> Path:
-        """File with the path of the stack file that the user edits (see `rehearsal.session.pulumi_by_hand`)."""
-        return self.pulumi / "edited-stack-file"
-
-    @property
-    def rights(self) -> Path:
-        """What the controller asked of the cloud's access control (see `rehearsal.rights`)."""
-        return self.root / "rights.json"
-
-    @property
-    def recorded_scenarios(self) -> Path:
-        """Names of the scenarios that ran while that was recorded."""
-        return self.root / "recorded-scenarios.json"
-
-    @property
-    def run_file(self) -> Path:
-        """What the running daemon tells about itself (pid, ports), as JSON."""
-        return self.root / "daemon.json"
+    #: File that says that the folder is ours (see `rehearsal.state.ownership`).
+    marker = _Below("karpstack-rehearsal")
+    #: File that each command on the stack locks (see `rehearsal.session.lock`); it is never removed.
+    lock = _Below("lock")
+    #: Record of the process that holds the lock; it means nothing while the file is not locked.
+    holder = _Below("lock-holder.json")
+    #: The page that tells cluster time (see `karpenter.clock`).
+    clock = _Below("clock")
+    #: Folder with one `<engine>.log` for each engine.
+    logs = _Below("logs")
+    #: Folder for the temporary files of the commands on the stack.
+    temporary = _Below("tmp")
+    #: Folder with one record for each running child process (see `rehearsal.host.processes`).
+    processes = _Below("processes")
+    #: Folder of the control plane's data: etcd, certificates, keys and tokens.
+    control_plane = _Below("control-plane")
+    #: Administrator's kubeconfig of the rehearsed cluster, once it exists.
+    kubeconfig = _Below("kubeconfig")
+    #: What the clouds' plugins (`cluster/plugins`) hand out, once the rehearsed cluster knows who made it.
+    deployer_token = _Below("deployer-token")
+    #: Folder of the Karpenter controller: its tokens and its kubeconfig.
+    controller = _Below("controller")
+    #: File with the URL of the running controller's metrics; absent while none runs.
+    metrics_address = _Below("controller/metrics-address")
+    #: File with the secret for the metrics.
+    metrics_token = _Below("controller/metrics-token")
+    #: Folder with Pulumi's home, its file backend and the stack's own copy of the configuration.
+    pulumi = _Below("pulumi")
+    #: Pulumi's copy of `Pulumi.<stack>.yaml`.
+    stack_configuration = _Below("pulumi/Pulumi.{stack}.yaml")
+    #: Pulumi's copy of another configuration of the stack, to which a what-if updates it.
+    changed_configuration = _Below("pulumi/change/Pulumi.{stack}.yaml")
+    #: What Pulumi's engine said of the last update, for its review.
+    update_events = _Below("pulumi/update.jsonl")
+    #: File that says which configuration of the policy pack judged the last update.
+    judge = _Below("pulumi/judge")
+    #: File with the path of the stack file that the user edits (see `rehearsal.session.pulumi_by_hand`).
+    edited = _Below("pulumi/edited-stack-file")
+    #: What the controller asked of the cloud's access control (see `rehearsal.rights`).
+    rights = _Below("rights.json")
+    #: Names of the scenarios that ran while the rights were recorded.
+    recorded_scenarios = _Below("recorded-scenarios.json")
+    #: What the running daemon tells about itself (pid, ports), as JSON.
+    run_file = _Below("daemon.json")
 
     def create(self) -> StackFolder:
         """Make the folders, readable by their owner alone: they hold keys and tokens. See `ownership`."""

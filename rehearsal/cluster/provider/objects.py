@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Final
+
+import yaml
 
 from rehearsal.attachment.resource import (
     Created,
@@ -45,33 +48,10 @@ _POLICIES: Final = {"background": "Background", "orphan": "Orphan"}
 #: provider tries five times too, over half a minute.
 _RETRIES: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 
-#: Fields whose change replaces an object of the kind, besides its identity (pulumi-kubernetes, provider/diff.go).
-_LABEL_SELECTED: Final = frozenset({"spec.selector"})
-_ROLE_BINDING: Final = frozenset({"roleRef"})
-_REPLACE_ON: Final[Mapping[tuple[str, str], frozenset[str]]] = {
-    ("apps/v1", "Deployment"): _LABEL_SELECTED,
-    ("apps/v1", "DaemonSet"): _LABEL_SELECTED,
-    ("apps/v1", "StatefulSet"): frozenset(
-        {
-            "spec.podManagementPolicy",
-            "spec.revisionHistoryLimit",
-            "spec.selector",
-            "spec.serviceName",
-            "spec.volumeClaimTemplates",
-        }
-    ),
-    ("batch/v1", "Job"): frozenset({"spec.completions", "spec.parallelism", "spec.selector", "spec.template"}),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _ROLE_BINDING,
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _ROLE_BINDING,
-    ("storage.k8s.io/v1", "StorageClass"): frozenset({"parameters", "provisioner"}),
-    ("v1", "Secret"): frozenset({"type", "stringData", "data"}),
-    ("v1", "ConfigMap"): frozenset({"binaryData", "data"}),
-    ("v1", "Pod"): frozenset({"spec"}),
-    ("v1", "PersistentVolumeClaim"): frozenset(
-        {"spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"}
-    ),
-    ("v1", "Service"): frozenset({"spec.clusterIP"}),
-}
+#: API version -> kind -> fields whose change replaces an object of the kind, besides its identity.
+_REPLACE_ON: Final[Mapping[str, Mapping[str, list[str]]]] = yaml.safe_load(
+    Path(__file__).with_name("replace_on.yaml").read_text(encoding="utf-8")
+)
 _IDENTITY: Final = frozenset({"metadata.name", "metadata.namespace"})
 _WAY_OUT: Final = (
     "If the cluster was deleted, you can remove this resource from Pulumi state by rerunning the operation with the "
@@ -101,7 +81,7 @@ class KubernetesObject(Resource):
 
     def __init__(self, token: str, api_version: str, kind: str, connection: Connection) -> None:
         self.token = token
-        self.replace_on = _IDENTITY | _REPLACE_ON.get((api_version, kind), frozenset())
+        self.replace_on = _IDENTITY.union(_REPLACE_ON.get(api_version, {}).get(kind, ()))
         is_secret = (api_version, kind) == ("v1", "Secret")
         self.secret_outputs = frozenset({"data", "stringData"}) if is_secret else frozenset()
         self._api_version = api_version

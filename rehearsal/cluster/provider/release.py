@@ -96,16 +96,11 @@ class Release(Resource):
         if releases.status(name, namespace):
             raise RefusedError("cannot re-use a name that is still in use")
         id = f"{namespace}/{name}"
+        asked = {"--skip-crds": inputs.get("skipCrds"), "--create-namespace": inputs.get("createNamespace")}
+        options = ["--install", *(option for option, wanted in asked.items() if wanted)]
         try:
-            status = releases.install(
-                name,
-                namespace,
-                self._chart(inputs),
-                inputs.get("values") or {},
-                **_options(inputs),
-                skip_crds=bool(inputs.get("skipCrds")),
-                create_namespace=bool(inputs.get("createNamespace")),
-            )
+            chart, values = self._chart(inputs), inputs.get("values") or {}
+            status = releases.install(name, namespace, chart, values, **_options(inputs), options=options)
         except ReleaseError as error:
             if not releases.status(name, namespace):
                 raise RefusedError(str(error)) from error
@@ -141,7 +136,7 @@ class Release(Resource):
         releases = self._reach("update")
         try:
             chart, values = self._chart(new), new.get("values") or {}
-            status = releases.upgrade(new["name"], new["namespace"], chart, values, **_options(new))
+            status = releases.install(new["name"], new["namespace"], chart, values, **_options(new), options=())
         except ReleaseError as error:
             raise _failed(id, _outputs(new, releases), error) from error
         return {**new, "status": status}

@@ -17,7 +17,6 @@ class UnaskedCloud:
     """A cloud that a cluster runs in, and that is not asked for anything; a test's own answers what it is about."""
 
     controller_engine = "karpenter-aws"
-    node_class_group = "karpenter.k8s.aws"
     controller_needs_pod_files = False
     control_plane_reaches_pods = False
     load_balancers = None

@@ -29,19 +29,13 @@ class FakeReleases:
         return next((values for call, values, *_ in reversed(self.calls) if call != "uninstall"), {})
 
     def install(
-        self, name: str, namespace: str, chart: FakeChart, values: Properties, **options: Any
+        self, name: str, namespace: str, chart: FakeChart, values: Properties, **more: Any
     ) -> Properties | None:
-        self.calls.append(("install", values, options))
-        self.installed[name] = 1
+        self.calls.append(("install", values, more))
+        assert ("--install" in more["options"]) == (name not in self.installed)
+        self.installed[name] = self.installed.get(name, 0) + 1
         if self.problem:
             raise self.problem
-        return self.status(name, namespace)
-
-    def upgrade(
-        self, name: str, namespace: str, chart: FakeChart, values: Properties, **options: Any
-    ) -> Properties | None:
-        self.calls.append(("upgrade", values, options))
-        self.installed[name] += 1
         return self.status(name, namespace)
 
     def uninstall(self, name: str, namespace: str, *, timeout: float = 0) -> None:
@@ -105,7 +99,7 @@ def test_the_life_of_a_release() -> None:
     assert releases.calls[0] == (
         "install",
         {"routingMode": "tunnel"},
-        {"skip_await": True, "timeout": 300.0, "skip_crds": False, "create_namespace": True},
+        {"skip_await": True, "timeout": 300.0, "options": ["--install", "--create-namespace"]},
     )
     with pytest.raises(RefusedError, match="cannot re-use a name"):
         cilium.create(CILIUM, timeout=1)

@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_rehearsed_is_an_error_and_hides_no_outputs(
     stack.edited.write_text("config: [")
     monkeypatch.chdir(ROOT)
     variables = {pulumi_by_hand.EDITED: str(stack.edited), pulumi_by_hand.COPY: str(stack.copy), "PULUMI_STACK": "eks"}
-    with pytest.raises(SystemExit, match=f"error: {stack.edited} is not valid YAML"):
+    with pytest.raises(SystemExit, match=f"error: {stack.edited}: not YAML"):
         pulumi_by_hand.main(["preview"], variables)
     assert stack.chosen("stack", "output") == stack.copy
 

@@ -184,8 +184,8 @@ def test_what_is_no_version_is_the_programs_to_refuse(tmp_path: Path, section: o
             {"config": {**GOOD["config"], "karpstack:cluster": {"keys": [{"secure": "AAAB"}]}}},
             r"karpstack:cluster\.keys\[0\].*--config-file FILE",
         ),
-        ("config: [", r"is not valid YAML"),
-        ("config: {karpstack:cloud: aws, when: 2026-13-45}", r"is not valid YAML: month must be"),
+        ("config: [", r"Pulumi\.eks\.yaml: not YAML; mend it"),
+        ("config: {when: !!timestamp 2026-13-45}", r"line 1: the tag .* makes something else than data"),
         ("[]", r"= \[\] is no mapping"),
         ("text", r"= 'text' is no mapping"),
         ("config: text", r"config = 'text' is no mapping"),
@@ -203,17 +203,17 @@ def test_what_is_no_version_is_the_programs_to_refuse(tmp_path: Path, section: o
             {"config": {**AZURE, "azure-native:location": "west us; rm"}},
             r"azure-native:location = 'west us; rm' is the name of no region",
         ),
-        ("config: {a: 1, a: 2}", r"line 1: 'a' is there twice, so that one of them would be lost"),
-        ("config: {a: 0x" + "f" * 5_000 + "}", r"line 1: '0xff.*' is no number to reckon with"),
+        ("config: {a: 1, a: 2}", r"line 1: the key 'a' is there twice, of which one would be lost"),
+        ("config: {a: 0x" + "f" * 5_000 + "}", r"line 1: '0xff.* is no number to reckon with"),
         ("config: {a: " + ":".join(["59"] * 5_000) + "}", r"is no number to reckon with"),
         (
             {"config": {**AZURE, "azure-native:subscriptionId": {"id": 1}}},
             r"azure-native:subscriptionId = \{'id': 1\} is no id",
         ),
-        ("config: {a: &a [*a]}", r"more than 100000 values, which no stack needs, or refers to itself"),
-        ("[" * 50_000, r"is nested too deeply"),
-        ("{a: " * 60, r"is nested too deeply"),
-        ("config: " + "x" * 1_000_000, r"has more than 1000000 bytes"),
+        ("config: {a: &a [*a]}", r"\*a would hold itself without end"),
+        ("[" * 50_000, r"more than 40 levels deep"),
+        ("{a: " * 60, r"more than 40 levels deep"),
+        ("config: " + "x" * 1_000_000, r"has more than 256 KiB"),
     ],
 )
 def test_refusals(tmp_path: Path, content: object, message: str) -> None:
@@ -224,7 +224,7 @@ def test_refusals(tmp_path: Path, content: object, message: str) -> None:
 
 def test_a_few_lines_that_stand_for_millions_are_refused_at_once(tmp_path: Path) -> None:
     started = time.monotonic()
-    with pytest.raises(StackFileError, match="more than 100000 values"):
+    with pytest.raises(StackFileError, match=r"more than 256 KiB, aliases"):
         StackFile.load(write(tmp_path, BOMB))
     assert time.monotonic() - started < 1
 
@@ -232,7 +232,7 @@ def test_a_few_lines_that_stand_for_millions_are_refused_at_once(tmp_path: Path)
 def test_merge_keys_are_measured_before_they_are_merged(tmp_path: Path) -> None:
     lines = ["a: &m0 {x: 1}", *(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, 10))]
     started = time.monotonic()
-    with pytest.raises(StackFileError, match="more than 100000 values"):
+    with pytest.raises(StackFileError, match=r"more than 256 KiB, aliases"):
         StackFile.load(write(tmp_path, "\n".join(lines)))
     assert time.monotonic() - started < 1
 
