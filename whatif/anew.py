@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirement, requirements
+from karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirements
 from karpenter.taints import untolerated
 from scale_test.judging.replay import NODE_POOL_LABEL, NodeClaim, Pod
 from scale_test.market.quantities import amount
-from scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, expressions, left_out
+from scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, left_out, ways
 from scale_test.recording.timeline import Line
 
 from .answer import NotAnew
@@ -130,7 +130,7 @@ def _takes(node: Line, pod: Pod) -> bool:
         return False
     if untolerated(node.get("taints") or (), pod.tolerations or ()):
         return False
-    return any(all(one.admits(labels.get(one.key)) for one in way) for way in _ways(constraints(pod)))
+    return any(all(one.admits(labels.get(one.key)) for one in way) for way in ways(constraints(pod)))
 
 
 def _pools(told: Told, time: datetime) -> dict[str, Line]:
@@ -174,12 +174,12 @@ def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | N
 def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> str | None:
     facts, region = market.facts, market.region
     known = facts.known_labels(region)
-    ways = list(_ways(asked.constraints))
+    every = list(ways(asked.constraints))
 
     def some(cpu: float, memory: float) -> bool:
         return any(
             type_.vcpus >= cpu and type_.memory >= memory and fits(wanted, type_, region, known)
-            for way in ways
+            for way in every
             if not contradiction(wanted := [*of_nodes, *way])
             for type_ in facts.types.values()
         )
@@ -188,11 +188,4 @@ def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> 
         return None
     if some(0, 0):
         return f"may launch no instance type that has {asked.cpu:g} CPUs and {asked.memory / _GIB:.4g} GiB"
-    return f"may launch no instance type with {'; or '.join(', '.join(map(str, way)) for way in ways)}"
-
-
-def _ways(asked: Constraints) -> Iterator[list[Requirement]]:
-    """What pods require of their node, in each of the ways that their affinity leaves."""
-    selected = [requirement(key, "In", (value,)) for key, value in asked.node_selector]
-    for term in asked.terms or [{}]:
-        yield [*selected, *expressions(term)]
+    return f"may launch no instance type with {'; or '.join(', '.join(map(str, way)) for way in every)}"

@@ -8,9 +8,8 @@ from typing import Any
 
 from karpenter.requirements import RequirementError
 from scale_test.judging.replay import NodeClaim, Pod
-from scale_test.market.bound import Demand
 from scale_test.market.quantities import total
-from scale_test.numbers.cost import NoBoundError, bound_of, hourly, pools_of
+from scale_test.numbers.cost import NoBoundError, hourly, least_of
 from scale_test.numbers.figures import accumulate, together
 
 from .answer import DaemonSets, Group, Inventory, Point
@@ -120,16 +119,13 @@ def _lower_bound(
     Pods of DaemonSets are left out: fewer nodes would have fewer of them.
     """
     pods = [pod for claim in claims for pod in told.on(claim, time) if not pod.of_daemon_set]
-    excerpts = [found for name in told.replay.node_pools if (found := told.replay.node_pool_at(name, time))]
-    specs = [excerpt["spec"] for excerpt in excerpts if "spec" in excerpt]
+    excerpts = {name: found for name in told.replay.node_pools if (found := told.replay.node_pool_at(name, time))}
     try:
-        if len(specs) < len(excerpts):
+        if not all("spec" in excerpt for excerpt in excerpts.values()):
             raise NoBoundError("the record does not tell what the NodePools may launch")
-        bound = bound_of(pods, pools_of(told.replay, specs), market)
+        least = least_of(pods, excerpts, told.replay, market)
     except (NoBoundError, RequirementError) as error:
         return None, str(error)
-    demand = Demand(round(sum(pod.cpu for pod in pods), 6), round(sum(pod.memory for pod in pods)), len(pods))
-    least = bound.usd_per_hour(demand)
     return (None, "nothing is on sale") if least is None else (round(least, _DIGITS), None)
 
 

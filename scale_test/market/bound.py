@@ -8,6 +8,7 @@ do not divide. So the bound is honest where it is low, most of all for a few sma
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -17,18 +18,20 @@ from scipy.optimize import linprog
 UNLIMITED_PODS = 10_000
 _GIB = 2**30
 _SLACK = 1e-9
+_RESOURCES = range(3)  # CPUs, GiB, pods
 
 _Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 _Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 class Offer(NamedTuple):
-    """What can be bought: USD an hour, CPUs, bytes, pods."""
+    """What can be bought: USD an hour, CPUs, bytes, pods; the NodePool where that matters."""
 
     price: float
     cpu: float
     memory: float
     pods: int
+    node_pool: str = ""
 
 
 class Demand(NamedTuple):
@@ -37,6 +40,13 @@ class Demand(NamedTuple):
     cpu: float
     memory: float
     pods: int
+
+
+class Group(NamedTuple):
+    """Pods with the same offers: only these meet their selectors, affinity and tolerations."""
+
+    demand: Demand
+    offers: frozenset[Offer]
 
 
 class Bound:
@@ -99,6 +109,59 @@ class Bound:
         used = np.array([*chosen, *over]).T
         self._solutions.append((used, np.linalg.pinv(used), -result.ineqlin.marginals))
         return float(result.fun)
+
+
+def least(groups: Sequence[Group]) -> float | None:
+    """Return the lower bound for groups of pods that share nodes where their offers allow it; None without an offer.
+
+    Each group needs a whole node that it may run on. Offers that the same groups may use are pooled: what such nodes
+    have is divided among these groups, by resource.
+
+    Raises:
+        ArithmeticError: The solver finds no solution.
+    """
+    if not all(group.offers for group in groups):
+        return None
+    if not groups:
+        return 0.0
+    bought = _bought(groups)
+    # Columns: how many of each offer, then how much of each resource goes to each of the groups that share it.
+    sharing = dict.fromkeys(users for users, _ in bought)
+    parts = [(users, user, resource) for users in sharing for user in users for resource in _RESOURCES]
+    rows: list[list[float]] = []
+    most: list[float] = []
+    for users, resource in product(sharing, _RESOURCES):  # no more is given away than is bought
+        rows.append([-_capacity(offer)[resource] if of == users else 0.0 for of, offer in bought])
+        rows[-1] += [float((of, kind) == (users, resource)) for of, _, kind in parts]
+        most.append(0.0)
+    for user, group in enumerate(groups):  # each group gets what it asks for, and a whole node
+        demand = (group.demand.cpu, group.demand.memory / _GIB, float(group.demand.pods))
+        for resource in _RESOURCES:
+            rows.append([0.0] * len(bought) + [-float((of, kind) == (user, resource)) for _, of, kind in parts])
+            most.append(-demand[resource])
+        rows.append([-float(user in users) for users, _ in bought] + [0.0] * len(parts))
+        most.append(-1.0)
+    prices = [offer.price for _, offer in bought] + [0.0] * len(parts)
+    result = linprog(prices, A_ub=np.array(rows), b_ub=most, method="highs")
+    if not result.success or result.fun is None:
+        raise ArithmeticError(f"no lower bound of the cost for {len(groups)} groups of pods: {result.message}")
+    return float(result.fun)
+
+
+def _bought(groups: Sequence[Group]) -> list[tuple[tuple[int, ...], Offer]]:
+    """The offers that are worth buying, each with the groups that may use it."""
+    users: dict[Offer, tuple[int, ...]] = {}
+    for index, group in enumerate(groups):
+        for offer in group.offers:
+            users[offer] = (*users.get(offer, ()), index)
+    shared: dict[tuple[int, ...], list[Offer]] = {}
+    for offer in sorted(users):
+        shared.setdefault(users[offer], []).append(offer)
+    return [(indexes, offer) for indexes, offers in sorted(shared.items()) for offer in _undominated(offers)]
+
+
+def _capacity(offer: Offer) -> tuple[float, float, float]:
+    return offer.cpu, offer.memory / _GIB, float(offer.pods)
 
 
 def _undominated(offers: Sequence[Offer]) -> list[Offer]:

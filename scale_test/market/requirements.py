@@ -39,9 +39,8 @@ class Pool:
         """
         return cls(tuple(requirements(spec)), max_pods)
 
-    def narrowed(self, selector: Mapping[str, str]) -> Pool | None:
-        """The pool for pods with a node selector; None if its nodes cannot have such labels."""
-        asked = (requirement(key, "In", (value,)) for key, value in selector.items())
+    def narrowed(self, asked: Iterable[Requirement]) -> Pool | None:
+        """The pool for pods that require something of their node; None if its nodes cannot have such labels."""
         narrowed = Pool((*self.requirements, *asked), self.max_pods)
         return None if contradiction(narrowed.requirements) else narrowed
 
@@ -58,7 +57,8 @@ class Allowed:
 
 def allowed(facts: Facts, region: str, pools: Iterable[Pool], selectors: Sequence[Mapping[str, str]]) -> list[Allowed]:
     """What may be launched for pods with any of the node selectors, by any of the pools."""
-    narrowed = (pool.narrowed(selector) for pool in pools for selector in selectors or [{}])
+    asked = [[requirement(key, "In", (value,)) for key, value in selector.items()] for selector in selectors or [{}]]
+    narrowed = (pool.narrowed(wanted) for pool in pools for wanted in asked)
     return [choice for pool in narrowed if pool is not None for choice in _of_pool(facts, region, pool)]
 
 

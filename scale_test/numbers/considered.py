@@ -317,3 +317,14 @@ def expressions(term: Mapping[str, Any]) -> list[Requirement]:
         requirement(entry["key"], entry["operator"], entry.get("values") or ())
         for entry in term.get("matchExpressions") or ()
     ]
+
+
+def ways(asked: Constraints) -> Iterator[list[Requirement]]:
+    """What pods require of their node, in each of the ways that their affinity leaves.
+
+    Raises:
+        RequirementError: Kubernetes takes no such term.
+    """
+    selected = [requirement(key, "In", (value,)) for key, value in asked.node_selector]
+    for term in asked.terms or [{}]:
+        yield [*selected, *expressions(term)]

@@ -13,16 +13,19 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from karpenter.instance_types import CAPACITY_TYPE, Facts
-from karpenter.requirements import RequirementError, allows
+from karpenter.requirements import RequirementError, allows, given
 
 from ..judging.assertion import Assertion
-from ..judging.replay import NodeClaim, Pod, Replay
+from ..judging.replay import NODE_POOL_LABEL, NodeClaim, Pod, Replay
 from ..judging.steps import StepRun
-from ..market.bound import UNLIMITED_PODS, Bound, Demand, Offer
+from ..market.bound import UNLIMITED_PODS, Bound, Demand, Group, Offer
+from ..market.bound import least as least_for
 from ..market.prices import HOW_TO_GET_PRICES
 from ..market.quantities import amount
 from ..market.requirements import Allowed, Pool, allowed
+from ..recording.timeline import Line
 from ..scenarios.scenario import Scenario
+from .considered import Constraints, constraints, excludes, ways
 from .figures import Steps, accumulate, integral, together
 from .story import Story
 
@@ -78,28 +81,78 @@ def bound_of(pods: Iterable[Pod], pools: Iterable[Pool], market: Market | None) 
     pods = list(pods)
     selectors = [dict(selector) for selector in {tuple(sorted(pod.node_selector.items())) for pod in pods}]
     try:
-        choices = allowed(market.facts, market.region, pools, selectors)
+        offers = _offers({"": allowed(market.facts, market.region, pools, selectors)}, pods, market)
     except ValueError as error:
         raise NoBoundError(str(error)) from error
+    if pods and not offers:
+        raise NoBoundError(f"no instance type that is known in {market.region} fits the NodePools and pods")
+    return Bound(offers)
+
+
+def least_of(
+    pods: Iterable[Pod], node_pools: Mapping[str, Line], replay: Replay, market: Market | None
+) -> float | None:
+    """Return the least USD an hour for pods, each on nodes that its selectors, affinity and tolerations allow.
+
+    Args:
+        pods: The pods.
+        node_pools: Name -> excerpt of each NodePool that may launch nodes.
+        replay: The timeline, for what node classes say.
+        market: What could be bought.
+
+    Raises:
+        NoBoundError: What could be bought, or its price, is not known, or some pods could have no node.
+    """
+    if market is None:
+        raise NoBoundError("no facts about instance types of this cloud")
+    alike: dict[Constraints, list[Pod]] = {}
+    for pod in pods:
+        alike.setdefault(constraints(pod), []).append(pod)
+    groups: dict[frozenset[Offer], list[Pod]] = {}
+    for asked, found in alike.items():
+        choices: dict[str, list[Allowed]] = {}
+        for name, excerpt in node_pools.items():
+            if (excludes(name, excerpt, asked) or ("unknown",))[0] in ("unknown", "not recorded"):
+                (pool,) = pools_of(replay, [excerpt["spec"]])
+                narrowed = (pool.narrowed([given(NODE_POOL_LABEL, name), *way]) for way in ways(asked))
+                choices[name] = allowed(market.facts, market.region, filter(None, narrowed), ())
+        offers = frozenset(_offers(choices, found, market))
+        if not offers:
+            one = found[0]
+            raise NoBoundError(f"no NodePool could have a node for pods such as {one.namespace}/{one.name}")
+        groups.setdefault(offers, []).extend(found)
+    return least_for([Group(demand_of(found), offers) for offers, found in groups.items()])
+
+
+def demand_of(pods: Sequence[Pod]) -> Demand:
+    """Return what pods ask for together, rounded so that their order does not matter."""
+    return Demand(round(sum(pod.cpu for pod in pods), 6), round(sum(pod.memory for pod in pods)), len(pods))
+
+
+def _offers(choices: Mapping[str, Iterable[Allowed]], pods: Sequence[Pod], market: Market) -> list[Offer]:
+    """What may be bought of each NodePool for pods: types that hold the smallest of them, in each capacity type.
+
+    Raises:
+        NoBoundError: A capacity type has no price.
+    """
     smallest_cpu = min((pod.cpu for pod in pods), default=0.0)
     smallest_memory = min((pod.memory for pod in pods), default=0.0)
     offers: list[Offer] = []
     kinds: set[str] = set()
     priced: set[str] = set()
-    for choice in choices:
+    for name, choice in ((name, choice) for name, found in choices.items() for choice in found):
         if choice.type.vcpus < smallest_cpu or choice.type.memory < smallest_memory:
             continue
         for kind in choice.capacity_types:
             kinds.add(kind)
             if (price := market.price(choice, kind)) is not None:
                 priced.add(kind)
-                offers.append(Offer(price, choice.type.vcpus, choice.type.memory, choice.max_pods or UNLIMITED_PODS))
+                pods_of_node = choice.max_pods or UNLIMITED_PODS
+                offers.append(Offer(price, choice.type.vcpus, choice.type.memory, pods_of_node, name))
     if unknown := kinds - priced:
         # Without the cheaper of two capacity types, the least of the others would be no lower bound.
         raise NoBoundError(f"no {' and no '.join(sorted(unknown))} price in {market.region} is known")
-    if pods and not offers:
-        raise NoBoundError(f"no instance type that is known in {market.region} fits the NodePools and pods")
-    return Bound(offers)
+    return offers
 
 
 def pools_of(replay: Replay, specs: Iterable[Mapping[str, Any]]) -> list[Pool]:

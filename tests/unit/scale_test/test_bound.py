@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from karpenter.instance_types import Facts
-from scale_test.market.bound import Bound, Demand, Offer
+from scale_test.market.bound import Bound, Demand, Group, Offer, least
 from scale_test.market.requirements import Pool, allowed
 
 GIB = 2**30
@@ -153,3 +153,22 @@ def test_neighbours_of_what_is_solved_are_not_solved_again_and_come_to_the_same(
     for _ in range(50):
         demand = Demand(chance.uniform(0, 900), chance.randint(1, 2000) * GIB, chance.randint(1, 4000))
         assert once.usd_per_hour(demand) == pytest.approx(Bound(offers).usd_per_hour(demand))
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ([], 0),
+        ([(Demand(4, GIB, 4), [SMALL])], 0.2),
+        ([(Demand(4, GIB, 4), [])], None),
+        # One offer for both: they share nodes, as if they were one group.
+        ([(Demand(1, GIB, 1), [SMALL]), (Demand(1, GIB, 1), [SMALL])], 0.1),
+        # What only one of them may use is of no use to the other.
+        ([(Demand(4, GIB, 4), [SMALL]), (Demand(4, 32 * GIB, 4), [ROOMY])], 0.2 + 0.26),
+        # The second may use both, and takes what the first one's node leaves over.
+        ([(Demand(1, GIB, 1), [LARGE]), (Demand(1, GIB, 1), [SMALL, LARGE])], 0.19),
+    ],
+)
+def test_groups_of_pods_use_their_own_offers(groups: list[tuple[Demand, list[Offer]]], expected: float | None) -> None:
+    found = least([Group(demand, frozenset(offers)) for demand, offers in groups])
+    assert found == (None if expected is None else pytest.approx(expected))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.unit.whatif.made import Made
+from tests.unit.whatif.made import FAMILY, NODE_CLASS, ON_DEMAND, Made
 from tests.unit.whatif.told import judged, told
 from whatif.answer import Group, Inventory
 from whatif.phases import read
@@ -31,7 +33,7 @@ def test_a_recorded_consolidation_before_and_after() -> None:
     assert [(group.name, group.nodes) for group in found.after.by_zone] == [("us-east-1a", 4)]
     assert [(group.name, group.nodes) for group in found.after.by_capacity_type] == [("on-demand", 4)]
     bound = [found.before.lower_bound_usd_per_hour, found.after.lower_bound_usd_per_hour]
-    assert bound == pytest.approx([0.072538, 0.048402])
+    assert bound == pytest.approx([0.2142, 0.204])  # pods name their NodePool, so at the end each has a c6g.large
 
 
 def test_nodes_of_all_pools_count_also_without_pods_of_the_workload() -> None:
@@ -106,6 +108,37 @@ def test_the_lower_bound_is_of_pods_that_have_a_node() -> None:
     made.pod("web-2", unschedulable=6, cpu=50.0)
     assert before(made).lower_bound_usd_per_hour == before(alone).lower_bound_usd_per_hour
     assert before(made).waiting == 1
+
+
+TAINT = {"key": "only", "value": "batch", "effect": "NoSchedule"}
+IN_BATCH = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["batch"]}]}]}
+
+
+@pytest.mark.parametrize(
+    ("asks", "expected"),
+    [
+        # The cheap nodes of `batch` count for a pod only where it tolerates their taint and may have their labels.
+        ({"tolerations": [{"key": "only", "operator": "Exists"}]}, 0.0042 * 3),
+        ({"tolerations": []}, 0.096 * 1.5),
+        ({"tolerations": [{"key": "only", "operator": "Exists"}], "nodeSelector": {"pool": "other"}}, None),
+        ({"tolerations": [{"key": "only", "operator": "Exists"}], **IN_BATCH}, 0.0042 * 3),
+        ({"tolerations": [], **IN_BATCH}, None),
+        ({"nodeSelector": {"karpenter.sh/nodepool": "default"}}, 0.096 * 1.5),
+        ({}, 0.0042 * 3),  # a record that does not tell tolerations excludes nothing
+    ],
+)
+def test_the_lower_bound_keeps_to_taints_selectors_and_affinity(asks: dict[str, Any], expected: float | None) -> None:
+    made = Made()
+    made.pool()
+    family = {**FAMILY, "values": ["t4g"]}
+    labels = {"labels": {"pool": "batch"}}
+    spec = {"requirements": [family, ON_DEMAND], "nodeClassRef": NODE_CLASS, "taints": [TAINT]}
+    made.pool("batch", template={"metadata": labels, "spec": spec})
+    made.node("one")
+    for index in range(6):
+        made.pod(f"web-{index}", "one", cpu=0.5, memory=2**28, **asks)
+    found = before(made).lower_bound_usd_per_hour
+    assert found == (None if expected is None else pytest.approx(expected))
 
 
 def test_a_record_without_the_pools_has_no_bound() -> None:

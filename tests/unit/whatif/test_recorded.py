@@ -50,7 +50,7 @@ def test_what_it_costs(answer: Answer) -> None:
     assert (answer.before.spot_simulated, answer.after.spot_simulated) == (True, True)
     # What is possible at the least is dearer too, for the pods are the same and the choice is smaller.
     bounds = [answer.before.lower_bound_usd_per_hour, answer.after.lower_bound_usd_per_hour]
-    assert bounds == pytest.approx([0.403, 0.454], abs=0.001)
+    assert bounds == pytest.approx([0.831, 0.935], abs=0.001)
 
 
 def test_whom_it_replaces(answer: Answer) -> None:
