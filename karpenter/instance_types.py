@@ -23,6 +23,7 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 OPERATING_SYSTEM: Final = "kubernetes.io/os"
 REGION: Final = "topology.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
+_REGIONAL: Final = "0"  # the zone that AKS gives to nodes outside of availability zones
 
 _MEBIBYTE: Final = 2**20
 # Labels that follow from the rest of a type's entry.
@@ -31,6 +32,11 @@ _DERIVED: Final = frozenset({CAPACITY_TYPE, INSTANCE_TYPE, OPERATING_SYSTEM, REG
 
 class UnknownRegionError(LookupError):
     """A region of which the facts say nothing."""
+
+
+def zone_words(zone: str) -> str:
+    """A zone for people: `0 (regional, in no availability zone)` for that of AKS."""
+    return f"{zone} (regional, in no availability zone)" if zone == _REGIONAL else zone
 
 
 @dataclass(frozen=True)

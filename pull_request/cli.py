@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(given)
     except (JobError, OutcomeError, StacksError) as error:
         return _wrong(error)
+    except BrokenPipeError:
+        raise  # nobody reads the rest: see `output.run`
     except OSError as error:
         return _wrong(
             OutcomeError(

@@ -20,7 +20,7 @@ from preflight.azure.credentials import login
 from preflight.finding import NotAskedError, UnknowableError, in_the_way
 from preflight.shown import as_data, table
 from preflight.stack import Configuration, configuration, deployer
-from scale_test.text import files
+from scale_test.text import files, output
 from scale_test.text.shown import visible
 
 from . import removal_aws, removal_azure
@@ -45,6 +45,8 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         command: Callable[[argparse.Namespace], int] = given.command
         return command(given)
+    except BrokenPipeError:
+        raise  # nobody reads the rest: see `output.run`
     except NotAskedError as error:
         print(f"error: {error.call}: {visible(error)}", file=sys.stderr)
     except (UnknowableError, OSError) as error:
@@ -202,4 +204,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(output.run(main))

@@ -9,7 +9,6 @@ import argparse
 import difflib
 import json
 import os
-import select
 import shlex
 import signal
 import subprocess
@@ -45,6 +44,7 @@ from rehearsal.whatif import command as whatif
 from rehearsal.whatif.sources import SourceError
 from scale_test.text import files
 from scale_test.text.names import stack_name
+from scale_test.text.output import UNREAD, unread
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -55,8 +55,6 @@ _TICK = 0.02
 _BASELINE = "baseline"
 # The exit code where what was given cannot be used, as argparse has it: 1 may mean that a story or a rule failed.
 _UNUSABLE = 2
-# The exit code of a command of whose output not all was read: what a shell makes of SIGPIPE.
-_UNREAD = 128 + signal.SIGPIPE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -97,9 +95,9 @@ def main(arguments: list[str] | None = None) -> int:
         tell(str(error), heading="error:")
         return failed
     except BrokenPipeError:
-        if not _unread():
+        if not unread():
             raise
-        return _UNREAD
+        return UNREAD
     except (OSError, MemoryError) as error:
         if not (said := limits.exhausted(error)):
             raise
@@ -108,19 +106,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         tell("Interrupted.")
         return 130
-
-
-def _unread() -> bool:
-    """Whether nobody reads what is printed, as after `| head`; what is left of it goes nowhere then."""
-    output = select.poll()
-    output.register(sys.stdout, 0)  # for what is told unasked: that the other end is closed
-    if not output.poll(0):
-        return False
-    # Python writes the rest at its end, and would complain. https://docs.python.org/3/library/signal.html
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-    return True
 
 
 def _parser() -> argparse.ArgumentParser:

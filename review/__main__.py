@@ -16,8 +16,9 @@ def run() -> int:
         # The pack's folder is the root of its imports, as the engine runs it.
         sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "policies"))
         from review.command import main
+        from scale_test.text.output import run as run_read
 
-        return main()
+        return run_read(main)
     except KeyboardInterrupt:
         print("Stopped. Nothing was created or changed.", file=sys.stderr)
         return 130

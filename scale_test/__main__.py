@@ -3,6 +3,7 @@
 import sys
 
 from .cli import main
+from .text.output import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from karpenter.instance_types import zone_words
 from scale_test.text.shown import cut, visible
 
 from .model import Snapshot
@@ -73,7 +74,8 @@ def _workloads(snapshot: Snapshot) -> Table:
 def _nodes(snapshot: Snapshot) -> Table:
     table = _table("nodes", "instance type", "capacity type", "zone", "NodePool", "USD an hour")
     kinds = Counter(
-        (one.instance_type, one.capacity_type, one.zone, one.node_pool, one.price_per_hour) for one in snapshot.nodes
+        (one.instance_type, one.capacity_type, zone_words(one.zone or ""), one.node_pool, one.price_per_hour)
+        for one in snapshot.nodes
     )
     rows = sorted(kinds.items(), key=lambda one: (-one[1], str(one[0])))
     for (*what, price), count in rows[:_ROWS]:

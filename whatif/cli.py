@@ -53,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], int] = given.command
     try:
         return command(given)
+    except BrokenPipeError:
+        raise  # nobody reads the rest: see `output.run`
     except (
         AnswersError,
         CurveError,
