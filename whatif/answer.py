@@ -339,6 +339,8 @@ class HeldPods(Part):
         earliest: Whether that is the earliest moment, because the node is not being drained yet.
         done: Whether they were deleted before the record ended.
         before: Whether the node was to go, or had drifted, before the change, so that the change is not why.
+        until: When what keeps them ends by itself, ISO 8601; null where it does not, or that is not known.
+        never: Whether it ends only when somebody changes something.
     """
 
     node_claim: str
@@ -352,6 +354,8 @@ class HeldPods(Part):
     earliest: bool = False
     done: bool = False
     before: bool = False
+    until: str | None = None
+    never: bool = False
 
 
 class BlastRadius(Part):
@@ -362,7 +366,8 @@ class BlastRadius(Part):
         seconds: From the beginning of the change until nothing moved any more.
         replaced: The nodes that went or began to go, in their order.
         made: The nodes that came.
-        at_once: How many were on their way out at the same time, at most.
+        at_once: How many were on their way out at the same time, at most, as budgets count them: until their instance
+            is ending.
         first: When the first one was to go; null without any.
         last: When the last one was gone; null without any, or if one is not gone.
         pods_moved: How often a pod had to leave its node, whichever that was, without those of DaemonSets.

@@ -50,7 +50,7 @@ def blast_radius(
         seconds=told.t(told.end),
         replaced=replaced,
         made=[_made(told, market, claim) for claim in told.claims if told.before < claim.first_seen <= told.end],
-        at_once=_at_once(told, went),
+        at_once=_at_once(went),
         first=min((one.decided for one in replaced), default=None),
         last=_last(replaced),
         pods_moved=len(departed),
@@ -210,10 +210,14 @@ def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:
     )
 
 
-def _at_once(told: Told, went: Iterable[NodeClaim]) -> int:
+def _at_once(went: Iterable[NodeClaim]) -> int:
+    """How many nodes were on their way out at once, as Karpenter's budgets count them: until the instance is ending.
+
+    `BuildDisruptionBudgetMapping` in pkg/controllers/disruption/helpers.go leaves out what is InstanceTerminating.
+    """
     changes: list[tuple[datetime | None, float]] = []
     for claim in went:
-        changes += [(claim.disrupted, 1.0), (claim.gone, -1.0)]
+        changes += [(claim.disrupted, 1.0), (claim.reached.get("InstanceTerminating", claim.gone), -1.0)]
     return round(max((count for _, count in accumulate(changes)), default=0))
 
 

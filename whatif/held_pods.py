@@ -60,6 +60,7 @@ def _of_node(
         groups.setdefault(workload_of(pod), []).append((pod, hold))
     for (namespace, workload), kept in groups.items():
         at = min(deletion(pod, last, told.end) for pod, _ in kept) if last else None
+        ends = [hold.until for _, hold in kept if hold.until]
         yield HeldPods(
             node_claim=claim.name,
             namespace=namespace,
@@ -70,6 +71,8 @@ def _of_node(
             deleted_at=at.isoformat() if at else None,
             deleted=told.t(at) if at else None,
             earliest=claim.deleting is None,
+            until=max(ends).isoformat() if len(ends) == len(kept) else None,
+            never=any(hold.never for _, hold in kept),
             before=_before(told, claim),
         )
 

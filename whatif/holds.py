@@ -33,7 +33,7 @@ class Hold(NamedTuple):
         why: The kind of cause.
         words: What it is.
         until: When it ends by itself; None where it does not, or that is not known.
-        never: Whether it ends only when somebody changes the pod or the budget.
+        never: Whether it ends only when somebody changes something.
     """
 
     why: Why
@@ -46,7 +46,7 @@ def hold(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
     """Return what keeps a pod that is there from being evicted; None where nothing does."""
     if _tolerates_disruption(pod):
         return None
-    return _do_not_disrupt(pod, time) or _by_budgets(replay, pod)
+    return _do_not_disrupt(pod, time) or _by_budgets(replay, pod, time)
 
 
 def held(replay: Replay, pods: Iterable[Pod], time: datetime) -> list[tuple[Pod, Hold]]:
@@ -144,7 +144,7 @@ def _about(replay: Replay, pod: Pod) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def _by_budgets(replay: Replay, pod: Pod) -> Hold | None:
+def _by_budgets(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
     about = _about(replay, pod)
     if len(about) > 1:
         names = ", ".join(f"{pod.namespace}/{name}" for name, _ in about)
@@ -154,8 +154,25 @@ def _by_budgets(replay: Replay, pod: Pod) -> Hold | None:
         unhealthy = not pod.ready and budget.get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
         if not unhealthy and not budget.get("disruptionsAllowed", 0):
             words = f"PodDisruptionBudget {pod.namespace}/{name}"
-            return Hold("pod disruption budget", words, never=_never_allows(budget))
+            if _never_allows(budget):
+                return Hold("pod disruption budget", words, never=True)
+            # Karpenter has no node for these pods, so the budget waits for them as long as nobody changes something.
+            if homeless := sum(_has_no_node(one, time) for one in _selected(replay, pod.namespace, budget)):
+                pods = "1 of its pods has" if homeless == 1 else f"{homeless} of its pods have"
+                return Hold("pod disruption budget", f"{words} ({pods} no node)", never=True)
+            return Hold("pod disruption budget", words)
     return None
+
+
+def _selected(replay: Replay, namespace: str, budget: Mapping[str, Any]) -> Iterator[Pod]:
+    """The pods that a PodDisruptionBudget selects."""
+    for pod in replay.pods.values():
+        if pod.namespace == namespace and selects(budget.get("selector"), pod.labels):
+            yield pod
+
+
+def _has_no_node(pod: Pod, time: datetime) -> bool:
+    return bool(pod.unschedulable) and pod.node is None and pod.present_at(time)
 
 
 def _never_allows(budget: Mapping[str, Any]) -> bool:

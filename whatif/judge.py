@@ -119,7 +119,10 @@ def answer(
 
 def _asked(radius: BlastRadius, stayed: Sequence[Surviving], later: timedelta) -> tuple[BlastRadius, list[Surviving]]:
     """Moments that are computed, as they are for the moment that is asked about, and not for the rehearsal's."""
-    held = [one.model_copy(update={"deleted_at": _moved(one.deleted_at, later)}) for one in radius.held]
+    held = [
+        one.model_copy(update={"deleted_at": _moved(one.deleted_at, later), "until": _moved(one.until, later)})
+        for one in radius.held
+    ]
     nodes = [
         one.model_copy(
             update={"causes": [cause.model_copy(update={"until": _moved(cause.until, later)}) for cause in one.causes]}

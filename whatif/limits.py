@@ -150,7 +150,7 @@ class Limits(BaseModel):
         moments: list[Moment],
     ) -> Iterator[Limit]:
         if self.must_settle:
-            yield _rest(moments)
+            yield _rest(moments, changed=radius.applied != [])
         increase = None
         if before.usd_per_hour is not None and after.usd_per_hour is not None:
             increase = round(after.usd_per_hour - before.usd_per_hour, 6)
@@ -198,14 +198,19 @@ class Limits(BaseModel):
         )
 
 
-def _rest(moments: Sequence[Moment]) -> Limit:
-    """Whether both sides came to rest, with how much quiet there was of that which was needed."""
+def _rest(moments: Sequence[Moment], *, changed: bool) -> Limit:
+    """Whether both sides came to rest, with how much quiet there was of that which was needed.
+
+    A change of nothing keeps it in any case: what the cluster does meanwhile, it does without the change.
+    """
     gave_up = [moment for moment in moments if moment.gave_up]
-    told = [] if gave_up else ["came to rest"]
+    told = [] if changed else ["the change updates no resource"]
+    if changed and not gave_up:
+        told.append("came to rest")
     for moment in gave_up or moments:
         if words := "; ".join(filter(None, (moment.gave_up, _quiet(moment)))):
             told.append(f"{moment.phase}: {words}")
-    return Limit(name="mustSettle", limit="comes to rest", seen="; ".join(told), kept=not gave_up)
+    return Limit(name="mustSettle", limit="comes to rest", seen="; ".join(told), kept=not (changed and gave_up))
 
 
 def _quiet(moment: Moment) -> str:

@@ -115,17 +115,9 @@ def _limits(answer: Answer) -> Iterator[str]:
 
 def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]:
     def lines() -> Iterator[str]:
-        for title, old, new in (
-            ("NodePool", before.by_pool, after.by_pool),
-            ("instance type", before.by_type, after.by_type),
-            ("zone", before.by_zone, after.by_zone),
-            ("capacity type", before.by_capacity_type, after.by_capacity_type),
-        ):
+        for title, groups in wording.groups(before, after):
             head = (title, "nodes before:", "after:", f"{label} before:", "after:")
-            rows = [
-                (escape(row.name), *map(str, row.nodes), *_dollars(*row.usd)[:2])
-                for row in wording.side_by_side(old, new)
-            ]
+            rows = [(escape(row.name), *map(str, row.nodes), *_dollars(*row.usd)[:2]) for row in groups]
             yield from table(head, rows, _WHOLE)
         daemons = [_own(wording.overhead(one)) for one in (before, after)]
         yield f"DaemonSets of the workload: {daemons[0]} before, {daemons[1]} after.\n"

@@ -22,24 +22,10 @@ def render(answer: Answer) -> str:
     Returns:
         HTML.
     """
-    before, after = answer.before, answer.after
-    groups = (
-        [
-            (title, wording.side_by_side(old, new))
-            for title, old, new in (
-                ("NodePool", before.by_pool, after.by_pool),
-                ("instance type", before.by_type, after.by_type),
-                ("zone", before.by_zone, after.by_zone),
-                ("capacity type", before.by_capacity_type, after.by_capacity_type),
-            )
-        ]
-        if after
-        else []
-    )
     return template("whatif.html.j2", _TEMPLATES).render(
         answer=answer,
         words=wording,
-        groups=groups,
+        groups=wording.groups(answer.before, answer.after) if answer.after else [],
         causes=wording.causes(answer.surviving),
         charts=_charts(answer),
         life_chart=life_chart.chart(answer.life) if answer.life else None,

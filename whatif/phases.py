@@ -71,8 +71,15 @@ class Told:
         return self.at("change-begins")
 
     @property
+    def changes_nothing(self) -> bool:
+        """Whether the change updated no resource, so that both sides are one."""
+        return self.phases.get("change-applied", {}).get("changes") == []
+
+    @property
     def end(self) -> datetime:
-        """The moment after which nothing is judged."""
+        """The moment after which nothing is judged. What moves after a change of nothing is no work of it."""
+        if self.changes_nothing:
+            return self.before
         return self.at("change-applied" if self.refused else "change-settled")
 
     @property

@@ -38,7 +38,7 @@ class Load(NamedTuple):
     """The pods on a node.
 
     Attributes:
-        pods: How many.
+        pods: How many, without those of DaemonSets.
         cpu: CPUs that they request.
         memory: Bytes that they request.
         daemon_cpu: CPUs of these that pods of DaemonSets request.
@@ -54,7 +54,7 @@ class Load(NamedTuple):
     def with_pods(self, pods: float, cpu: float, memory: float, *, of_daemon_set: bool) -> Load:
         """Return the load with more pods; `cpu` and `memory` are of all of them."""
         daemon_cpu, daemon_memory = (cpu, memory) if of_daemon_set else (0.0, 0.0)
-        added = (pods, cpu, memory, daemon_cpu, daemon_memory)
+        added = (0 if of_daemon_set else pods, cpu, memory, daemon_cpu, daemon_memory)
         return Load(*(mine + more for mine, more in zip(self, added, strict=True)))
 
 
@@ -158,7 +158,7 @@ def _figures(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Co
 def _requests(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Compared]:
     """What pods request of the nodes; nothing where the snapshot does not say which pods were on them."""
     loads = [[node.load for node in nodes if node.load] for nodes in (ours, rehearsed)]
-    if len(loads[0]) < len(ours) or not any(load.pods for load in loads[0]):
+    if len(loads[0]) < len(ours) or not any(any(load) for load in loads[0]):
         return []
 
     def compared(name: str, key: str, unit: float, *, per_node: bool = False) -> Compared:
@@ -169,7 +169,7 @@ def _requests(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[C
         return _compared(name, real, base)
 
     return [
-        compared("pods on them", "pods", 1),
+        compared("pods on them, without DaemonSets'", "pods", 1),
         *(compared(*figure) for figure in _REQUESTED),
         *(compared(*figure, per_node=True) for figure in _OF_DAEMON_SETS),
     ]

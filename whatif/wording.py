@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from karpenter.instance_types import zone_words
 from scale_test.reports import units
 from scale_test.text.shown import cut, listed
 
@@ -96,10 +97,8 @@ def sentence(
             f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
         )
     late, early = drifted(stayed), sum(one.drifted_before for one in stayed)
-    if radius.applied == []:
-        told = [_nothing(before, radius)]
-    else:
-        told = [_dollars(before, after, late, prices_of), _went(radius, before)]
+    nothing = radius.applied == []
+    told = [_nothing(before)] if nothing else [_dollars(before, after, stayed, prices_of), _went(radius, before)]
     if early:
         told.append(f"{plural(early, 'node')} had drifted before the change and {'stays' if early == 1 else 'stay'}")
     if late:
@@ -109,7 +108,8 @@ def sentence(
     if being_deleted:
         pools = listed([f"NodePool {name}" for name in being_deleted], _NAMED)
         told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
-    told.append(_homes(radius))
+    if not nothing:
+        told.append(_homes(radius))
     if radius.pods_killed:
         told.append(_killed(radius))
     if radius.not_anew:
@@ -119,12 +119,16 @@ def sentence(
     return f"{'; '.join(told)}."
 
 
-def _nothing(before: Inventory, radius: BlastRadius) -> str:
-    """What is said of a change that changes no resource; what moves then would move without it, too."""
+def _nothing(before: Inventory) -> str:
+    """What is said of a change that updates no resource; what moves then would move without it, too."""
     usd = "" if before.usd_per_hour is None else f", {units.dollars(before.usd_per_hour)} an hour"
-    moved = len(radius.replaced) + len(radius.made)
-    own = "; what moved meanwhile moves without the change, too" if moved else ""
-    return f"Nothing: the change updates no resource, and {plural(before.nodes, 'node')} stay as before{usd}{own}"
+    told = [f"Nothing: the change updates no resource, and {plural(before.nodes, 'node')} stay as before{usd}"]
+    moving = ((before.leaving, "out"), (before.coming, "in"))
+    if ways := [f"{plural(count, 'node')} on the way {way}" for count, way in moving if count]:
+        told.append(f"{' and '.join(ways)}, with or without the change")
+    if before.waiting:
+        told.append(f"{plural(before.waiting, 'pod')} without a node, as before")
+    return "; ".join([*told, "only the base was rehearsed, as both sides are the same"])
 
 
 def _killed(radius: BlastRadius) -> str:
@@ -139,8 +143,10 @@ def _killed(radius: BlastRadius) -> str:
 
 def fate(one: HeldPods) -> str:
     """What becomes of pods that something keeps: `held until 14:20, then deleted although ... forbids it`."""
+    if one.deleted_at is None and one.until:
+        return f"held until {units.moment(one.until)} by {one.words}, then evicted"
     if one.deleted_at is None:
-        return f"held for as long as {one.words} forbids it"
+        return f"held for as long as {one.words} forbids it{'' if one.never else ', until more of its pods are ready'}"
     when = units.moment(one.deleted_at)
     if one.done:
         return f"deleted at {when} although {one.words} forbids it"
@@ -191,13 +197,16 @@ def _gist(refused: str) -> str:
     return cut((telling or lines[-1:] or [""])[0], _GIST)
 
 
-def _dollars(before: Inventory, after: Inventory, waiting: int, prices_of: str | None) -> str:
+def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], prices_of: str | None) -> str:
     """What the change costs when it is at its end; where it is not, both figures and the nodes in each."""
     if before.usd_per_hour is None or after.usd_per_hour is None:
         return "What it costs is not known, for prices are missing"
     marked = f", at prices of {prices_of}" if prices_of else ""
     marked += ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
-    so_far = f", {plural(waiting, 'drifted node')} not replaced yet" if waiting else ""
+    never = sum(one.drifted and not one.drifted_before and one.never for one in stayed)
+    later = drifted(stayed) - never
+    so_far = f", {plural(later, 'drifted node')} not replaced yet" if later else ""
+    so_far += f", {plural(never, 'drifted node')} not replaced until somebody changes something" if never else ""
     if not after.leaving:
         if _alike(before.usd_per_hour, after.usd_per_hour):
             return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour{so_far}{marked}"
@@ -346,7 +355,8 @@ def overhead(inventory: Inventory) -> str:
 
 def node(one: Node) -> str:
     """A node: what it is."""
-    what = " ".join(part for part in (one.instance_type or "not launched", one.capacity_type, one.zone) if part)
+    zone = zone_words(one.zone) if one.zone else None
+    what = " ".join(part for part in (one.instance_type or "not launched", one.capacity_type, zone) if part)
     return f"{one.node_claim}{f' ({one.name})' if one.name else ''}: {what}"
 
 
@@ -385,6 +395,19 @@ class Row(NamedTuple):
     name: str
     nodes: tuple[int, int]
     usd: tuple[float | None, float | None]
+
+
+def groups(before: Inventory, after: Inventory) -> list[tuple[str, list[Row]]]:
+    """Nodes before and after by NodePool, instance type, zone and capacity type."""
+    zones = [
+        [one.model_copy(update={"name": zone_words(one.name)}) for one in side.by_zone] for side in (before, after)
+    ]
+    return [
+        ("NodePool", side_by_side(before.by_pool, after.by_pool)),
+        ("instance type", side_by_side(before.by_type, after.by_type)),
+        ("zone", side_by_side(*zones)),
+        ("capacity type", side_by_side(before.by_capacity_type, after.by_capacity_type)),
+    ]
 
 
 def side_by_side(before: Sequence[Group], after: Sequence[Group]) -> list[Row]:
@@ -492,6 +515,8 @@ def budgets_now(week: Week) -> str:
 
 def lasted(answer: Answer) -> str:
     """How long the change was followed, and whether it had settled then."""
+    if answer.blast_radius and answer.blast_radius.applied == []:
+        return "not waited for: nothing was changed"
     seconds = units.duration(answer.blast_radius.seconds if answer.blast_radius else None)
     gave_up = any(moment.gave_up for moment in answer.moments if moment.phase == "change-settled")
     return f"not settled after {seconds}" if gave_up else f"settled after {seconds}"

@@ -54,6 +54,7 @@ class Made:
         disrupted: float | None = None,
         reason: str = "Drifted",
         deleting: float | None = None,
+        terminating: float | None = None,
         gone: float | None = None,
         conditions: dict[str, str] | None = None,
         simulated: bool = False,
@@ -113,6 +114,9 @@ class Made:
             claim(disrupted, "MODIFIED", going)
         if deleting is not None:
             claim(deleting, "MODIFIED", going, deletionTimestamp=at(deleting))
+        if terminating is not None:
+            going["InstanceTerminating"] = "InstanceTerminating"
+            claim(terminating, "MODIFIED", going, deletionTimestamp=at(deleting or terminating))
         if gone is not None:
             claim(gone, "DELETED", going, deletionTimestamp=at(gone))
 

@@ -53,7 +53,7 @@ def test_drift_takes_one_node_after_another() -> None:
 def test_a_drift_of_the_image_says_so_and_keeps_to_the_budget() -> None:
     found = recorded("eks.image-drift", 2)
     assert {one.words for one in found.replaced} == {"AMIDrift"}
-    assert (len(found.replaced), found.at_once) == (50, 5)
+    assert (len(found.replaced), found.at_once) == (50, 4)
 
 
 def test_consolidation_says_what_it_wanted() -> None:
@@ -97,6 +97,12 @@ def test_how_many_go_at_once(made: Made) -> None:
     for index, (disrupted, gone) in enumerate(((110, 200), (150, 210), (205, 260), (300, 350))):
         made.node(f"n{index}", disrupted=disrupted, deleting=disrupted + 1, gone=gone)
     assert radius(made).at_once == 2
+
+
+def test_a_node_whose_instance_is_ending_is_not_on_its_way_out_for_budgets(made: Made) -> None:
+    made.node("first", disrupted=110, deleting=111, terminating=150, gone=200)
+    made.node("second", disrupted=160, deleting=161, gone=210)
+    assert radius(made).at_once == 1
 
 
 def test_a_pod_disruption_budget_that_blocked_before_is_named(made: Made) -> None:

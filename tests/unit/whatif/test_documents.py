@@ -106,6 +106,15 @@ def test_a_refusal_is_said_and_nothing_else_is_claimed() -> None:
         assert "<script>alert" not in text
 
 
+def test_the_zone_of_aks_that_is_none_is_explained() -> None:
+    made = Made()
+    made.pool()
+    made.node("one", zone="0", disrupted=150, deleting=160, gone=200)
+    answer = judged(read(made.lines()))
+    for text in (shown(markdown.render(answer)), page.render(answer)):
+        assert Page(text).text.count("0 (regional, in no availability zone)") == 2  # of the node, and of its group
+
+
 def test_simulated_spot_is_marked_in_each_document() -> None:
     answer = judged(told("eks.eks-spot-default", 0))
     assert "of which spot, prices simulated" in markdown.render(answer)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.whatif.made import BEGINS, START, Made
 from tests.unit.whatif.told import judged
-from whatif import markdown, page
+from whatif import markdown, page, wording
 from whatif.answer import Answer, Surviving
 from whatif.limits import Limits
 from whatif.phases import read
@@ -304,6 +304,8 @@ def test_pods_that_were_killed_meanwhile_are_told() -> None:
 def test_drifted_nodes_that_nothing_replaces_break_a_limit_by_default() -> None:
     found = answer(one_drifted())
     assert [one.name for one in found.limits if not one.kept] == ["maxNodesNeverReplaced"]
+    assert "1 drifted node not replaced until somebody changes something" in found.sentence
+    assert "not replaced yet" not in found.sentence
     assert answer(one_drifted(), max_nodes_never_replaced=1).verdict == "within limits"
 
 
@@ -353,15 +355,21 @@ def unchanged(*, at_rest: bool) -> Answer:
         made.pod("job-1", "late", doNotDisrupt="true")
         made.node("goes", disrupted=150, deleting=160, gone=200)
         made.node("comes", 155)
-    return judged(read(made.lines(change_applied={"changes": []})))
+    restless = {} if at_rest else {"gaveUp": "it had not settled after 1800 s"}
+    return judged(read(made.lines(base_settled=restless, change_applied={"changes": []})))
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
 def test_a_change_of_nothing_says_nothing(at_rest: bool) -> None:
     found = unchanged(at_rest=at_rest)
     assert found.sentence.startswith("Nothing: the change updates no resource, and ")
-    assert ("what moved meanwhile moves without the change, too" in found.sentence) != at_rest
+    assert ("1 node on the way out, with or without the change" in found.sentence) != at_rest
+    assert "only the base was rehearsed, as both sides are the same" in found.sentence
     assert found.verdict == "within limits"
+    radius = found.blast_radius
+    assert radius is not None
+    assert (radius.replaced, radius.made, radius.pods_moved, radius.pods_killed) == ([], [], 0, 0)
+    assert found.after == found.before
     assert "cheaper" not in found.sentence
     assert "dearer" not in found.sentence
 
@@ -387,3 +395,49 @@ def test_held_pods_may_need_nodes_that_are_not_in_the_dollars(
         made.budget("web", **budget)
     said = "1 pod on nodes that are to go may need further nodes later"
     assert any(text.startswith(said) for text in answer(made).unknown) == told
+
+
+@pytest.mark.parametrize(
+    ("pods", "budget", "never", "fate"),
+    [
+        (
+            {"doNotDisrupt": "true"},
+            None,
+            True,
+            "held for as long as karpenter.sh/do-not-disrupt on pod shop/web forbids it",
+        ),
+        (
+            {"doNotDisrupt": "2h"},
+            None,
+            False,
+            "held until 23 November 2026, 11:30 UTC by karpenter.sh/do-not-disrupt on pod shop/web (2h), then evicted",
+        ),
+        (
+            {},
+            {"homeless": False},
+            False,
+            "held for as long as PodDisruptionBudget shop/web forbids it, until more of its pods are ready",
+        ),
+        # In a cluster at rest, nothing gives the pod a node for which the budget waits.
+        (
+            {},
+            {"homeless": True},
+            True,
+            "held for as long as PodDisruptionBudget shop/web (1 of its pods has no node) forbids it",
+        ),
+    ],
+)
+def test_a_node_drains_for_ever_if_nothing_lets_its_pods_go(
+    pods: dict[str, Any], budget: dict[str, bool] | None, never: bool, fate: str
+) -> None:
+    made = Made()
+    made.pool()
+    made.node("one", disrupted=140, deleting=150)
+    made.pod("web", "one", **pods)
+    if budget:
+        made.budget("web", **BLOCKED)
+    if budget and budget["homeless"]:
+        made.pod("web-2", unschedulable=160)
+    radius = answer(made).blast_radius
+    assert radius is not None
+    assert ([one.never for one in radius.replaced], [wording.fate(one) for one in radius.held]) == ([never], [fate])

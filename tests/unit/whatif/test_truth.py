@@ -137,7 +137,7 @@ def loaded(*pods: tuple[float, bool], others: dict[str, float] | None = None) ->
     for number, (cpu, daemon) in enumerate(pods):
         labels = {"pod-template-generation": "1"} if daemon else {}
         made.pod(f"pod-{number}", "one", cpu=cpu, labels=labels)
-    real = [replace(node(), load=Load(2, 1.5, 2 * 2**30, 0.5, 2**30))]
+    real = [replace(node(), load=Load(1, 1.5, 2 * 2**30, 0.5, 2**30))]
     said = {"loaded": {"pods": 1, "leftOut": [], "others": others}} if others else {}
     return judged(read(made.lines(**said)), real=real).truth
 
@@ -146,7 +146,9 @@ def loaded(*pods: tuple[float, bool], others: dict[str, float] | None = None) ->
     ("pods", "others", "away"),
     [
         ([(1.0, False), (0.5, True)], None, [0.0, 0.0, 0.0, 0.0, 0.0]),
-        ([(1.0, False)], None, [0.5, 0.3333, 0.5, 1.0, 1.0]),  # a DaemonSet that was not loaded
+        ([(1.0, False)], None, [0.0, 0.3333, 0.5, 1.0, 1.0]),  # a DaemonSet that was not loaded
+        # More DaemonSets in the stack than in the real cluster: their requests count, and they are no pods of the user.
+        ([(1.0, False)], {"nodes": 2, "pods": 6, "cpu": 1.0, "memory": 2 * 2**30}, [0.0, 0.0, 0.0, 0.0, 0.0]),
         ([(1.0, False)], {"nodes": 2, "pods": 2, "cpu": 1.0, "memory": 2 * 2**30}, [0.0, 0.0, 0.0, 0.0, 0.0]),
     ],
 )
@@ -154,7 +156,7 @@ def test_pods_and_requests_of_nodes_are_compared(
     pods: list[tuple[float, bool]], others: dict[str, float] | None, away: list[float]
 ) -> None:
     found = loaded(*pods, others=others)
-    names = ["pods on them", "CPUs that pods request", "GiB that pods request"]
+    names = ["pods on them, without DaemonSets'", "CPUs that pods request", "GiB that pods request"]
     names += [f"{unit} that DaemonSets request per node" for unit in ("CPUs", "GiB")]
     assert [distances(found)[name] for name in names] == away
     assert "its pods request 1" in found.sentence
@@ -171,5 +173,5 @@ def _judged() -> tuple[Any, ...]:
     made.pool()
     made.node("one")
     made.pod("pod", "one", cpu=1.0)
-    answer = judged(read(made.lines()), real=[replace(node(), load=Load(2, 1.5, 2 * 2**30, 0.5, 2**30))])
+    answer = judged(read(made.lines()), real=[replace(node(), load=Load(1, 1.5, 2 * 2**30, 0.5, 2**30))])
     return answer.before, answer.after, answer.blast_radius, answer.surviving, answer.truth, answer.moments
