@@ -1,4 +1,4 @@
-"""A change of one line destroys nothing: the engine is asked, on a stack that is up."""
+"""A change of one line destroys nothing: the engine is asked, on a stack that is up and has pods to serve."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from kubernetes import client
 
 from tests.rehearsal.conftest import ROOT, RehearsedStack, brought_up
+from tests.rehearsal.moving import REPLICAS, Shop
 
 CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "name": ({"karpstack:name": "other"}, ['karpstack:name = "other", was "karpstack-eks"', "would be deleted"]),
@@ -19,6 +20,14 @@ CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "vpcCidr": ({"karpstack:network/vpcCidr": "10.8.0.0/16"}, ['was "10.0.0.0/16"']),
     "serviceCidr": ({"karpstack:network/serviceCidr": "172.21.0.0/16"}, ['was "172.20.0.0/16"']),
     "zones": ({"karpstack:network/zones": 2}, ["karpstack:network.zones = 2, was", "control plane"]),
+    "natGateways": (
+        {
+            "karpstack:network/natGateways": "none",
+            "karpstack:network/endpoints": True,
+            "karpstack:images": {"mirrors": {"public.ecr.aws": "a.example.com/b", "quay.io": "a.example.com/c"}},
+        },
+        ['karpstack:network.natGateways = "none", was "single"', "role and instanceProfile"],
+    ),
     "existing": (
         {
             "karpstack:cluster": {"existing": "shop"},
@@ -45,6 +54,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     yield from brought_up(tmp_path_factory, "eks")
 
 
+@pytest.fixture(scope="module")
+def shop(kept: RehearsedStack) -> Shop:
+    """Pods on nodes of Karpenter's."""
+    opened = Shop(kept)
+    opened.open()
+    return opened
+
+
 def run(
     stack: RehearsedStack, command: str, changes: dict[str, Any], *arguments: str
 ) -> subprocess.CompletedProcess[str]:
@@ -60,12 +77,21 @@ def run(
 
 @pytest.mark.parametrize(("changes", "texts"), CHANGES.values(), ids=CHANGES)
 def test_a_change_of_one_line_is_an_error_at_preview(
-    kept: RehearsedStack, changes: dict[str, Any], texts: list[str]
+    kept: RehearsedStack, shop: Shop, changes: dict[str, Any], texts: list[str]
 ) -> None:
     refused = run(kept, "preview", changes)
     assert refused.returncode != 0
     for text in (*texts, "allowReplacement", "make another stack"):
         assert text in refused.stdout, refused.stdout
+
+
+def test_a_file_of_another_cloud_is_an_error_at_preview(kept: RehearsedStack) -> None:
+    before = kept.configuration.read_text()
+    kept.configuration.write_text((ROOT / "Pulumi.aks-nap.yaml").read_text())
+    refused = run(kept, "preview", {})
+    kept.configuration.write_text(before)
+    assert refused.returncode != 0
+    assert 'karpstack:cloud = "azure", was "aws"' in refused.stdout, refused.stdout
 
 
 def test_an_update_without_preview_changes_nothing(kept: RehearsedStack) -> None:
@@ -128,24 +154,50 @@ def is_ready(pod: Any) -> bool:
     return any(one.type == "Ready" and one.status == "True" for one in conditions)
 
 
-def test_another_type_of_system_nodes_comes_before_the_old_goes(kept: RehearsedStack) -> None:
-    kept.configure(**{"karpstack:systemNodes/instanceType": "m6i.large", PROTECTION: True})
-    watched = Watched(client.CoreV1Api(kept.api()), "k8s-app=kube-dns", "app.kubernetes.io/name=karpenter")
+def updated(stack: RehearsedStack, shop: Shop, **changes: Any) -> str:
+    """Return what `up` says of a change, during which DNS, Karpenter and the shop are served at each moment."""
+    stack.configure(**changes)
+    watched = Watched(client.CoreV1Api(stack.api()), "k8s-app=kube-dns", "app.kubernetes.io/name=karpenter")
     watched.start()
-    kept.succeed("up")
+    with shop.watched():
+        stack.succeed("up")
     watched.ended.set()
     watched.join(10)
     assert min(watched.fewest.values()) >= 1, watched.fewest
-    updated = (kept.folder.logs / "pulumi.log").read_text()
-    created, deleted = (
-        updated.rindex(f"eks-system-group {state}") for state in ("created replacement", "deleted original")
-    )
-    assert created < deleted, updated
-    api: Any = client.CoreV1Api(kept.api())
-    types = {node.metadata.labels["node.kubernetes.io/instance-type"] for node in api.list_node().items}
-    assert types == {"m6i.large"}
-    unchanged = kept.by_hand("pulumi", "preview", "--expect-no-changes", "--non-interactive")
+    assert shop.least >= REPLICAS - 1
+    unchanged = stack.by_hand("pulumi", "preview", "--expect-no-changes", "--non-interactive")
     assert unchanged.returncode == 0, unchanged.stdout
+    return (stack.folder.logs / "pulumi.log").read_text()
+
+
+def test_further_gateways_leave_no_subnet_without_a_way_out(kept: RehearsedStack, shop: Shop) -> None:
+    said = updated(kept, shop, **{"karpstack:network/natGateways": "per-zone"})
+    for index in (1, 2):
+        leads_out = said.rindex(f"eks-network-{index}-private-default created")
+        assert leads_out < said.rindex(f"eks-network-private-{index} deleted original"), said
+
+
+def test_another_identity_makes_other_pods_of_the_controller(kept: RehearsedStack, shop: Shop) -> None:
+    api: Any = client.CoreV1Api(kept.api())
+
+    def pods() -> set[str]:
+        found = api.list_namespaced_pod("kube-system", label_selector="app.kubernetes.io/name=karpenter").items
+        return {pod.metadata.name for pod in found if not pod.metadata.deletion_timestamp}
+
+    before = pods()
+    updated(kept, shop, **{"karpstack:karpenter/identity": "irsa"})
+    assert before.isdisjoint(pods())
+
+
+def test_another_type_of_system_nodes_comes_before_the_old_goes(kept: RehearsedStack, shop: Shop) -> None:
+    said = updated(kept, shop, **{"karpstack:systemNodes/instanceType": "m6i.large", PROTECTION: True})
+    created, deleted = (
+        said.rindex(f"eks-system-group {state}") for state in ("created replacement", "deleted original")
+    )
+    assert created < deleted, said
+    api: Any = client.CoreV1Api(kept.api())
+    nodes = api.list_node(label_selector="eks.amazonaws.com/nodegroup").items
+    assert {node.metadata.labels["node.kubernetes.io/instance-type"] for node in nodes} == {"m6i.large"}
 
 
 def test_a_protected_stack_goes_after_the_update_that_lifts_it(kept: RehearsedStack) -> None:

@@ -68,6 +68,8 @@ def test_the_providers_are_the_sdks_versions(package: str, version: str) -> None
 
 def test_the_sdk_is_the_engines_version() -> None:
     assert module_pin("pulumi", "github.com/pulumi/pulumi/pkg/v3") == engines.PULUMI_VERSION
+    workflow = (ROOT / ".github" / "workflows" / "real-run.yml").read_text(encoding="utf-8")
+    assert re.findall(r'PULUMI_VERSION: "(.+)"', workflow) == [engines.PULUMI_VERSION]
 
 
 def test_every_direct_dependency_is_pinned_and_locked_with_hashes() -> None:
