@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
@@ -36,99 +36,73 @@ VERSION: Final = 1
 _Price = Annotated[float, Field(ge=0, le=100_000)]
 _Count = Annotated[int, Field(ge=0, le=2**53)]
 #: Of a kind of objects; a cluster of 5,000 nodes has a quarter of them.
-_Many: Any = Field(default_factory=list, max_length=20_000)
+_Item = TypeVar("_Item")
+Many = Annotated[list[_Item], Field(max_length=20_000)]
 
 
 class LeftOut(Model):
-    """Something of the cluster that is not in the snapshot.
+    """Something of the cluster that is not in the snapshot."""
 
-    Attributes:
-        what: What.
-        count: How much of it.
-        why: Why it is not there.
-    """
-
-    what: Text
-    count: _Count
-    why: Text
+    what: Text = Field(description="What.")
+    count: _Count = Field(description="How much of it.")
+    why: Text = Field(description="Why it is not there.")
 
 
 class Cluster(Model):
-    """The cluster that it was.
+    """The cluster that it was."""
 
-    Attributes:
-        cloud: `aws` or `azure`, or another that its nodes name; null where nothing says.
-        region: Region of most of its nodes.
-        kubernetes: Version of most of its kubelets.
-        nodes: How many nodes it had.
-        pods: How many pods it had that had not ended.
-    """
-
-    cloud: Word | None = None
-    region: Word | None = None
-    kubernetes: Version | None = None
-    nodes: _Count = 0
-    pods: _Count = 0
+    cloud: Word | None = Field(
+        None, description="`aws` or `azure`, or another that its nodes name; null where nothing says."
+    )
+    region: Word | None = Field(None, description="Region of most of its nodes.")
+    kubernetes: Version | None = Field(None, description="Version of most of its kubelets.")
+    nodes: _Count = Field(0, description="How many nodes it had.")
+    pods: _Count = Field(0, description="How many pods it had that had not ended.")
 
 
 class NamespaceOf(Model):
-    """A namespace.
+    """A namespace."""
 
-    Attributes:
-        name: Its name.
-        labels: Those by which affinities select namespaces.
-    """
-
-    name: Namespace
-    labels: Labels = Field(default_factory=dict)
+    name: Namespace = Field(description="Its name.")
+    labels: Labels = Field(default_factory=dict, description="Those by which affinities select namespaces.")
 
 
 class PriorityClass(Model):
-    """A PriorityClass.
+    """A PriorityClass."""
 
-    Attributes:
-        name: Its name.
-        value: The priority, of which Kubernetes keeps those above 1,000,000,000 for itself.
-        preemption_policy: Whether its pods may take the place of others.
-    """
-
-    name: Name
-    value: Annotated[int, Field(ge=-(2**31), le=1_000_000_000)]
-    preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
+    name: Name = Field(description="Its name.")
+    value: Annotated[int, Field(ge=-(2**31), le=1_000_000_000)] = Field(
+        description="The priority, of which Kubernetes keeps those above 1,000,000,000 for itself."
+    )
+    preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = Field(
+        None, description="Whether its pods may take the place of others."
+    )
 
 
 class Controller(Model):
-    """What keeps the pods of a workload.
+    """What keeps the pods of a workload."""
 
-    Attributes:
-        api_version: Its API version, `apps/v1` for a Deployment.
-        kind: Its kind: Deployment, StatefulSet, DaemonSet, Job, CronJob; Pod where there is none; or one of its own.
-    """
-
-    api_version: ApiVersion
-    kind: Kind
+    api_version: ApiVersion = Field(description="Its API version, `apps/v1` for a Deployment.")
+    kind: Kind = Field(
+        description="Its kind: Deployment, StatefulSet, DaemonSet, Job, CronJob; Pod where there is none; or one of "
+        "its own."
+    )
 
 
 class Workload(Model):
-    """Pods of one controller that are alike in all that scheduling depends on.
+    """Pods of one controller that are alike in all that scheduling depends on."""
 
-    Attributes:
-        namespace: Their namespace.
-        name: The controller's name; with a number behind it where the controller has pods of several kinds.
-        controller: What keeps them.
-        replicas: How many there are; of a DaemonSet, on how many nodes one is.
-        pod: What they have in common.
-        volumes: Their persistent volumes.
-        nodes: Node -> how many of them are on it.
-    """
-
-    namespace: Namespace
-    name: Name
-    controller: Controller
-    replicas: Pods
-    pod: Pod
-    volumes: Annotated[list[Volume], Field(max_length=100)] = Field(default_factory=list)
-    nodes: dict[Name, Pods] = Field(default_factory=dict)
+    namespace: Namespace = Field(description="Their namespace.")
+    name: Name = Field(
+        description="The controller's name; with a number behind it where the controller has pods of several kinds."
+    )
+    controller: Controller = Field(description="What keeps them.")
+    replicas: Pods = Field(description="How many there are; of a DaemonSet, on how many nodes one is.")
+    pod: Pod = Field(description="What they have in common.")
+    volumes: Annotated[list[Volume], Field(max_length=100)] = Field(
+        default_factory=list, description="Their persistent volumes."
+    )
+    nodes: dict[Name, Pods] = Field(default_factory=dict, description="Node -> how many of them are on it.")
 
     @model_validator(mode="after")
     def _counted(self) -> Self:
@@ -145,23 +119,16 @@ class Workload(Model):
 
 
 class PodDisruptionBudget(Model):
-    """A PodDisruptionBudget.
+    """A PodDisruptionBudget."""
 
-    Attributes:
-        namespace: Its namespace.
-        name: Its name.
-        selector: The pods that it is about; none where it is not said.
-        min_available: How many of them, or which share, have to be there.
-        max_unavailable: How many of them, or which share, may be away.
-        unhealthy_pod_eviction_policy: Whether pods that are not ready may be evicted in any case.
-    """
-
-    namespace: Namespace
-    name: Name
-    selector: LabelSelector | None = None
-    min_available: Pods | Share | None = None
-    max_unavailable: Pods | Share | None = None
-    unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = None
+    namespace: Namespace = Field(description="Its namespace.")
+    name: Name = Field(description="Its name.")
+    selector: LabelSelector | None = Field(None, description="The pods that it is about; none where it is not said.")
+    min_available: Pods | Share | None = Field(None, description="How many of them, or which share, have to be there.")
+    max_unavailable: Pods | Share | None = Field(None, description="How many of them, or which share, may be away.")
+    unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = Field(
+        None, description="Whether pods that are not ready may be evicted in any case."
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -171,83 +138,57 @@ class PodDisruptionBudget(Model):
 
 
 class Taint(Model):
-    """A taint of a node.
+    """A taint of a node."""
 
-    Attributes:
-        key: Its key.
-        value: Its value.
-        effect: What it does to pods that do not tolerate it.
-    """
-
-    key: LabelKey
-    value: LabelValue | None = None
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    key: LabelKey = Field(description="Its key.")
+    value: LabelValue | None = Field(None, description="Its value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        description="What it does to pods that do not tolerate it."
+    )
 
 
 class Bought(Model):
-    """What nodes and NodeClaims have in common.
+    """What nodes and NodeClaims have in common."""
 
-    Attributes:
-        name: Its name.
-        node_pool: NodePool that made it.
-        instance_type: Instance type.
-        zone: Zone.
-        capacity_type: spot, on-demand or reserved.
-        created: When it was made: its age.
-        price_per_hour: USD; null where the facts do not say, for example of spot.
-    """
-
-    name: Name
-    node_pool: Name | None = None
-    instance_type: Word | None = None
-    zone: Word | None = None
-    capacity_type: Word | None = None
-    created: Time | None = None
-    price_per_hour: _Price | None = None
+    name: Name = Field(description="Its name.")
+    node_pool: Name | None = Field(None, description="NodePool that made it.")
+    instance_type: Word | None = Field(None, description="Instance type.")
+    zone: Word | None = Field(None, description="Zone.")
+    capacity_type: Word | None = Field(None, description="spot, on-demand or reserved.")
+    created: Time | None = Field(None, description="When it was made: its age.")
+    price_per_hour: _Price | None = Field(
+        None, description="USD; null where the facts do not say, for example of spot."
+    )
 
 
 class Node(Bought):
-    """A node.
+    """A node."""
 
-    Attributes:
-        node_claim: NodeClaim that it belongs to.
-        architecture: amd64 or arm64.
-        labels: Others by which pods select nodes.
-        taints: Its taints.
-        unschedulable: Whether it is cordoned.
-        ready: Whether its kubelet says that it is ready.
-        do_not_disrupt: Whether it has the annotation `karpenter.sh/do-not-disrupt: "true"`, so that Karpenter keeps it.
-        capacity: What it has.
-        allocatable: What of this pods may ask for.
-    """
-
-    node_claim: Name | None = None
-    architecture: Word | None = None
-    labels: Labels = Field(default_factory=dict)
-    taints: Annotated[list[Taint], Field(max_length=100)] = Field(default_factory=list)
-    unschedulable: bool = False
-    ready: bool = True
-    do_not_disrupt: bool = False
-    capacity: Resources = Field(default_factory=dict)
-    allocatable: Resources = Field(default_factory=dict)
+    node_claim: Name | None = Field(None, description="NodeClaim that it belongs to.")
+    architecture: Word | None = Field(None, description="amd64 or arm64.")
+    labels: Labels = Field(default_factory=dict, description="Others by which pods select nodes.")
+    taints: Annotated[list[Taint], Field(max_length=100)] = Field(default_factory=list, description="Its taints.")
+    unschedulable: bool = Field(False, description="Whether it is cordoned.")
+    ready: bool = Field(True, description="Whether its kubelet says that it is ready.")
+    do_not_disrupt: bool = Field(
+        False,
+        description='Whether it has the annotation `karpenter.sh/do-not-disrupt: "true"`, so that Karpenter keeps it.',
+    )
+    capacity: Resources = Field(default_factory=dict, description="What it has.")
+    allocatable: Resources = Field(default_factory=dict, description="What of this pods may ask for.")
 
 
 class NodeClaim(Bought):
-    """A NodeClaim.
+    """A NodeClaim."""
 
-    Attributes:
-        node: Node that it became.
-        node_class: Name of its node class.
-        conditions: Conditions that are true: Launched, Registered, Initialized, Consolidatable, Drifted, ...
-        requests: What it was launched for.
-        expire_after: When it is replaced, in Karpenter's words.
-    """
-
-    node: Name | None = None
-    node_class: Name | None = None
-    conditions: Annotated[list[Kind], Field(max_length=100)] = Field(default_factory=list)
-    requests: Resources = Field(default_factory=dict)
-    expire_after: Text | None = None
+    node: Name | None = Field(None, description="Node that it became.")
+    node_class: Name | None = Field(None, description="Name of its node class.")
+    conditions: Annotated[list[Kind], Field(max_length=100)] = Field(
+        default_factory=list,
+        description="Conditions that are true: Launched, Registered, Initialized, Consolidatable, Drifted, ...",
+    )
+    requests: Resources = Field(default_factory=dict, description="What it was launched for.")
+    expire_after: Text | None = Field(None, description="When it is replaced, in Karpenter's words.")
 
 
 class _Outline(BaseModel):
@@ -298,71 +239,49 @@ def _pool_spec(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 class NodePool(Model):
-    """A NodePool.
+    """A NodePool."""
 
-    Attributes:
-        name: Its name.
-        spec: Its `spec`, as Karpenter has it, without annotations.
-    """
-
-    name: Name
-    spec: Annotated[dict[str, JsonValue], AfterValidator(_pool_spec)]
+    name: Name = Field(description="Its name.")
+    spec: Annotated[dict[str, JsonValue], AfterValidator(_pool_spec)] = Field(
+        description="Its `spec`, as Karpenter has it, without annotations."
+    )
 
 
 class NodeClass(Model):
-    """A node class.
+    """A node class."""
 
-    Attributes:
-        api_version: Its API version.
-        kind: EC2NodeClass or AKSNodeClass.
-        name: Its name.
-        spec: What of its `spec` says how large nodes are and how many pods they take.
-        zones: Zones of its subnets, where its status has them.
-    """
-
-    api_version: ApiVersion
-    kind: Kind
-    name: Name
-    spec: dict[str, JsonValue] = Field(default_factory=dict)
-    zones: Annotated[list[Word], Field(max_length=100)] = Field(default_factory=list)
+    api_version: ApiVersion = Field(description="Its API version.")
+    kind: Kind = Field(description="EC2NodeClass or AKSNodeClass.")
+    name: Name = Field(description="Its name.")
+    spec: dict[str, JsonValue] = Field(
+        default_factory=dict, description="What of its `spec` says how large nodes are and how many pods they take."
+    )
+    zones: Annotated[list[Word], Field(max_length=100)] = Field(
+        default_factory=list, description="Zones of its subnets, where its status has them."
+    )
 
 
 class Snapshot(Model):
-    """The whole file.
+    """The whole file."""
 
-    Attributes:
-        kind: `karpstack-snapshot`.
-        version: Version of the format, 1.
-        taken: When it was taken.
-        source: What it was made of: a cluster, exports of kubectl, kubereplay's or SimKube's files; or it is made up.
-        anonymised: Whether names and values are replaced by hashes.
-        cluster: The cluster that it was.
-        namespaces: Namespaces of workloads.
-        priority_classes: PriorityClasses.
-        workloads: Workloads.
-        pod_disruption_budgets: PodDisruptionBudgets.
-        node_pools: NodePools.
-        node_classes: Node classes.
-        node_claims: NodeClaims.
-        nodes: Nodes.
-        left_out: What is not in the file.
-    """
-
-    kind: Literal["karpstack-snapshot"]
-    version: Literal[1]
-    taken: Time
-    source: Literal["cluster", "exports", "kubereplay", "simkube", "made"]
-    anonymised: bool = False
-    cluster: Cluster = Field(default_factory=Cluster)
-    namespaces: list[NamespaceOf] = _Many
-    priority_classes: list[PriorityClass] = _Many
-    workloads: list[Workload] = _Many
-    pod_disruption_budgets: list[PodDisruptionBudget] = _Many
-    node_pools: list[NodePool] = _Many
-    node_classes: list[NodeClass] = _Many
-    node_claims: list[NodeClaim] = _Many
-    nodes: list[Node] = _Many
-    left_out: list[LeftOut] = _Many
+    kind: Literal["karpstack-snapshot"] = Field(description="`karpstack-snapshot`.")
+    version: Literal[1] = Field(description="Version of the format, 1.")
+    taken: Time = Field(description="When it was taken.")
+    source: Literal["cluster", "exports", "kubereplay", "simkube", "made"] = Field(
+        description="What it was made of: a cluster, exports of kubectl, kubereplay's or SimKube's files; or it is "
+        "made up."
+    )
+    anonymised: bool = Field(False, description="Whether names and values are replaced by hashes.")
+    cluster: Cluster = Field(default_factory=Cluster, description="The cluster that it was.")
+    namespaces: Many[NamespaceOf] = Field([], description="Namespaces of workloads.")
+    priority_classes: Many[PriorityClass] = Field([], description="PriorityClasses.")
+    workloads: Many[Workload] = Field([], description="Workloads.")
+    pod_disruption_budgets: Many[PodDisruptionBudget] = Field([], description="PodDisruptionBudgets.")
+    node_pools: Many[NodePool] = Field([], description="NodePools.")
+    node_classes: Many[NodeClass] = Field([], description="Node classes.")
+    node_claims: Many[NodeClaim] = Field([], description="NodeClaims.")
+    nodes: Many[Node] = Field([], description="Nodes.")
+    left_out: Many[LeftOut] = Field([], description="What is not in the file.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -1,7 +1,6 @@
 """What is known of the format from its models: the JSON schema, and the tables of docs/snapshot.md.
 
-`python -m snapshot.reference` writes both, and tests compare. What a key means is said once, under `Attributes` of its
-model.
+`python -m snapshot.reference` writes both, and tests compare. What a key means stands once, in its model.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel
-
-from scale_test.text.docstrings import describe, meanings
 
 from .model import Bought, Snapshot
 
@@ -41,12 +38,10 @@ def models() -> dict[str, type[BaseModel]]:
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a snapshot, with what each key means."""
-    made = Snapshot.model_json_schema(by_alias=True)
-    known = models()
-    for name, definition in {**made["$defs"], "Snapshot": made}.items():
-        if model := known.get(name):
-            describe(definition, model)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Snapshot.model_json_schema(by_alias=True),
+    }
 
 
 def table() -> str:
@@ -56,9 +51,8 @@ def table() -> str:
         if name in _KUBERNETES or not _own(model):
             continue
         lines += [f"**{_title(name)}**", "", "| key | meaning |", "| --- | --- |"]
-        found = meanings(model)
         for field, info in model.model_fields.items():
-            meaning = found[field].replace("|", "\\|")
+            meaning = (info.description or "").replace("|", "\\|")
             lines.append(f"| `{info.alias or field}` | {meaning} |")
         lines.append("")
     return "\n".join(lines).rstrip()

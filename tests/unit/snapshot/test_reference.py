@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 
 from karpenter import crds
-from scale_test.text.docstrings import meanings
 from snapshot import examples, reference
 from snapshot.reading import as_data, load
 from snapshot.unschedulable import unschedulable
@@ -35,7 +34,7 @@ def test_the_document_is_current() -> None:
 
 def test_every_key_is_explained() -> None:
     for model in reference.models().values():
-        assert meanings(model).keys() == model.model_fields.keys(), model
+        assert all(field.description for field in model.model_fields.values()), model
 
 
 def test_the_schema_refuses_what_is_refused() -> None:
