@@ -7,19 +7,20 @@ Kubernetes, Karpenter and the clouds call their own: their labels' keys, and val
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from karpenter.offers import LABELS
 from karpenter.quantities import duration
 
-from . import stack_own
+from . import system_workloads
+from .api_nodes import spec_of_class
+from .api_pod import OF_CONTROLLERS
+from .from_api import BUILT_IN, KINDS
 from .manifests import DO_NOT_DISRUPT
 from .model import LeftOut, Snapshot
 from .reading import as_data, checked
-from .taken_nodes import spec_of_class
-from .taken_pod import OF_CONTROLLERS
-from .taking import BUILT_IN, KINDS
 
 #: Whose labels, taints and resources are public.
 _DOMAINS: Final = (
@@ -93,7 +94,14 @@ _POOL: Final = ("weight", "limits", "replicas", "disruption")
 _POOLS_NODE: Final = ("expireAfter", "terminationGracePeriod")
 _HIDDEN: Final = "hidden.karpstack.io"
 _OBJECTS: Final = "objects of kind "
+#: The environment variable that may have a text from which the key of the hashes is made.
+VARIABLE: Final = "KARPSTACK_SNAPSHOT_KEY"
 Data = dict[str, Any]
+
+
+def hash_key(secret: str | None) -> bytes:
+    """A key made of a text, the same one each time; of none, another one each time, which nobody knows afterwards."""
+    return hashlib.sha256(secret.encode()).digest() if secret else secrets.token_bytes(32)
 
 
 def anonymised(snapshot: Snapshot, key: bytes) -> Snapshot:
@@ -118,7 +126,7 @@ class _Anonymiser:
     def data(self) -> Data:
         """The file."""
         data = self._data
-        own = {(one.namespace, one.name): stack_own.brought(one) for one in self._snapshot.workloads}
+        own = {(one.namespace, one.name): system_workloads.brought(one) for one in self._snapshot.workloads}
         parts: dict[str, Callable[[Data], Data]] = {
             "namespaces": self._namespace,
             "priorityClasses": lambda one: {**one, "name": self._priority_class(one["name"])},
@@ -141,13 +149,13 @@ class _Anonymiser:
         return f"x{hashlib.blake2b(text.encode(), key=self._key, digest_size=6).hexdigest()}"
 
     def _name(self, name: str) -> str:
-        return name if name in stack_own.NAMESPACES else self._hash(name)
+        return name if name in system_workloads.NAMESPACES else self._hash(name)
 
     def _priority_class(self, name: str) -> str:
         return name if name in BUILT_IN else self._name(name)
 
     def _namespace_name(self, name: str) -> str:
-        return name if stack_own.theirs(name) else self._name(name)
+        return name if system_workloads.theirs(name) else self._name(name)
 
     def _label_key(self, key: str) -> str:
         if key in _KEYS or _public(key):
@@ -253,7 +261,7 @@ class _Anonymiser:
         return ".".join(["10", *(str(byte) for byte in bytes.fromhex(self._hash(address)[1:7]))])
 
     def _budget(self, one: Data) -> Data:
-        own = stack_own.named(one["namespace"], one["name"])
+        own = system_workloads.named(one["namespace"], one["name"])
         return _with(
             one,
             {

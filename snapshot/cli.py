@@ -14,18 +14,16 @@ from scale_test.text import files
 from scale_test.text.json_file import FileError
 from scale_test.text.shown import visible
 
-from .anonymise import anonymised
-from .cluster import ClusterError
-from .elsewhere import Place
-from .hash_key import VARIABLE, hash_key
+from .anonymise import VARIABLE, anonymised, hash_key
+from .cluster import ClusterError, take
+from .conversion import convert
 from .model import Snapshot
 from .objects import objects
-from .opening import convert
+from .portability import Place
 from .reading import Read, SnapshotError, check_output, load, write
 from .reference import schema
 from .shown import headline, told
 from .stack_file import refusal, stack_file
-from .taking_cluster import take
 from .trace_curve import as_csv, curve_of
 from .unevictable import unevictable
 from .unschedulable import unschedulable

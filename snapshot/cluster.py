@@ -11,10 +11,13 @@ from typing import Any, Final, NamedTuple
 import urllib3
 from kubernetes import client, config
 
+from karpenter import clock
 from scale_test.connecting import connect
 from scale_test.text.shown import cut, visible
 
+from .from_api import snapshot_of
 from .left_out import Ledger
+from .model import Snapshot
 
 _PAGE: Final = 500
 _TIMEOUTS: Final = (5, 60)  # seconds to connect, and to answer
@@ -57,6 +60,21 @@ COLLECTIONS: Final = (
 
 class ClusterError(Exception):
     """The cluster does not answer, or refuses what there is no snapshot without; the text says what to do."""
+
+
+def take(kubeconfig: Path | None = None, context: str | None = None) -> Snapshot:
+    """The snapshot of a cluster, which is asked for lists and for nothing else.
+
+    Args:
+        kubeconfig: The kubeconfig; None for the usual one.
+        context: Its context; None for its current one.
+
+    Raises:
+        ClusterError: There is no cluster, or it refuses.
+        SnapshotError: It has more pods than any cluster holds.
+    """
+    ledger = Ledger()
+    return snapshot_of(read(ledger, kubeconfig, context), clock.utcnow().replace(microsecond=0), "cluster", ledger)
 
 
 def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = None) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from karpenter.instance_types import Facts
 from karpenter.quantities import exact
 
-from .effective import written
+from .effective_requests import written
 from .model import KIND, VERSION, Snapshot
 from .reading import checked, write
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from .api_pod import OF_CONTROLLERS
+from .api_volumes import Mounted
 from .model import Controller, Workload
 from .pod import Pod, Volume, VolumePlace
-from .taken_pod import OF_CONTROLLERS
-from .taken_volumes import Mounted
 
 #: A name without a number that is too long for one.
 _LONGEST: Final = 240

@@ -12,8 +12,8 @@ from typing import Final
 
 from karpenter.requirements import Requirement
 
+from .api_nodes import pool_keys
 from .model import Snapshot
-from .taken_nodes import pool_keys
 
 _AKS: Final = "kubernetes.azure.com/"
 _EKS: Final = "eks.amazonaws.com/"

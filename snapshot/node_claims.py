@@ -26,9 +26,9 @@ from karpenter.instance_types import (
 )
 from karpenter.requirements import Requirement, RequirementError, allows, fits, own, requirements, value_for
 
-from .elsewhere import Place
 from .manifests import DO_NOT_DISRUPT
 from .model import Node, NodeClaim, Snapshot
+from .portability import Place
 
 #: On a NodeClaim and its node: the node of the snapshot that it stands for.
 STANDS_FOR: Final = "karpstack.io/snapshot-node"

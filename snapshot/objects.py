@@ -10,12 +10,12 @@ from typing import Any, Final
 from karpenter.quantities import exact
 from karpenter.selectors import selects
 
-from . import claims, manifests, stack_own
-from .effective import written
-from .elsewhere import Place, why_never
+from . import claims, manifests, system_workloads
+from .effective_requests import written
 from .manifests import Names, as_kubernetes
 from .model import PodDisruptionBudget, Snapshot, Workload
-from .stack_own import Existing
+from .portability import Place, why_never
+from .system_workloads import Existing
 
 _NOWHERE: Final = Place()
 _NOTHING: Final = Existing()
@@ -74,7 +74,7 @@ def objects(
         made.append(_made(workload, names, labels, class_of, volumes, notes))
     used = {workload.namespace for workload in wanted}
     budgets = [one for one in snapshot.pod_disruption_budgets if not _of_existing(one, snapshot, existing)]
-    there = stack_own.NAMESPACES | existing.namespaces
+    there = system_workloads.NAMESPACES | existing.namespaces
     of_namespaces = [_namespace(name, snapshot, names, labels) for name in sorted(used - there)]
     return Loaded(
         objects=(
@@ -177,7 +177,7 @@ def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[
     of_pools = {node.name for node in snapshot.nodes if node.node_pool}
     noted: dict[str, list[Workload]] = {why: [] for why in _NOTES}
     for workload in snapshot.workloads:
-        if stack_own.of_a_kubelet(workload):
+        if system_workloads.of_a_kubelet(workload):
             noted["static"].append(workload)
             continue
         if (requests := existing.of(workload)) is not None:

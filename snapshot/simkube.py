@@ -17,8 +17,8 @@ import msgpack
 from scale_test.text.json_file import FileError, parse
 from scale_test.text.shown import value
 
+from .from_api import KINDS
 from .left_out import Ledger
-from .taking import KINDS
 
 _VERSION: Final = 2
 #: First bytes of a mapping in msgpack, with which no JSON begins.

@@ -19,7 +19,7 @@ from scale_test.text.json_file import FileError
 from scale_test.text.shown import value
 
 from . import kubereplay, simkube
-from .opening import data_of
+from .conversion import data_of
 
 _HOUR: Final = timedelta(hours=1)
 _SCALED: Final = ("Deployment", "StatefulSet")

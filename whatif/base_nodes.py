@@ -15,10 +15,10 @@ from typing import Any, Final
 from karpenter import clock
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.text.shown import cut, visible
-from snapshot.elsewhere import Place
 from snapshot.manifests import DO_NOT_DISRUPT
 from snapshot.model import Snapshot
 from snapshot.node_claims import HASHES, KEPT_THERE, NODE_POOL, STANDS_FOR, node_claims, sentence
+from snapshot.portability import Place
 
 _API: Final = "karpenter.sh/v1"
 _CONDITIONS: Final = ("Launched", "Registered", "Initialized")

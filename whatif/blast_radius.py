@@ -9,17 +9,17 @@ from scale_test.judging.replay import NodeClaim, Pod
 from scale_test.numbers.disruptions import reason as disruption_reason
 from scale_test.numbers.figures import accumulate
 
-from .anew import not_anew
 from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
 from .events import Said, of_claim
 from .held_pods import held_pods
 from .holds import deadline, grace, held, told_once
-from .homes import homes, workload_of
 from .nodes import described
 from .phases import Told, awaits_replacement, there
 from .pod_budgets import PodBudget, selecting
 from .prices import Priced
+from .rescheduling import not_anew
+from .unscheduled_pods import unscheduled_pods, workload_of
 
 # Longer than a pod that nothing keeps waits to be evicted: the controller evicts a hundred a second at the least, and
 # tries again after 0.1 s what was refused, then ever more rarely until it is 10 s (sigs.k8s.io/karpenter 1.15,
@@ -44,7 +44,7 @@ def blast_radius(
     went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
     departed = departures(told)
     replaced = [_replaced(told, market, claim, order, departed, pod_budgets) for order, claim in enumerate(went, 1)]
-    lived = homes(told)
+    lived = unscheduled_pods(told)
     return BlastRadius(
         applied=_planned(told),
         seconds=told.t(told.end),

@@ -10,9 +10,9 @@ from typing import Any, Final
 from scale_test.acting.cluster import Cluster
 from scale_test.judging.replay import NODE_POOL_LABEL
 from scale_test.market.quantities import RESOURCES, pod_requests
-from snapshot import stack_own
-from snapshot.effective import requests
-from snapshot.stack_own import Existing
+from snapshot import system_workloads
+from snapshot.effective_requests import requests
+from snapshot.system_workloads import Existing
 
 from .labels import LABELS, SELECTOR
 
@@ -36,7 +36,7 @@ def existing(cluster: Cluster) -> Existing:
         return [
             one
             for one in cluster.labelled(api_version, kind, "")
-            if stack_own.theirs(one["metadata"]["namespace"])
+            if system_workloads.theirs(one["metadata"]["namespace"])
             and not LABELS.items() <= (one["metadata"].get("labels") or {}).items()
         ]
 
@@ -50,7 +50,9 @@ def existing(cluster: Cluster) -> Existing:
             (one["metadata"]["namespace"], one["metadata"]["name"]) for one in own("policy/v1", "PodDisruptionBudget")
         ),
         frozenset(
-            name for one in cluster.labelled("v1", "Namespace", "") if stack_own.theirs(name := one["metadata"]["name"])
+            name
+            for one in cluster.labelled("v1", "Namespace", "")
+            if system_workloads.theirs(name := one["metadata"]["name"])
         ),
         frozenset(
             (pod["metadata"]["namespace"], owner["name"])

@@ -12,9 +12,9 @@ from scale_test.judging.replay import NodeClaim, Pod
 
 from .answer import HeldPods, Surviving
 from .holds import Hold, deadline, deletion, forbids, grace, held
-from .homes import workload_of
 from .phases import Told, leaving, there
 from .surviving import drifted_before
+from .unscheduled_pods import workload_of
 
 _DELETED = "Disrupted"  # the reason of the event of a pod that is deleted in spite of what holds it
 

@@ -14,11 +14,11 @@ from scale_test.recording.timeline import parse_time
 
 from .answer import Life, LifeDay, LifeHour
 from .departures import departures
-from .homes import homes, without_home
 from .nodes import series
 from .phases import Lived, leaving, there
 from .prices import Priced
 from .surviving import staying
+from .unscheduled_pods import unscheduled_pods, without_home
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _UNSAID = "not said"
@@ -39,7 +39,7 @@ def life(told: Lived, market: Priced) -> Life:
         if claim.disrupted and begin < claim.disrupted <= end
     )
     spans = sorted(span for pod in told.pods if pod.unschedulable and (span := without_home(told, pod)))
-    lived = homes(told)
+    lived = unscheduled_pods(told)
     known = all(market.usd(claim) is not None for claim in told.claims if _cost(claim.gone, begin) and claim.offering)
     total = _dollars(usd, begin, end)
     drifted = (claim for claim in told.claims if there(claim, end) and not leaving(claim, end))

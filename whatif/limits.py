@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +23,8 @@ from scale_test.text.yaml_file import YamlError, read
 from .answer import BlastRadius, Inventory, Limit, Moment, Surviving, Truth
 from .truth import REQUESTS
 
+#: How figures are written, where it is not as a plain number.
+_FORMATS = {"max_hourly_increase": "+g", "max_distance_from_truth": ".1%"}
 _SHARE = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s?%")
 
 
@@ -154,36 +156,37 @@ class Limits(BaseModel):
         increase = None
         if before.usd_per_hour is not None and after.usd_per_hour is not None:
             increase = round(after.usd_per_hour - before.usd_per_hour, 6)
-        yield from self._most("max_hourly_increase", increase, before.usd_per_hour, " USD an hour", _signed)
-        yield from self._most("max_hourly", after.usd_per_hour, None, " USD an hour")
-        yield from self._most("max_times_lower_bound", times_bound(after), None, " times the lower bound")
-        yield from self._most("max_nodes", after.nodes, None, " nodes")
-        yield from self._most("max_nodes_replaced", len(radius.replaced), before.nodes, " nodes")
-        yield from self._most("max_nodes_at_once", radius.at_once, None, " nodes")
-        yield from self._most("max_pods_moved", radius.pods_moved, None, " pods")
-        yield from self._most("max_pods_without_home", radius.without_home, None, " pods")
-        yield from self._most("max_seconds_without_home", radius.longest_without_home, None, " s")
-        yield from self._most("max_pods_unschedulable", radius.unschedulable, None, " pods")
-        yield from self._most("max_workloads_without_node_pool", len(radius.not_anew), None, " workloads")
         never = sum(one.never and not one.drifted_before for one in stayed)
         never += sum(one.never for one in radius.replaced)
-        yield from self._most("max_nodes_never_replaced", never, None, " nodes")
-        yield from self._most("max_pods_killed", radius.pods_killed, None, " pods")
-        distances = {figure.what: figure.distance for figure in truth.figures}
-        far = [distances.get("nodes"), distances.get("dollars an hour")]
-        far += [distance for name in REQUESTS if (distance := distances.get(name)) is not None]
-        known = [one for one in far if one is not None]
-        worst = max(known) if known and len(known) == len(far) else None
-        yield from self._most("max_distance_from_truth", worst, 1.0, "", lambda share: f"{share:.1%}")
+        known = {figure.what: figure.distance for figure in truth.figures}
+        far = [known.get("nodes"), known.get("dollars an hour")]
+        far += [distance for name in REQUESTS if (distance := known.get(name)) is not None]
+        worst = max((one for one in far if one is not None), default=None) if None not in far else None
+        seen: dict[str, tuple[float | None, str]] = {
+            "max_hourly_increase": (increase, " USD an hour"),
+            "max_hourly": (after.usd_per_hour, " USD an hour"),
+            "max_times_lower_bound": (times_bound(after), " times the lower bound"),
+            "max_nodes": (after.nodes, " nodes"),
+            "max_nodes_replaced": (len(radius.replaced), " nodes"),
+            "max_nodes_at_once": (radius.at_once, " nodes"),
+            "max_pods_moved": (radius.pods_moved, " pods"),
+            "max_pods_without_home": (radius.without_home, " pods"),
+            "max_seconds_without_home": (radius.longest_without_home, " s"),
+            "max_pods_unschedulable": (radius.unschedulable, " pods"),
+            "max_workloads_without_node_pool": (len(radius.not_anew), " workloads"),
+            "max_nodes_never_replaced": (never, " nodes"),
+            "max_pods_killed": (radius.pods_killed, " pods"),
+            "max_distance_from_truth": (worst, ""),
+        }
+        whole = {
+            "max_hourly_increase": before.usd_per_hour,
+            "max_nodes_replaced": before.nodes,
+            "max_distance_from_truth": 1.0,
+        }
+        for name, (figure, unit) in seen.items():
+            yield from self._most(name, figure, whole.get(name), unit)
 
-    def _most(
-        self,
-        name: str,
-        seen: float | None,
-        whole: float | None,
-        unit: str,
-        written: Callable[[float], str] = lambda number: f"{number:g}",
-    ) -> Iterator[Limit]:
+    def _most(self, name: str, seen: float | None, whole: float | None, unit: str) -> Iterator[Limit]:
         limit: Any = getattr(self, name)
         if limit is None:
             return
@@ -193,7 +196,7 @@ class Limits(BaseModel):
         yield Limit(
             name=to_camel(name),
             limit=f"at most {limit if share else f'{limit:g}{unit}'}",
-            seen=f"{written(seen)}{unit}" if seen is not None else "not known",
+            seen=f"{seen:{_FORMATS.get(name, 'g')}}{unit}" if seen is not None else "not known",
             kept=known and seen is not None and seen <= most + 1e-9,
         )
 
@@ -238,7 +241,3 @@ def times_bound(inventory: Inventory) -> float | None:
     """What nodes cost as a multiple of the lower bound; None where either is not known, or nothing is needed."""
     usd, least = inventory.usd_per_hour, inventory.lower_bound_usd_per_hour
     return round(usd / least, 3) if usd is not None and least else None
-
-
-def _signed(number: float) -> str:
-    return f"{number:+g}"

@@ -192,7 +192,7 @@ def _not_anew(radius: BlastRadius) -> Iterator[str]:
     ]
     if rows:
         title = f"No NodePool any more for {wording.plural(len(rows), 'workload')}"
-        yield from folded(title, table(("workload", "pods that run:", "on nodes:", "why not anew"), rows, _WHOLE))
+        yield from folded(title, table(("workload", "pods that run:", "on nodes:", "why not"), rows, _WHOLE))
 
 
 def _held(radius: BlastRadius) -> Iterator[str]:

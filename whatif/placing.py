@@ -18,10 +18,10 @@ from karpenter.quantities import exact
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.judging.replay import OF_DAEMON_SETS
 from scale_test.recording.timeline import WORKLOAD_LABEL
-from snapshot.effective import requests
+from snapshot.effective_requests import requests
 from snapshot.manifests import IMAGE
 from snapshot.model import Workload
-from snapshot.seats import Room, seats
+from snapshot.placement import Room, place_pods
 
 from .labels import LABELS, SELECTOR
 
@@ -144,7 +144,7 @@ def place(
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
-    planned = seats(workloads, _rooms(cluster, standing))
+    planned = place_pods(workloads, _rooms(cluster, standing))
     left = {name: dict(enumerate(nodes)) for name, nodes in planned.nodes.items()}
     seen, placed = set[str](), 0
     expected = sum(len(nodes) for nodes in planned.nodes.values())

@@ -8,7 +8,7 @@ be had, what it says of a consolidation counts as movement, also where nothing c
 its pauses together is rest: in a record of 1,000 pods on 20 nodes, 66 seconds went by between two of its movements.
 
 Where it sees no way to save, it remembers that, and looks again when something changes, or after five minutes. It may
-have looked while nodes were too young to count on, so it is asked for one more look when none is (`second_look`), and
+have looked while nodes were too young to count on, so it is asked for one more look when none is (`recheck`), and
 only what stays quiet then has settled.
 """
 

@@ -19,13 +19,13 @@ from scale_test.judging.replay import NodeClaim, Pod
 from scale_test.recording.timeline import Line
 from scale_test.text.shown import listed
 
-from .anew import Places
 from .answer import Cause, Surviving, Why
 from .events import Said, of_claim, of_staying
 from .holds import deadline, grace, held, known_budgets, told_once
 from .nodes import described
 from .phases import Told, leaving, there
 from .prices import Priced
+from .rescheduling import Places
 from .week import asked_later, asked_spec
 
 _TRUE = "True"

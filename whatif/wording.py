@@ -113,9 +113,8 @@ def sentence(
     if radius.pods_killed:
         told.append(_killed(radius))
     if radius.not_anew:
-        told.append(
-            f"{plural(len(radius.not_anew), 'workload')} could not be scheduled anew, for no NodePool fits any more"
-        )
+        workloads = plural(len(radius.not_anew), "workload")
+        told.append(f"{workloads} could not be scheduled again, because no NodePool fits any more")
     return f"{'; '.join(told)}."
 
 

@@ -18,8 +18,8 @@ from scale_test.judging.live import Live
 from scale_test.recording.process import RecorderError
 from scale_test.recording.timeline import TimelineError, Writer
 from scale_test.scenarios.curve import CurveError, load
+from whatif.replica_curve import ReplicaCurve
 from whatif.settling import WATCHED
-from whatif.tide import Tide
 
 DOCUMENTATION = r"""
 module: karpstack_live
@@ -102,13 +102,15 @@ def main() -> None:
     begin = clock.utcnow()
     end = begin + timedelta(seconds=given["seconds"])
     try:
-        tide = Tide(Cluster(), curve) if (curve := load(Path(given["curve"])) if given["curve"] else None) else None
+        curve = load(Path(given["curve"])) if given["curve"] else None
+        replicas = ReplicaCurve(Cluster(), curve) if curve else None
         with Writer(timeline) as writer:
 
             def publish(_: object) -> None:
                 writer.write("PHASE", phase="image-published", images=control.publish_image())
 
-            planned = [Planned(at, tide.turn) for at in (begin, *curve.turns(begin, end))] if tide and curve else []
+            turns = (begin, *curve.turns(begin, end)) if curve else ()
+            planned = [Planned(at, replicas.turn) for at in turns] if replicas else []
             if every := timedelta(seconds=given["image_seconds"]):
                 planned += [Planned(begin + count * every, publish) for count in range(1, -(-(end - begin) // every))]
             writer.write("PHASE", phase="life-begins", curve=curve.factors if curve else None)

@@ -8,7 +8,7 @@ from ansible.module_utils.basic import AnsibleModule
 from kubernetes.config import ConfigException
 
 from scale_test.acting.cluster import Cluster, ClusterError
-from snapshot.elsewhere import Place
+from snapshot.portability import Place
 from snapshot.reading import SnapshotError, load
 from whatif import base_nodes
 

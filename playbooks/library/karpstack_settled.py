@@ -13,7 +13,7 @@ from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.judging.live import Live
 from scale_test.recording.process import RecorderError
 from scale_test.recording.timeline import TimelineError, Writer
-from whatif import second_look
+from whatif import recheck
 from whatif.settling import wait
 
 DOCUMENTATION = r"""
@@ -96,7 +96,7 @@ def main() -> None:
                 file.write(f"{_WHAT[phase]}, {said}\n")
 
     try:
-        settled = wait(Live(timeline), module.params["patience"], partial(second_look.ask, Cluster()), tell)
+        settled = wait(Live(timeline), module.params["patience"], partial(recheck.ask, Cluster()), tell)
     except (RecorderError, TimelineError, ClusterError, ConfigException) as error:
         module.fail_json(msg=str(error))
     content: dict[str, object] = {"seconds": settled.seconds, "quiet": settled.quiet, "needed": settled.needed}

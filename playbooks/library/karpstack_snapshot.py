@@ -7,13 +7,11 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from scale_test.text.shown import visible
-from snapshot.anonymise import anonymised
-from snapshot.cluster import ClusterError
-from snapshot.hash_key import hash_key
-from snapshot.opening import convert
+from snapshot.anonymise import anonymised, hash_key
+from snapshot.cluster import ClusterError, take
+from snapshot.conversion import convert
 from snapshot.reading import SnapshotError, check_output, write
 from snapshot.shown import headline
-from snapshot.taking_cluster import take
 from snapshot.unschedulable import unschedulable
 
 DOCUMENTATION = r"""

@@ -9,8 +9,8 @@ from kubernetes.config import ConfigException
 
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.acting.ownership import TakenError, make, remove
-from snapshot.elsewhere import Place
 from snapshot.objects import objects
+from snapshot.portability import Place
 from snapshot.reading import SnapshotError, load
 from snapshot.unevictable import unevictable
 from whatif import base_nodes, existing, leftovers, placing

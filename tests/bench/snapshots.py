@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from snapshot.anonymise import anonymised
-from snapshot.cluster import COLLECTIONS
+from snapshot.cluster import COLLECTIONS, take
 from snapshot.objects import objects
 from snapshot.reading import load, write
-from snapshot.taking_cluster import take
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.snapshot import api
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from karpenter.fact_files import FOLDER
 from karpenter.instance_types import Facts
 from snapshot.anonymise import anonymised
+from snapshot.from_api import snapshot_of
 from snapshot.model import Snapshot
 from snapshot.objects import objects
 from snapshot.reading import as_data, checked
-from snapshot.stack_own import Existing
-from snapshot.taking import snapshot_of
+from snapshot.system_workloads import Existing
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import data, snapshot, workload
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from snapshot.anonymise import VARIABLE
 from snapshot.cli import main
-from snapshot.hash_key import VARIABLE
 from snapshot.reading import load
 from snapshot.shown import told
 from snapshot.unevictable import unevictable

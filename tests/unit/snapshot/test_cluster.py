@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from snapshot.cluster import COLLECTIONS, ClusterError, read
+from snapshot.cluster import COLLECTIONS, ClusterError, read, take
+from snapshot.from_api import snapshot_of
 from snapshot.left_out import Ledger
-from snapshot.taking import snapshot_of
-from snapshot.taking_cluster import take
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.snapshot import api
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 
 from scale_test.text.shown import visible
 from snapshot.anonymise import anonymised
-from snapshot.elsewhere import Place
 from snapshot.examples import made
+from snapshot.from_api import snapshot_of
 from snapshot.model import Snapshot
 from snapshot.objects import objects
+from snapshot.portability import Place
 from snapshot.reading import SnapshotError, as_data, checked
 from snapshot.shown import told
-from snapshot.taking import snapshot_of
 from tests.mutations import attempt, mutations
 from tests.unit.snapshot import api
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from scale_test.recording import timeline
-from snapshot.elsewhere import Place
 from snapshot.manifests import WORKLOAD_LABEL
 from snapshot.objects import Loaded, objects
-from snapshot.stack_own import Existing
+from snapshot.portability import Place
+from snapshot.system_workloads import Existing
 from tests.unit.snapshot.made import snapshot, workload
 
 LABELS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "whatif"}

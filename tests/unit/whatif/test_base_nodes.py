@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scale_test.acting.cluster import ClusterError
-from snapshot.elsewhere import Place
 from snapshot.model import Snapshot
+from snapshot.portability import Place
 from tests.unit.snapshot.made import snapshot
 from tests.unit.snapshot.test_node_claims import node, pool
 from tests.unit.whatif.live import Clock, Live

@@ -12,7 +12,7 @@ from scale_test.scenarios.curve import CurveError, load, of
 from tests.unit.whatif.live import Live
 from whatif.cli import main
 from whatif.labels import LABELS
-from whatif.tide import Tide
+from whatif.replica_curve import ReplicaCurve
 
 PROJECT = Path(__file__).resolve().parents[3]
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -86,7 +86,7 @@ def workload(name: str, replicas: int, kind: str = "Deployment") -> dict[str, An
 
 def test_workloads_are_scaled_by_what_they_had_first() -> None:
     cluster = Live(workload("web", 10), workload("db", 3, "StatefulSet"))
-    tide = Tide(cluster, of({"shop/web": {"8h": 1, "20h": 0.5}}))
+    tide = ReplicaCurve(cluster, of({"shop/web": {"8h": 1, "20h": 0.5}}))
     for hour in (21, 22, 9):
         tide.turn(NOON.replace(hour=hour))
     assert [(name, patch) for _, name, patch in cluster.changed] == [
@@ -97,7 +97,7 @@ def test_workloads_are_scaled_by_what_they_had_first() -> None:
 
 def test_a_pattern_that_matches_nothing_is_refused() -> None:
     with pytest.raises(CurveError, match=r"shop/wep matches no workload.*shop/web"):
-        Tide(Live(workload("web", 1)), of({"shop/wep": {"0h": 1}, "*": {"0h": 1}}))
+        ReplicaCurve(Live(workload("web", 1)), of({"shop/wep": {"0h": 1}, "*": {"0h": 1}}))
 
 
 def test_what_the_documents_show_is_read(tmp_path: Path) -> None:

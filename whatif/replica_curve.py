@@ -14,7 +14,7 @@ _API: Final = "apps/v1"
 _KINDS: Final = ("Deployment", "StatefulSet")
 
 
-class Tide:
+class ReplicaCurve:
     """The workloads of a cluster, each with the replicas that it has with a factor of 1.
 
     Args:

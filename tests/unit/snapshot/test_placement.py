@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from snapshot.seats import Room, Seats, seats
+from snapshot.placement import Placement, Room, place_pods
 from tests.unit.snapshot.made import snapshot, workload
 
 VOLUME = {"size": "10Gi", "places": [{"zones": ["a"], "pods": 1}, {"zones": ["b"], "pods": 2}]}
@@ -15,8 +15,8 @@ def room(node: str, zone: str = "a", cpu: str = "4", pods: int = 110) -> Room:
     return Room(node, zone, {"cpu": Decimal(cpu), "memory": Decimal(2**34), "pods": Decimal(pods)})
 
 
-def seated(*workloads: dict[str, Any], **rooms: Room) -> Seats:
-    return seats({one.name: one for one in snapshot(workloads=list(workloads)).workloads}, rooms)
+def seated(*workloads: dict[str, Any], **rooms: Room) -> Placement:
+    return place_pods({one.name: one for one in snapshot(workloads=list(workloads)).workloads}, rooms)
 
 
 def test_pods_go_to_the_node_that_stands_for_theirs() -> None:

@@ -19,7 +19,7 @@ from .nodes import waits
 from .phases import Told
 
 
-class Homes(NamedTuple):
+class UnscheduledPods(NamedTuple):
     """What of it the answer has.
 
     Attributes:
@@ -37,7 +37,7 @@ class Homes(NamedTuple):
     unschedulable: int
 
 
-def homes(told: Told) -> Homes:
+def unscheduled_pods(told: Told) -> UnscheduledPods:
     """The pods without a home between the beginning of the change and its end."""
     pods: dict[tuple[str, str], list[Pod]] = {}
     for pod in told.pods:
@@ -51,7 +51,7 @@ def homes(told: Told) -> Homes:
         for key, found in pods.items()
         if (one := _homeless(told, key, found, spans[key], words)) and (one.pods or one.before)
     ]
-    return Homes(
+    return UnscheduledPods(
         sorted(workloads, key=lambda one: (-one.at_the_end, -one.longest, one.namespace, one.workload)),
         len(every),
         round(max((count for _, count in _at_once(every)), default=0)),

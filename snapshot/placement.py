@@ -45,7 +45,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Seats:
+class Placement:
     """Where pods go.
 
     Attributes:
@@ -58,7 +58,7 @@ class Seats:
     without_room: int
 
 
-def seats(workloads: Mapping[str, Workload], rooms: Mapping[str, Room]) -> Seats:
+def place_pods(workloads: Mapping[str, Workload], rooms: Mapping[str, Room]) -> Placement:
     """Where the pods of workloads go.
 
     Args:
@@ -81,11 +81,11 @@ def seats(workloads: Mapping[str, Workload], rooms: Mapping[str, Room]) -> Seats
                 taken = [room for _ in range(pods) if room.take(workload.pod.requests)]
                 free += taken
                 without_room += pods - len(taken)
-        found[name] = [_seat(free, zones) for zones in claims.zones_of_each(workload)]
-    return Seats(found, without_room)
+        found[name] = [_node_for(free, zones) for zones in claims.zones_of_each(workload)]
+    return Placement(found, without_room)
 
 
-def _seat(free: list[Room], zones: set[str]) -> str | None:
+def _node_for(free: list[Room], zones: set[str]) -> str | None:
     """The first of the nodes from which a pod reaches its volumes; it is taken away."""
     for number, room in enumerate(free):
         if not zones or room.zone in zones:

@@ -163,7 +163,7 @@ def test_it_is_said_and_limited() -> None:
     assert [(one.name, one.limit, one.seen) for one in answer.limits if not one.kept] == [
         ("maxWorkloadsWithoutNodePool", "at most 0 workloads", "1 workloads")
     ]
-    assert "1 workload could not be scheduled anew, for no NodePool fits any more." in answer.sentence
+    assert "1 workload could not be scheduled again, because no NodePool fits any more." in answer.sentence
     text = markdown.render(answer)
     assert "No NodePool any more for 1 workload" in text
     for said in (text.replace("\\", ""), Page(page.render(answer)).text):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.unit.whatif.live import Live
-from whatif import second_look
+from whatif import recheck
 
 
 class _Watched(Live):
@@ -26,7 +26,7 @@ class _Watched(Live):
 
 def test_a_pod_that_nobody_schedules_comes_and_goes() -> None:
     live = _Watched()
-    second_look.ask(live)
+    recheck.ask(live)
     (pod,) = live.came
     assert pod["spec"]["schedulerName"] == "karpstack-second-look"
     assert "labels" not in pod["metadata"]  # the recorder takes what is labelled
@@ -36,7 +36,7 @@ def test_a_pod_that_nobody_schedules_comes_and_goes() -> None:
 
 def test_one_that_was_left_is_removed() -> None:
     live = _Watched()
-    second_look.ask(live)
+    recheck.ask(live)
     live.create(live.came[0])
-    second_look.ask(live)
+    recheck.ask(live)
     assert not live.objects

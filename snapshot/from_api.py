@@ -11,9 +11,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from scale_test.text.shown import cut, visible
 
+from .api_fields import known
+from .api_nodes import Prices, claim_of, class_of, cluster_of, node_of, pool_keys, pool_of
+from .api_pod import KEPT_ANNOTATIONS, OF_CONTROLLERS, namespace_keys, node_keys, pod_keys, pod_of, selector_keys
+from .api_volumes import Mounted, Volumes
 from .formats import Labels, Name, Namespace
 from .grouping import Member, Owner, workloads
-from .known import known
 from .left_out import Ledger
 from .model import (
     KIND,
@@ -26,9 +29,6 @@ from .model import (
 )
 from .pod import LabelSelector, Pod
 from .reading import SnapshotError, explained
-from .taken_nodes import Prices, claim_of, class_of, cluster_of, node_of, pool_keys, pool_of
-from .taken_pod import KEPT_ANNOTATIONS, OF_CONTROLLERS, namespace_keys, node_keys, pod_keys, pod_of, selector_keys
-from .taken_volumes import Mounted, Volumes
 
 Source = Literal["cluster", "exports", "kubereplay", "simkube"]
 Item = Mapping[str, Any]

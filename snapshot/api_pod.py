@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from .effective import requests
-from .known import known
+from .api_fields import known
+from .effective_requests import requests
 from .manifests import DELETION_COST, DO_NOT_DISRUPT
 from .pod import (
     Affinity,

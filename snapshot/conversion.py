@@ -12,10 +12,10 @@ from scale_test.text.json_file import FileError
 from scale_test.text.shown import message, visible
 
 from . import kubectl_files, kubereplay, simkube
+from .from_api import Source, snapshot_of
 from .left_out import Ledger
 from .model import KIND, Snapshot
 from .reading import SnapshotError, load
-from .taking import Source, snapshot_of
 
 _MOST: Final = 512 * 2**20  # bytes; 5,000 pods as kubectl writes them have a tenth
 _DEPTH: Final = 200

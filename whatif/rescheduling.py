@@ -1,4 +1,4 @@
-"""Workloads that run on and could not be scheduled anew: of no NodePool could there be a node for their pods any more.
+"""Workloads that run on and could not be scheduled again: of no NodePool could there be a node for their pods any more.
 
 A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
 pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
@@ -22,9 +22,9 @@ from scale_test.recording.timeline import Line
 
 from .answer import NotAnew
 from .holds import gets_no_room
-from .homes import workload_of
 from .phases import Told, leaving, there
 from .prices import Priced
+from .unscheduled_pods import workload_of
 
 _GIB = 2**30
 _WORDS: dict[Verdict, str] = {"going": "is being deleted", "not ready": "is not ready"}
@@ -39,7 +39,7 @@ class _Asked(NamedTuple):
 
 
 def not_anew(told: Told, market: Priced) -> list[NotAnew]:
-    """The workloads whose pods run when the record ends, and could not be scheduled anew, though they could before."""
+    """The workloads whose pods run when the record ends, and could not be scheduled again, though they could before."""
     before, after = (_pools(told, time) for time in told.ends)
     running: dict[tuple[str, str], dict[_Asked, list[Pod]]] = {}
     others, ours = told.replay.nodes_of_no_pool(), {claim.node for claim in told.claims}

@@ -10,10 +10,10 @@ import pytest
 
 from karpenter.instance_types import Facts
 from snapshot.anonymise import anonymised
+from snapshot.from_api import snapshot_of
 from snapshot.model import Snapshot, Workload
 from snapshot.objects import objects
 from snapshot.reading import as_data, checked
-from snapshot.taking import snapshot_of
 from tests.unit.snapshot import api
 
 TAKEN = datetime(2026, 11, 22, 10, tzinfo=UTC)
