@@ -11,14 +11,10 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
 
 from components import versions
 from rehearsal.aws.account import Account
@@ -27,11 +23,11 @@ from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.engines import EngineSet
 from rehearsal.host.processes import Engines, wait_until
-from rehearsal.session import daemon
-from rehearsal.session.deployment import PROJECT, environment
+from rehearsal.session.deployment import PROJECT
 from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
 from scale_test.reports import page
+from tests.bench.shared import columns, show, temporary
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
 from tests.unit.scale_test.example_report import Example
 
@@ -49,120 +45,89 @@ def stopwatch(times: dict[str, float], name: str) -> Iterator[None]:
 
 
 def main() -> int:
-    """Measure and print."""
     times: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+    with temporary() as folder:
         with stopwatch(times, "check"):
             subprocess.run([sys.executable, "-m", "rehearsal.engines"], cwd=PROJECT, check=True, capture_output=True)
-        stack = new_stack(folder)
-        try:
-            with stopwatch(times, "up"):
-                stack.succeed("up")
-            resident = sum(process.memory_info().rss for process in descendants(stack.info)) / 2**30
-            with stopwatch(times, "unchanged"):
-                stack.by_hand("pulumi", "up", "--yes", "--skip-preview", "--non-interactive").check_returncode()
-            previews(stack, times)
-            resources = count(stack)
-            flat(stack, folder, times)
-        finally:
-            stack.command("down", "--force")
-        for name in _AKS:
-            up_alone(folder, name, times)
+        resident = resources = 0.0
+        for name in ("eks", *_AKS):
+            stack = new_stack(folder, name)
+            try:
+                with stopwatch(times, name):
+                    stack.succeed("up")
+                if name == "eks":
+                    resident = sum(process.memory_info().rss for process in descendants(stack.info)) / 2**30
+                    with stopwatch(times, "unchanged"):
+                        pulumi(stack, "up", "--yes", "--skip-preview")
+                    times |= previews(stack)
+                    resources = len(json.loads(pulumi(stack, "stack", "export"))["deployment"]["resources"])
+                    flat(stack, folder, int(resources), times)
+            finally:
+                stack.command("down", "--force")
         bare(folder / "bare", times)
     report = Example(pods=5000, nodes=400).report()
     with stopwatch(times, "page"):
         page.render(report)
-    table = Table(title=f"{os.cpu_count()} cores, {resources} resources", title_justify="left")
-    for column in ("figure", "measured", "against", "ratio", "aim"):
-        table.add_column(column)
-    ratio(table, "rehearsal up, nothing to Karpenter ready", times["up"], "bare engines", times["bare"], 3.0)
-    ratio(table, "unchanged pulumi up", times["unchanged"], "flat program", times["flat"], 1.5)
-    for name in _AKS:
-        ratio(table, f"rehearsal up {name}", times[name], "up eks", times["up"], 1.5)
-    ratio(table, "pulumi preview with the policies", times["judged"], "without", times["preview"], 1.25)
-    table.add_row("check of built engines", f"{times['check']:.2f} s", "", "", "< 2 s")
-    table.add_row("report.html, two stories of 5,000 pods each", f"{times['page']:.1f} s", "", "", "< 10 s")
-    table.add_row("resident memory", f"{resident:.2f} GiB", "", "", "< 1.5 GB")
-    numbers = of_five_thousand_pods()
-    table.add_row("recorder's memory, 5,000 pods", f"{numbers['recorder_mib']:.0f} MiB", "", "", "< 300 MB")
-    table.add_row("report.json of 5,000 pods", f"{numbers['report_seconds']:.1f} s", "", "", "< 5 s")
-    Console(width=120).print(table)
+    measured = subprocess.run(
+        [sys.executable, "-m", "tests.bench.numbers"], cwd=PROJECT, check=True, capture_output=True, text=True
+    )  # in a process of its own, since its memory is measured
+    numbers = json.loads(measured.stdout)
+    table = columns(f"{os.cpu_count()} cores, {resources:g} resources", "figure|measured|against|ratio|aim")
+    for figure, one, against, base, aim in (
+        ("rehearsal up, nothing to Karpenter ready", "eks", "bare engines", "bare", 3.0),
+        ("unchanged pulumi up", "unchanged", "flat program", "flat", 1.5),
+        *((f"rehearsal up {name}", name, "up eks", "eks", 1.5) for name in _AKS),
+        ("pulumi preview with the policies", "judged", "without", "preview", 1.25),
+    ):
+        ratio = f"{times[one] / times[base]:.2f}"
+        table.add_row(figure, f"{times[one]:.1f} s", f"{against}: {times[base]:.1f} s", ratio, f"<= {aim:g}")
+    for figure, value, most in (
+        ("check of built engines", f"{times['check']:.2f} s", "2 s"),
+        ("report.html, two stories of 5,000 pods each", f"{times['page']:.1f} s", "10 s"),
+        ("resident memory", f"{resident:.2f} GiB", "1.5 GB"),
+        ("recorder's memory, 5,000 pods", f"{numbers['recorder_mib']:.0f} MiB", "300 MB"),
+        ("report.json of 5,000 pods", f"{numbers['report_seconds']:.1f} s", "5 s"),
+    ):
+        table.add_row(figure, value, "", "", f"< {most}")
+    show(table)
     return 0
 
 
-def up_alone(folder: Path, name: str, times: dict[str, float]) -> None:
-    """Time `up` of another stack from nothing, with no other stack beside it."""
-    stack = new_stack(folder, name)
-    try:
-        with stopwatch(times, name):
-            stack.succeed("up")
-    finally:
-        stack.command("down", "--force")
+def pulumi(stack: RehearsedStack, *arguments: str) -> str:
+    done = stack.by_hand("pulumi", *arguments, "--non-interactive")
+    done.check_returncode()
+    return done.stdout
 
 
-def ratio(table: Table, name: str, measured: float, against: str, base: float, aim: float) -> None:
-    """Add a row with a ratio."""
-    table.add_row(name, f"{measured:.1f} s", f"{against}: {base:.1f} s", f"{measured / base:.2f}", f"<= {aim:g}")
-
-
-def of_five_thousand_pods() -> dict[str, float]:
-    """What recorder and report take for as many; in a process of their own, since its memory is measured."""
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.bench.numbers"], cwd=PROJECT, check=True, capture_output=True, text=True
-    )
-    return dict(json.loads(result.stdout))
-
-
-def count(stack: RehearsedStack) -> int:
-    """Number of resources in the stack."""
-    state = json.loads(stack.by_hand("pulumi", "stack", "export", "--non-interactive").stdout)
-    return len(state["deployment"]["resources"])
-
-
-def previews(stack: RehearsedStack, times: dict[str, float]) -> None:
+def previews(stack: RehearsedStack) -> dict[str, float]:
     """Time previews with the policy pack and without, in turns; the median of each, for they differ by tenths."""
-    variables = stack.variables
     taken: dict[str, list[float]] = {"preview": [], "judged": []}
     packs = {"preview": [], "judged": ["--policy-pack", "policies"]}
+    variables = stack.variables
     # The first of each reads everything from disk.
     for name in ("preview", "judged") * (_PREVIEWS + 1):
+        command = ["pulumi", "preview", "--non-interactive", *packs[name]]
         started = time.monotonic()
-        subprocess.run(
-            ["pulumi", "preview", "--non-interactive", *packs[name]],
-            cwd=PROJECT,
-            env=variables,
-            check=True,
-            capture_output=True,
-        )
+        subprocess.run(command, cwd=PROJECT, env=variables, check=True, capture_output=True)
         taken[name].append(time.monotonic() - started)
-    times.update({name: statistics.median(seconds[1:]) for name, seconds in taken.items()})
+    return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
 
 
-def flat(stack: RehearsedStack, folder: Path, times: dict[str, float]) -> None:
+def flat(stack: RehearsedStack, folder: Path, resources: int, times: dict[str, float]) -> None:
     """Time an unchanged update of a program without components that registers as many resources."""
-    info = daemon.require(stack.folder)
     program = folder / "flat"
     shutil.copytree(_FLAT, program)
-    variables = {
-        **os.environ,
-        **environment(stack.folder, EngineSet.current(), info),
-        "PULUMI_STACK": "flat",
-        "PULUMI_OPTION_CONFIG_FILE": str(program / "Pulumi.flat.yaml"),
-    }
+    file = str(program / "Pulumi.flat.yaml")
+    variables = {**stack.variables, "PULUMI_STACK": "flat", "PULUMI_OPTION_CONFIG_FILE": file}
 
     def run(*arguments: str) -> None:
-        subprocess.run(
-            ["pulumi", *arguments, "--non-interactive"], cwd=program, env=variables, check=True, capture_output=True
-        )
+        command = ["pulumi", *arguments, "--non-interactive"]
+        subprocess.run(command, cwd=program, env=variables, check=True, capture_output=True)
 
     run("stack", "init", "flat")
-    for key, value in (
-        ("aws:region", info.region),
-        ("count", str(count(stack))),
-        ("kubeconfig", stack.folder.kubeconfig.read_text()),
-    ):
-        run("config", "set", key, value)
+    run("config", "set", "aws:region", stack.info.region)
+    run("config", "set", "count", str(resources))
+    run("config", "set", "kubeconfig", stack.folder.kubeconfig.read_text())
     run("up", "--yes", "--skip-preview")
     with stopwatch(times, "flat"):
         run("up", "--yes", "--skip-preview")
@@ -171,9 +136,7 @@ def flat(stack: RehearsedStack, folder: Path, times: dict[str, float]) -> None:
 def bare(root: Path, times: dict[str, float]) -> None:
     """Time etcd, API server and Karpenter alone: no Pulumi, no nodes, nothing provisioned."""
     folder = StackFolder("bare", root).create()
-    engines = Engines(folder)
-    engine_set = EngineSet.current()
-    timing = Timing()
+    engines, engine_set, timing = Engines(folder), EngineSet.current(), Timing()
     account = Account("us-east-1", engine_set.prices("aws"), timing)
     clusters = Clusters(folder, engines, engine_set, timing)
     endpoint = ControllerEndpoint(folder)
@@ -189,21 +152,15 @@ def bare(root: Path, times: dict[str, float]) -> None:
             )
             crds = Charts(engine_set).find(versions.KARPENTER_AWS_CRD_CHART, versions.KARPENTER_AWS, None)
             cluster.releases.install("karpenter-crd", "kube-system", crds, {})
-            controller = engines.start(
-                "karpenter-bare",
-                [engine_set.program("karpenter-aws")],
-                environment={
-                    **account.administrator_environment,
-                    "PATH": os.environ["PATH"],
-                    "HOME": str(folder.root),
-                    "KUBECONFIG": str(folder.kubeconfig),
-                    "CLUSTER_NAME": "bare",
-                    "CLUSTER_ENDPOINT": cluster.endpoint,
-                    "SYSTEM_NAMESPACE": "kube-system",
-                    "DISABLE_LEADER_ELECTION": "true",
-                    **endpoint.variables,
-                },
-            )
+            variables = {
+                **account.administrator_environment,
+                **{"PATH": os.environ["PATH"], "HOME": str(folder.root), "KUBECONFIG": str(folder.kubeconfig)},
+                **{"CLUSTER_NAME": "bare", "CLUSTER_ENDPOINT": cluster.endpoint, "SYSTEM_NAMESPACE": "kube-system"},
+                "DISABLE_LEADER_ELECTION": "true",
+                **endpoint.variables,
+            }
+            program = engine_set.program("karpenter-aws")
+            controller = engines.start("karpenter-bare", [program], environment=variables)
             wait_until(endpoint.ready, "Karpenter", 60, engines=[controller])
     finally:
         clusters.stop_all()

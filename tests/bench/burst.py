@@ -12,67 +12,47 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 from kubernetes import client, watch
-from rich.console import Console
-from rich.table import Table
 
 from scale_test.recording.process import stop, wait_until_recorded
 from scale_test.scenarios.environments import environment_of
 from scale_test.scenarios.objects import objects
 from scale_test.scenarios.scenario import Scenario, load
-from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
+from tests.bench.shared import columns, show, temporary, up
+from tests.rehearsal.conftest import ROOT, RehearsedStack
 
 STORY = "burst-1000"
 _PATIENCE = 900
 # Whether there is a recorder. Each comes as early as the other, so that it evens out when the machine gets slower, or
 # the cluster, which keeps more after each burst. The first is not counted: it is the only one of a new cluster.
-_FIRST = False
-_TURNS = (False, True, True, False, True, False, False, True)
+_TURNS = (False, False, True, True, False, True, False, False, True)
 _PLAYBOOKS = ROOT / "playbooks"
 
 
 def main() -> int:
-    """Measure and print."""
     scenario = next(found for found in load(_PLAYBOOKS / "scenarios") if found.name == STORY).in_environment("eks")
     taken: dict[bool, list[float]] = {False: [], True: []}
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        stack = new_stack(folder)
-        try:
-            stack.succeed("up")
-            deploy(stack, scenario)
-            for turn, recorded in enumerate((_FIRST, *_TURNS)):
-                with recorder(stack, folder / f"{turn}.jsonl") if recorded else nullcontext():
-                    seconds, nodes = burst(stack, scenario)
-                note = "" if turn else " (not counted)"
-                print(
-                    f"{'with' if recorded else 'without'} the recorder: {seconds:.1f} s, {nodes} nodes{note}",
-                    flush=True,
-                )
-                if turn:
-                    taken[recorded].append(seconds)
-        finally:
-            stack.command("down", "--force")
+    with temporary() as folder, up(folder) as stack:
+        made = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects(scenario)})
+        command = ["kubectl", "apply", "-f", "-"]
+        subprocess.run(command, input=made, text=True, check=True, env=stack.variables, capture_output=True)
+        for turn, recorded in enumerate(_TURNS):
+            with recorder(stack, folder / f"{turn}.jsonl") if recorded else nullcontext():
+                seconds, nodes = burst(stack, scenario)
+            said = f"{'with' if recorded else 'without'} the recorder: {seconds:.1f} s, {nodes} nodes"
+            print(said + ("" if turn else " (not counted)"), flush=True)
+            if turn:
+                taken[recorded].append(seconds)
     without, with_it = (statistics.median(taken[recorded]) for recorded in (False, True))
-    table = Table("figure", "with the recorder", "without", "ratio", "aim")
+    table = columns("", "figure|with the recorder|without|ratio|aim")
     table.add_row("1,000 pods ready", f"{with_it:.1f} s", f"{without:.1f} s", f"{with_it / without:.2f}", "<= 1.05")
-    Console(width=100).print(table)
+    show(table)
     return 0
-
-
-def deploy(stack: RehearsedStack, scenario: Scenario) -> None:
-    """Make the story's namespace, NodePool and workload, as its role does."""
-    made = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects(scenario)})
-    subprocess.run(
-        ["kubectl", "apply", "-f", "-"], input=made, text=True, check=True, env=stack.variables, capture_output=True
-    )
 
 
 @contextmanager
@@ -86,13 +66,8 @@ def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
     }
     command = ["ansible", "localhost", "-M", str(_PLAYBOOKS / "library"), "-m", "karpstack_recorder"]
     background = ["--background", "3600", "--poll", "0", "-e", f"ansible_async_dir={timeline.parent / 'async'}"]
-    subprocess.run(
-        [*command, "-a", json.dumps(arguments), *background],
-        cwd=ROOT,
-        env=stack.variables,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    given = [*command, "-a", json.dumps(arguments), *background]
+    subprocess.run(given, cwd=ROOT, env=stack.variables, check=True, stdout=subprocess.DEVNULL)
     wait_until_recorded(timeline, 60)
     try:
         yield
@@ -121,22 +96,15 @@ def burst(stack: RehearsedStack, scenario: Scenario) -> tuple[float, int]:
 
 def wait_until_gone(stack: RehearsedStack) -> int:
     """Return when no NodeClaim is left: how many there were."""
-    claims = client.CustomObjectsApi(stack.api())
-    found: Any = claims.list_cluster_custom_object("karpenter.sh", "v1", "nodeclaims")
-    names = {item["metadata"]["name"] for item in found["items"]}
-    count = len(names)
-    stream = watch.Watch()
-    for event in stream.stream(
-        claims.list_cluster_custom_object,
-        *("karpenter.sh", "v1", "nodeclaims"),
-        resource_version=found["metadata"]["resourceVersion"],
-        timeout_seconds=_PATIENCE,
-    ):
-        name = event["object"]["metadata"]["name"]
-        names.discard(name) if event["type"] == "DELETED" else names.add(name)
-        if not names:
-            return count
-    raise TimeoutError(f"{len(names)} NodeClaims were left after {_PATIENCE} s")
+
+    def claims() -> list[str]:
+        return stack.by_hand("kubectl", "get", "nodeclaims", "--output", "name").stdout.split()
+
+    count = len(claims())
+    while left := claims():
+        waiting = ["kubectl", "wait", *left, "--for=delete", f"--timeout={_PATIENCE}s"]
+        stack.by_hand(*waiting, timeout=_PATIENCE + 60).check_returncode()
+    return count
 
 
 if __name__ == "__main__":

@@ -7,84 +7,49 @@ them. Exit code 1 if a story differs.
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
-
 from rehearsal.session import speed
-from rehearsal.session.deployment import PROJECT
+from tests.bench.shared import columns, run_stories, show, temporary
 
 _STACKS: Final = ("eks", "aks-nap", "aks-self-hosted")
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of a stack's stories.
-
-    Attributes:
-        wall: Seconds by the machine's clock, from nothing to nothing.
-        speed: Mean speed of the cluster's clock.
-        late: Worst lateness of a timer, in seconds of cluster time.
-        stories: The report's stories by name.
-    """
-
-    wall: float
-    speed: float
-    late: float
-    stories: Mapping[str, Mapping[str, Any]]
-
-
 def main() -> int:
-    """Run, compare and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.clock", description=__doc__)
-    parser.add_argument("--stacks", nargs="+", default=_STACKS, help=f"default: {' '.join(_STACKS)}")
-    parser.add_argument("--labels", default="walk-through", help="stories with one of these labels (walk-through)")
-    parser.add_argument("--speed", type=speed.checked_argument, default=speed.DEFAULT, help="the fast one (8)")
-    options = parser.parse_args()
-    table = Table(title="Stories in real time, and fast", title_justify="left")
-    for column in ("story", "same", "nodes", "USD", "fast", "cluster s", "fast"):
-        table.add_column(column, justify="left" if column in ("story", "same", "nodes") else "right", overflow="fold")
+    table = columns("Stories in real time, and fast", "story|same|nodes", "USD|fast|cluster s|fast")
     different, walls = 0, []
-    with tempfile.TemporaryDirectory() as temporary:
-        for stack in options.stacks:
-            real, fast = (run(stack, options.labels, at, Path(temporary)) for at in (1.0, options.speed))
-            for name, story in real.stories.items():
-                other = fast.stories.get(name, {})
+    with temporary() as folder:
+        for stack in _STACKS:
+            (real, real_wall), (fast, fast_wall) = (timed(stack, at, folder) for at in (1.0, speed.DEFAULT))
+            others = {story["name"]: story for story in fast["stories"]}
+            for story in real["stories"]:
+                other = others.get(story["name"], {})
                 same = decided(story) == decided(other)
                 different += not same
                 nodes = ", ".join(claim["instance_type"] or "?" for claim in story["nodeclaims"])
-                table.add_row(name, "yes" if same else f"[bold]{decided(other)}[/]", nodes, *_figures(story, other))
+                dollars = [f"{(one.get('cost') or {}).get('usd') or 0:.5f}" for one in (story, other)]
+                seconds = [f"{one.get('seconds', 0):.0f}" for one in (story, other)]
+                table.add_row(story["name"], "yes" if same else str(decided(other)), nodes, *dollars, *seconds)
+            kept = fast.get("clock") or {"speed": 1.0, "late": 0.0}
             walls.append(
-                f"{stack}: {real.wall:.0f} s and {fast.wall:.0f} s by the wall, {fast.wall / real.wall:.2f}; "
-                f"mean speed {fast.speed:.1f}, no timer later than {fast.late:.2f} s of cluster time"
+                f"{stack}: {real_wall:.0f} s and {fast_wall:.0f} s by the wall, {fast_wall / real_wall:.2f}; "
+                f"mean speed {kept['speed']:.1f}, no timer later than {kept['late']:.2f} s of cluster time"
             )
-    console = Console(width=160)
-    console.print(table)
-    console.print("\n".join(walls))
+    show(table, *walls)
     return 1 if different else 0
 
 
-def run(stack: str, labels: str, at: float, folder: Path) -> Run:
-    """Run the stories of a stack from nothing."""
-    report, began = folder / f"{stack}-{at:g}", time.monotonic()
-    command = [sys.executable, "-m", "rehearsal", "run", stack, "--labels", labels, "--speed", f"{at:g}"]
-    places = ["--state", str(folder / "state"), "--report", str(report)]
-    subprocess.run([*command, *places], cwd=PROJECT, check=False, stdout=subprocess.DEVNULL)
+def timed(stack: str, at: float, folder: Path) -> tuple[Mapping[str, Any], float]:
+    """The report of a stack's stories at a speed, and the seconds of all of it by the machine's clock."""
+    began = time.monotonic()
+    report = run_stories(stack, folder / f"{stack}-{at:g}", "--labels", "walk-through", "--speed", f"{at:g}")
     wall = time.monotonic() - began
     print(f"{stack} at {at:g}: {wall:.0f} s", flush=True)
-    found = json.loads((report / "report.json").read_text())
-    kept = found.get("clock") or {"speed": 1.0, "late": 0.0}
-    return Run(wall, kept["speed"], kept["late"], {story["name"]: story for story in found["stories"]})
+    return report, wall
 
 
 def decided(story: Mapping[str, Any]) -> object:
@@ -96,11 +61,6 @@ def decided(story: Mapping[str, Any]) -> object:
         [(claim["instance_type"], claim["capacity_type"]) for claim in claims],
         [claim["disruption"] for claim in gone],
     )
-
-
-def _figures(story: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    dollars = [f"{(one.get('cost') or {}).get('usd') or 0:.5f}" for one in (story, other)]
-    return [*dollars, f"{story['seconds']:.0f}", f"{other.get('seconds', 0):.0f}"]
 
 
 if __name__ == "__main__":

@@ -1,128 +1,69 @@
 """Whether `pulumi destroy` leaves anything, whatever is in its way and whatever dies meanwhile: `make bench-removal`.
 
-Each run brings an EKS stack up, puts load on it and something that hinders its removal, asks `preflight destroy`, and
-destroys it with the engine's own command. In most of them something is killed midway, and the command is given again.
-Then the account's own lists are read. A run is good if nothing is left, and whatever had to be taken away by hand was
-named before the first deletion. Not a test: it prints a table, in three quarters of an hour or so.
+Each run brings an EKS stack up, puts load on it and something that hinders its removal (removal.yaml), asks `preflight
+destroy`, and destroys it with the engine's own command. In most of them something is killed midway, and the command is
+given again. Then the account's own lists are read. A run is good if nothing is left, and whatever had to be taken away
+by hand was named before the first deletion. Not a test: it prints a table, in three quarters of an hour or so.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
 import random
 import signal
+import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
-from kubernetes import client
-from rich.console import Console
-from rich.table import Table
+import yaml
 
 from tests.bench.kills import of
-from tests.rehearsal.conftest import RehearsedStack, new_stack
+from tests.bench.shared import columns, show, temporary, up
+from tests.rehearsal.conftest import RehearsedStack
 
 RUNS: Final = 20
-#: How long a NodePool's node waits for what will not go, so that a run takes a minute and not an hour.
-GRACE: Final = "20s"
 TRIES: Final = 4
+#: How long a NodePool's node waits for what will not go, so that a run takes a minute and not an hour.
+_GRACE: Final = {"karpstack:nodePools/default/template/spec/terminationGracePeriod": "20s"}
 _FROZEN: Final = 8.0
-_NAMESPACE: Final = "load"
-_LOAD: Final = {"app": "load"}
 _DESTROY: Final = ("pulumi", "destroy", "--yes", "--skip-preview", "--suppress-outputs", "--non-interactive")
-
-
-@dataclass(frozen=True)
-class Hindrance:
-    """What is in the way of a removal.
-
-    Attributes:
-        title: For the table.
-        make: Puts it there.
-        named: Words of the finding that the look before must have; empty where there is none.
-        take_away: What whoever reads the finding does; None where nothing needs to be done.
-    """
-
-    title: str
-    make: Callable[[RehearsedStack], None]
-    named: str = ""
-    take_away: Callable[[RehearsedStack], None] | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a run; `seconds` of all commands that destroy."""
-
-    named: bool
-    refused: bool
-    seconds: float
-    tries: int
-    left: list[str]
-    said: str
-
-    @property
-    def is_good(self) -> bool:
-        return self.named and not self.left and not self.said
+_HINDRANCES: Final[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("removal.yaml").read_text())
+Death = Callable[[RehearsedStack, psutil.Process], None]
 
 
 def main() -> int:
-    """Run all of it and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.removal", description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"how many ({RUNS})")
-    parser.add_argument("--first", type=int, default=0, help="number of the first run: it decides what is done (0)")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments at which something is killed (1)")
-    options = parser.parse_args()
-    console = Console(width=160)
-    table = Table(title="pulumi destroy of EKS, hindered and killed", title_justify="left")
-    for column in ("run", "in the way", "killed midway", "look before", "destroy", "tries", "left"):
-        table.add_column(column, overflow="fold")
+    title = "pulumi destroy of EKS, hindered and killed"
+    table = columns(title, "run|in the way|killed midway|look before|destroy|tries|left")
     good = 0
-    for number in range(options.first, options.first + options.runs):
-        hindrance = HINDRANCES[number % len(HINDRANCES)]
-        death = DEATHS[(number + number // len(HINDRANCES)) % len(DEATHS)]
-        after = random.Random(f"{options.seed}-{number}").uniform(1.0, 10.0)  # noqa: S311
-        outcome = run(hindrance, death, after)
-        good += outcome.is_good
-        look = "names it, refuses" if outcome.refused else "names it" if hindrance.named else "nothing to name"
-        row = (
-            *(str(number), hindrance.title, f"{death.__doc__} after {after:.1f} s" if death else "nothing"),
-            *(look if outcome.named else "DOES NOT NAME IT", f"{outcome.seconds:.0f} s", str(outcome.tries)),
-            ", ".join([*outcome.left, *filter(None, [outcome.said])]) or "nothing",
-        )
-        table.add_row(*row)
-        console.print(*row, sep=" | ", markup=False)
-    console.print(table)
-    console.print(f"{good} of {options.runs} left nothing, and what had to be taken away by hand was named before.")
-    return 0 if good == options.runs else 1
-
-
-def run(hindrance: Hindrance, death: Death | None, after: float) -> Outcome:
-    """One removal."""
-    with tempfile.TemporaryDirectory() as temporary:
-        stack = new_stack(Path(temporary))
-        stack.configure(**{"karpstack:nodePools/default/template/spec/terminationGracePeriod": GRACE})
-        try:
-            stack.succeed("up")
-            load(stack)
-            hindrance.make(stack)
-            named, refused = looked(stack, hindrance.named)
-            if refused and hindrance.take_away:
-                hindrance.take_away(stack)
+    for number in range(RUNS):
+        name, hindrance = list(_HINDRANCES.items())[number % len(_HINDRANCES)]
+        death = DEATHS[(number + number // len(_HINDRANCES)) % len(DEATHS)]
+        after = random.Random(f"1-{number}").uniform(1.0, 10.0)  # noqa: S311
+        with temporary() as folder, up(folder, **_GRACE) as stack:
+            load(stack, hindrance.get("pods", {}))
+            put(stack, hindrance)
+            named, refused = looked(stack, hindrance.get("named", ""))
+            if refused:
+                take_away(stack, hindrance)
             seconds, tries, said = destroyed(stack, death, after)
-            if not said and not refused and hindrance.take_away:
-                hindrance.take_away(stack)  # it outlives the stack, as was told
-            return Outcome(named, refused, seconds, tries, left(stack), said)
-        finally:
-            stack.command("down", "--force")
+            if not said and not refused:
+                take_away(stack, hindrance)  # it outlives the stack, as was told
+            remains = [*left(stack), *filter(None, [said])]
+        good += named and not remains
+        dies = f"{death.__doc__} after {after:.1f} s" if death else "nothing"
+        look = ("names it, refuses" if refused else "names it or there is nothing") if named else "DOES NOT NAME IT"
+        row = (str(number), name, dies, look, f"{seconds:.0f} s", str(tries), ", ".join(remains) or "nothing")
+        table.add_row(*row)
+        show(" | ".join(row))
+    show(table, f"{good} of {RUNS} left nothing, and what had to be taken away by hand was named before.")
+    return 0 if good == RUNS else 1
 
 
 def looked(stack: RehearsedStack, words: str) -> tuple[bool, bool]:
@@ -151,8 +92,6 @@ def destroyed(stack: RehearsedStack, death: Death | None, after: float) -> tuple
 
 
 # -- what dies
-
-Death = Callable[[RehearsedStack, psutil.Process], None]
 
 
 def engine_dies(stack: RehearsedStack, command: psutil.Process) -> None:
@@ -204,147 +143,74 @@ def dying(stack: RehearsedStack, death: Death | None, after: float) -> Iterator[
 # -- what is in the way
 
 
-def load(stack: RehearsedStack, **pod: Any) -> None:
+def kubectl(stack: RehearsedStack, *arguments: str, applied: Sequence[Mapping[str, Any]] = ()) -> str:
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(applied)}) if applied else ""
+    command = ["kubectl", "--namespace", "load", *arguments]
+    return subprocess.run(command, input=text, text=True, check=True, env=stack.variables, capture_output=True).stdout
+
+
+def load(stack: RehearsedStack, metadata: Mapping[str, Any]) -> None:
     """Pods on nodes of the stack's NodePool, until all of them run."""
-    metadata = {"labels": _LOAD, **pod}
+    labels = {"app": "load"}
     container = {"name": "pause", "image": "pause", "resources": {"requests": {"cpu": "900m"}}}
-    template = {
-        "metadata": metadata,
-        "spec": {"containers": [container], "nodeSelector": {"karpenter.sh/nodepool": "default"}},
-    }
-    api: Any = client.AppsV1Api(stack.api())
-    core: Any = client.CoreV1Api(stack.api())
-    with contextlib.suppress(client.ApiException):
-        core.create_namespace({"metadata": {"name": _NAMESPACE}})
-    body = {
-        "metadata": {"name": "load"},
-        "spec": {"replicas": 6, "selector": {"matchLabels": _LOAD}, "template": template},
-    }
-    with contextlib.suppress(client.ApiException):
-        api.delete_namespaced_deployment("load", _NAMESPACE)
-    api.create_namespaced_deployment(_NAMESPACE, body)
-    done = stack.by_hand("kubectl", "rollout", "status", "deployment/load", "-n", _NAMESPACE, "--timeout=120s")
-    if done.returncode:
-        raise RuntimeError(f"the load does not run: {done.stdout}")
+    pod = {"containers": [container], "nodeSelector": {"karpenter.sh/nodepool": "default"}}
+    template = {"metadata": {"labels": labels, **metadata}, "spec": pod}
+    spec = {"replicas": 6, "selector": {"matchLabels": labels}, "template": template}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "load"}, "spec": spec}
+    kubectl(stack, "create", "namespace", "load")
+    kubectl(stack, "apply", "-f", "-", applied=[deployment])
+    kubectl(stack, "rollout", "status", "deployment/load", "--timeout=120s")
 
 
-def nothing(stack: RehearsedStack) -> None:
-    """Leave it at the load."""
+def put(stack: RehearsedStack, hindrance: Mapping[str, Any]) -> None:
+    objects = list(hindrance.get("objects", ()))
+    if name := hindrance.get("node pool"):
+        spec = json.loads(kubectl(stack, "get", "nodepool", "default", "--output", "json"))["spec"]
+        spec["template"]["metadata"] = {"labels": {"by": "hand"}}
+        objects.append({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec})
+    if name := hindrance.get("volume"):  # as the EBS driver makes it
+        made = stack.aws("ec2").create_volume(AvailabilityZone=f"{stack.info.region}a", Size=1)["VolumeId"]
+        csi = {"driver": "ebs.csi.aws.com", "volumeHandle": made}
+        spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": csi}
+        metadata = {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}}
+        objects.append({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
+    if hindrance.get("instance"):  # with Karpenter's tags: its controller died before it could tell
+        found = next(karpenters(stack))
+        keep = [tag for tag in found["Tags"] if tag["Key"] != _CLAIM and not tag["Key"].startswith("aws:")]
+        stack.aws("ec2").run_instances(
+            **{key: found[key] for key in ("ImageId", "InstanceType", "SubnetId")},
+            **{"MinCount": 1, "MaxCount": 1},
+            SecurityGroupIds=[group["GroupId"] for group in found["SecurityGroups"]],
+            TagSpecifications=[{"ResourceType": "instance", "Tags": keep}],
+        )
+    if objects:
+        kubectl(stack, "apply", "-f", "-", applied=objects)
+    if wait := hindrance.get("wait"):
+        kubectl(stack, "wait", *wait, "--timeout=120s")
 
 
-def undisturbed(stack: RehearsedStack) -> None:
-    """Pods that no controller may evict."""
-    load(stack, annotations={"karpenter.sh/do-not-disrupt": "true"})
+_CLAIM: Final = "karpenter.sh/nodeclaim"
 
 
-def finalizers(stack: RehearsedStack) -> None:
-    """Pods that do not go when they are deleted."""
-    load(stack, finalizers=["example.com/never"])
+def karpenters(stack: RehearsedStack) -> Iterator[dict[str, Any]]:
+    """Instances with Karpenter's tags."""
+    tagged = [{"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}]
+    for reservation in stack.aws("ec2").describe_instances(Filters=tagged)["Reservations"]:
+        yield from reservation["Instances"]
 
 
-def budget(stack: RehearsedStack) -> None:
-    """A PodDisruptionBudget that lets none go."""
-    api: Any = client.PolicyV1Api(stack.api())
-    spec = {"maxUnavailable": 0, "selector": {"matchLabels": _LOAD}}
-    api.create_namespaced_pod_disruption_budget(_NAMESPACE, {"metadata": {"name": "none"}, "spec": spec})
-    stack.by_hand(
-        "kubectl", "wait", "pdb/none", "-n", _NAMESPACE, "--for=jsonpath={.status.expectedPods}=6", "--timeout=30s"
-    )
-
-
-def service(stack: RehearsedStack) -> None:
-    """A Service of type LoadBalancer, until it has its address."""
-    api: Any = client.CoreV1Api(stack.api())
-    spec = {"type": "LoadBalancer", "selector": _LOAD, "ports": [{"port": 80}]}
-    api.create_namespaced_service(_NAMESPACE, {"metadata": {"name": "web"}, "spec": spec})
-    address = "--for=jsonpath={.status.loadBalancer.ingress[0].hostname}"
-    stack.by_hand("kubectl", "wait", "service/web", "-n", _NAMESPACE, address, "--timeout=30s")
-
-
-def without_service(stack: RehearsedStack) -> None:
-    """As the finding says."""
-    stack.by_hand("kubectl", "delete", "service", "web", "-n", _NAMESPACE, "--timeout=60s")
-
-
-def volume(stack: RehearsedStack) -> None:
-    """A volume as the EBS driver makes it."""
-    made = stack.aws("ec2").create_volume(AvailabilityZone=f"{stack.info.region}a", Size=1)["VolumeId"]
-    api: Any = client.CoreV1Api(stack.api())
-    spec = {
-        "capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": made},
-    }
-    metadata = {"name": "data", "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}}
-    api.create_persistent_volume({"metadata": metadata, "spec": spec})
-
-
-def without_volume(stack: RehearsedStack) -> None:
-    """As its driver would, or whoever reads that it outlives the cluster."""
+def take_away(stack: RehearsedStack, hindrance: Mapping[str, Any]) -> None:
+    """Do as the finding says."""
     ec2 = stack.aws("ec2")
-    for each in ec2.describe_volumes(Filters=[{"Name": "status", "Values": ["available"]}])["Volumes"]:
-        ec2.delete_volume(VolumeId=each["VolumeId"])
-
-
-def node_pool(stack: RehearsedStack) -> None:
-    """A NodePool by hand, with a node."""
-    api: Any = client.CustomObjectsApi(stack.api())
-    spec = api.get_cluster_custom_object("karpenter.sh", "v1", "nodepools", "default")["spec"]
-    spec["template"]["metadata"] = {"labels": {"by": "hand"}}
-    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "by-hand"}, "spec": spec}
-    api.create_cluster_custom_object("karpenter.sh", "v1", "nodepools", pool)
-    container = {"name": "pause", "image": "pause"}
-    pod = {"metadata": {"name": "by-hand"}, "spec": {"containers": [container], "nodeSelector": {"by": "hand"}}}
-    core: Any = client.CoreV1Api(stack.api())
-    core.create_namespaced_pod(_NAMESPACE, pod)
-    stack.by_hand("kubectl", "wait", "pod/by-hand", "-n", _NAMESPACE, "--for=condition=Ready", "--timeout=120s")
-
-
-def without_node_pool(stack: RehearsedStack) -> None:
-    """As the finding says."""
-    stack.by_hand("kubectl", "delete", "nodepool", "by-hand", "--cascade=foreground", "--timeout=180s")
-
-
-def instance(stack: RehearsedStack) -> None:
-    """An instance with Karpenter's tags that no NodeClaim knows: its controller died before it could tell."""
-    ec2 = stack.aws("ec2")
-    known = ec2.describe_instances(Filters=[{"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}])
-    found = known["Reservations"][0]["Instances"][0]
-    tags = [
-        tag for tag in found["Tags"] if tag["Key"] != "karpenter.sh/nodeclaim" and not tag["Key"].startswith("aws:")
-    ]
-    ec2.run_instances(
-        ImageId=found["ImageId"],
-        InstanceType=found["InstanceType"],
-        SubnetId=found["SubnetId"],
-        SecurityGroupIds=[group["GroupId"] for group in found["SecurityGroups"]],
-        MinCount=1,
-        MaxCount=1,
-        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
-    )
-
-
-def without_instance(stack: RehearsedStack) -> None:
-    """As the finding says."""
-    ec2 = stack.aws("ec2")
-    for reservation in ec2.describe_instances(Filters=[{"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}])[
-        "Reservations"
-    ]:
-        for each in reservation["Instances"]:
-            if "karpenter.sh/nodeclaim" not in {tag["Key"] for tag in each["Tags"]}:
+    if away := hindrance.get("away"):
+        stack.by_hand("kubectl", "--namespace", "load", "delete", *away, "--timeout=180s")
+    if hindrance.get("volume"):
+        for each in ec2.describe_volumes(Filters=[{"Name": "status", "Values": ["available"]}])["Volumes"]:
+            ec2.delete_volume(VolumeId=each["VolumeId"])
+    if hindrance.get("instance"):
+        for each in karpenters(stack):
+            if _CLAIM not in {tag["Key"] for tag in each["Tags"]}:
                 ec2.terminate_instances(InstanceIds=[each["InstanceId"]])
-
-
-HINDRANCES: Final = (
-    Hindrance("running pods", nothing),
-    Hindrance("pods with do-not-disrupt", undisturbed, "karpenter.sh/do-not-disrupt"),
-    Hindrance("a Service of type LoadBalancer", service, "is of type LoadBalancer", without_service),
-    Hindrance("a PodDisruptionBudget that lets none go", budget, "lets none of its"),
-    Hindrance("a NodePool made by hand", node_pool, "the NodePool by-hand is not the stack's", without_node_pool),
-    Hindrance("a volume of a driver", volume, "the PersistentVolume data was made by", without_volume),
-    Hindrance("pods with a finalizer", finalizers),
-    Hindrance("an instance without a NodeClaim", instance, "no NodeClaim", without_instance),
-)
 
 
 # -- what is left

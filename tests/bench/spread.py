@@ -1,61 +1,43 @@
 """How much runs of the same thing differ: `make bench-spread`, which the margins of the comparison follow from.
 
-The walk-through of one stack runs several times from nothing, on an otherwise idle machine. Each report is compared
-with each other by the rules that ship: every difference that they find is none. What the comparison reads of the
-reports is kept beside its tests, which then hold the rules against it (`--keep`).
+The walk-through of one stack runs five times from nothing, on an otherwise idle machine. Each report is compared with
+each other by the rules that ship: every difference that they find is none. What the comparison reads of the reports is
+kept beside its tests, which then hold the rules against it (`python -m tests.bench.spread --keep`).
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import subprocess
 import sys
-import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.console import Console
-from rich.table import Table
 
 from rehearsal.session.deployment import PROJECT
 from scale_test.reports.comparison import Difference, compare, parse_rules, written
+from tests.bench.shared import columns, run_stories, show, temporary
 
 #: What `--keep` writes.
 KEPT = PROJECT / "tests" / "unit" / "scale_test" / "spread.json"
+_RUNS = 5
 _RULES = PROJECT / "playbooks" / "vars" / "comparison.yml"
 _READ = ("name", "passed", "pending_pod_seconds", "cost", "packing")
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run, compare and print; 1 if two runs of the same thing were not called the same."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.spread", description=__doc__)
-    parser.add_argument("--stack", default="eks")
-    parser.add_argument("--runs", type=int, default=5, help="how many (5)")
-    parser.add_argument("--reports", type=Path, nargs="+", metavar="FOLDER", help="of runs that were made already")
-    parser.add_argument("--keep", action="store_true", help=f"write {KEPT.relative_to(PROJECT)}")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folders = options.reports or list(run(options.stack, options.runs, Path(temporary)))
-        reports = [condensed(json.loads((folder / "report.json").read_text())) for folder in folders]
-    if options.keep:
+    reports = []
+    with temporary() as folder:
+        for number in range(_RUNS):
+            report = run_stories("eks", folder / str(number), "--labels", "walk-through")
+            print(f"{number + 1} of {_RUNS}: {report['seconds']:.0f} s", flush=True)
+            reports.append(condensed(report))
+    if "--keep" in arguments:
         KEPT.write_text(json.dumps(reports, indent=1) + "\n")
-    return show(reports)
-
-
-def run(stack: str, runs: int, folder: Path) -> Iterator[Path]:
-    """The folder of each run's report, when it is there."""
-    for number in range(1, runs + 1):
-        report = folder / str(number)
-        command = [sys.executable, "-m", "rehearsal", "run", stack, "--labels", "walk-through"]
-        places = ["--state", str(folder / "state"), "--report", str(report)]
-        subprocess.run([*command, *places], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
-        print(f"{number} of {runs}: {json.loads((report / 'report.json').read_text())['seconds']:.0f} s", flush=True)
-        yield report
+    return compared(reports)
 
 
 def condensed(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +60,7 @@ def condensed(report: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "thresholds": None, "stories": stories}
 
 
-def show(reports: Sequence[Mapping[str, Any]]) -> int:
-    """Print what differs, and return the exit status."""
+def compared(reports: Sequence[Mapping[str, Any]]) -> int:
     rules = parse_rules(yaml.safe_load(_RULES.read_text())["comparison_rules"])
     seen: dict[tuple[str, str], list[Difference]] = defaultdict(list)
     verdicts = []
@@ -87,32 +68,23 @@ def show(reports: Sequence[Mapping[str, Any]]) -> int:
     for before, after in [*combinations(reports, 2), *combinations(reports[::-1], 2)]:
         comparison = compare(before, after, rules)
         verdicts.append(comparison.verdict)
-        for name, differences in (
-            *((story.name, story.differences) for story in comparison.stories),
-            ("Karpenter's controller", comparison.controller),
-        ):
+        stories = [(story.name, story.differences) for story in comparison.stories]
+        for name, differences in (*stories, ("Karpenter's controller", comparison.controller)):
             for difference in differences:
                 seen[name, difference.name].append(difference)
-    table = Table(title=f"{len(reports)} runs of the same thing, in pairs", title_justify="left")
-    for column in ("story", "value", "least", "most", "furthest apart", "called a difference"):
-        table.add_column(column, justify="left" if column in ("story", "value") else "right")
+    title = f"{len(reports)} runs of the same thing, in pairs"
+    table = columns(title, "story|value", "least|most|furthest apart|called a difference")
     for (story, name), pairs in seen.items():
         judged = [pair for pair in pairs if pair.verdict != "not judged"]
-        values = [value for pair in judged for value in (pair.before, pair.after) if value is not None]
-        if not values:
-            continue
-        called = sum(pair.verdict != "the same" for pair in judged)
-        table.add_row(
-            *(story, name, written(min(values), judged[0].unit), written(max(values), judged[0].unit)),
-            f"{max(abs(pair.change or 0) for pair in judged):.0%}",
-            f"[bold]{called} of {len(judged)}[/]" if called else "",
-        )
-    console = Console(width=160)
-    console.print(table)
+        if values := [value for pair in judged for value in (pair.before, pair.after) if value is not None]:
+            called = sum(pair.verdict != "the same" for pair in judged)
+            bounds = [written(value, judged[0].unit) for value in (min(values), max(values))]
+            apart = f"{max(abs(pair.change or 0) for pair in judged):.0%}"
+            table.add_row(story, name, *bounds, apart, f"{called} of {len(judged)}" if called else "")
     same = verdicts.count("the same")
-    console.print(f"{same} of {len(verdicts)} pairs are called the same.")
+    show(table, f"{same} of {len(verdicts)} pairs are called the same.")
     return 0 if same == len(verdicts) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

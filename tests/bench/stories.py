@@ -19,36 +19,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from scale_test.scenarios.scenario import Scenario, load
-
-_SCENARIOS = Path(__file__).resolve().parents[2] / "playbooks" / "scenarios"
+from tests.bench.shared import columns, show
+from tests.rehearsal.conftest import ROOT
 
 Interval = tuple[float, float]
 
 
 def main(folder: Path) -> int:
-    """Print the ratio for each story and for all together."""
     report = json.loads((folder / "report.json").read_text())
-    scenarios = {scenario.name: scenario for scenario in load(_SCENARIOS)}
-    table = Table(title=f"{report['stack']}: time of the stories against unavoidable waits", title_justify="left")
-    table.add_column("story")
-    for column in ("seconds", "waits", "ratio"):
-        table.add_column(column, justify="right")
-
-    def row(name: str, seconds: float, waited: float) -> None:
+    scenarios = {scenario.name: scenario for scenario in load(ROOT / "playbooks" / "scenarios")}
+    stories = [
+        (one["name"], one["seconds"], length(unavoidable(one, scenarios[one["name"]]))) for one in report["stories"]
+    ]
+    everything = "all, from the recorder's start to its end (aim: <= 1.3)"
+    table = columns(f"{report['stack']}: time of the stories against unavoidable waits", "story", "seconds|waits|ratio")
+    for name, seconds, waited in (*stories, (everything, report["seconds"], sum(waited for _, _, waited in stories))):
         table.add_row(name, f"{seconds:.0f}", f"{waited:.0f}", f"{seconds / waited:.2f}" if waited else "")
-
-    waits = 0.0
-    for story in report["stories"]:
-        waited = length(unavoidable(story, scenarios[story["name"]]))
-        waits += waited
-        row(story["name"], story["seconds"], waited)
-    table.add_section()
-    row("all, from the recorder's start to its end (aim: <= 1.3)", report["seconds"], waits)
-    Console(width=100).print(table)
+    show(table)
     return 0
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
+import yaml
 
 from components.documents.manifests import AKS_NODE_CLASS, DEFAULT_NODE_CLASS, EC2_NODE_CLASS
 from rehearsal.session.deployment import PROJECT
 from scale_test.acting.cluster import Cluster
 from scale_test.recording.timeline import Reader
-from tests.rehearsal.conftest import RehearsedStack, new_stack
+from tests.bench.shared import columns, up
+from tests.bench.shared import show as show_table
+from tests.rehearsal.conftest import RehearsedStack
 from tests.truths import writing
 from tests.truths.cases import STACKS, Case, Change, Expected, batches, load
 from tests.truths.judging import Verdict, lines_of, verdict
@@ -69,30 +69,20 @@ def run(cases: Sequence[Case], output: Path) -> list[Verdict]:
     """Run cases, each stack once, and judge them."""
     for stack in STACKS:
         if mine := [case for case in cases if case.stack == stack]:
-            with TemporaryDirectory() as folder, rehearsed(Path(folder), stack) as up:
+            with TemporaryDirectory() as folder, up(Path(folder), stack, **features(stack)) as rehearsed:
                 for batch in batches(mine):
-                    rehearse(up, batch, output)
+                    rehearse(rehearsed, batch, output)
     return judged(cases, output)
 
 
-@contextlib.contextmanager
-def rehearsed(folder: Path, name: str) -> Iterator[RehearsedStack]:
-    """Bring a stack up whose features are on, and take it down at the end."""
-    stack = new_stack(folder, name)
-    pools = stack.configured("karpstack:nodePools")
-    stack.configure(
+def features(name: str) -> dict[str, Any]:
+    """Settings by which a stack has all features, and consolidates at once."""
+    pools = yaml.safe_load((PROJECT / f"Pulumi.{name}.yaml").read_text())["config"]["karpstack:nodePools"]
+    gates = ("nodeOverlay", "staticCapacity") if name == "eks" else ()
+    return {
         **{f"karpstack:nodePools/{pool}/disruption/consolidateAfter": "0s" for pool in pools},
-        **{
-            f"karpstack:karpenter/featureGates/{gate}": True
-            for gate in ("nodeOverlay", "staticCapacity")
-            if name == "eks"
-        },
-    )
-    try:
-        stack.succeed("up")
-        yield stack
-    finally:
-        stack.command("down", "--force")
+        **{f"karpstack:karpenter/featureGates/{gate}": True for gate in gates},
+    }
 
 
 def rehearse(stack: RehearsedStack, batch: Sequence[Case], output: Path) -> None:
@@ -122,7 +112,8 @@ def rehearse(stack: RehearsedStack, batch: Sequence[Case], output: Path) -> None
         text = "".join(json.dumps(line) + "\n" for line in lines_of(case, lines))
         (mine / "timeline.jsonl").write_text(text)
         put(mine / "snapshot.json", writing.snapshot([case], stack.info.region))
-    wait_until_gone(cluster, made)
+    # Nothing of a batch may be left for the next one.
+    wait_while(lambda: [one["metadata"]["name"] for one in made if cluster.read(one)], "there", 5 * _READY_SECONDS)
     print(f"{stack.folder.stack}: {time.monotonic() - started:.0f} s", flush=True)
 
 
@@ -146,10 +137,15 @@ def objects(batch: Sequence[Case], default: dict[str, Any]) -> Iterator[dict[str
 
 def wait_until_ready(cluster: Cluster, made: Sequence[Mapping[str, Any]]) -> None:
     """Wait until Karpenter takes the NodePools for ready, and static ones have their nodes."""
-    end = time.monotonic() + _READY_SECONDS
-    while waiting := [text for one in made if one["kind"] == "NodePool" and (text := unready(cluster, one))]:
+    pools = [one for one in made if one["kind"] == "NodePool"]
+    wait_while(lambda: [text for one in pools if (text := unready(cluster, one))], "not ready", _READY_SECONDS)
+
+
+def wait_while(left: Callable[[], Sequence[str]], what: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while waiting := left():
         if time.monotonic() > end:
-            raise SystemExit(f"not ready after {_READY_SECONDS:g} s: {'; '.join(waiting)}")
+            raise SystemExit(f"{what} after {seconds:g} s: {'; '.join(waiting)}")
         time.sleep(1)
 
 
@@ -162,15 +158,6 @@ def unready(cluster: Cluster, pool: Mapping[str, Any]) -> str:
         return f"{name} ({[one for one in conditions.values() if one['status'] != 'True']})"
     missing = (pool["spec"].get("replicas") or 0) - (status.get("nodes") or 0)
     return f"{name} ({missing} nodes are missing)" if missing > 0 else ""
-
-
-def wait_until_gone(cluster: Cluster, made: Sequence[Mapping[str, Any]]) -> None:
-    """Wait until nothing of a batch is left for the next one."""
-    end = time.monotonic() + 5 * _READY_SECONDS
-    while left := [one["metadata"]["name"] for one in made if cluster.read(one)]:
-        if time.monotonic() > end:
-            raise SystemExit(f"still there: {', '.join(left)}")
-        time.sleep(1)
 
 
 def play(stack: RehearsedStack, folder: Path) -> None:
@@ -199,16 +186,11 @@ def judged(cases: Sequence[Case], output: Path) -> list[Verdict]:
 
 
 def show(verdicts: Sequence[Verdict]) -> None:
-    """Print what came of the cases."""
-    table = Table(title="Answers against those worked out by hand", title_justify="left")
-    for column in ("case", "the answer is", "how it differs"):
-        table.add_column(column, overflow="fold")
+    table = columns("Answers against those worked out by hand", "case|the answer is|how it differs")
     for one in verdicts:
         table.add_row(one.case.name, one.word, "\n".join(one.texts))
-    console = Console(width=160)
-    console.print(table, markup=False)
     words = [one.word for one in verdicts]
-    console.print(", ".join(f"{words.count(word)} {word}" for word in ("right", "wrong", "not decided")))
+    show_table(table, ", ".join(f"{words.count(word)} {word}" for word in ("right", "wrong", "not decided")))
 
 
 if __name__ == "__main__":

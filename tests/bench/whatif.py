@@ -10,11 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,8 +23,6 @@ from typing import Any
 
 import psutil
 import yaml
-from rich.console import Console
-from rich.table import Table
 
 from rehearsal.engines import EngineSet
 from rehearsal.session import daemon
@@ -34,22 +30,18 @@ from rehearsal.session.deployment import PROJECT, environment
 from rehearsal.state.folder import StackFolder
 from snapshot.examples import made
 from snapshot.reading import write
+from tests.bench.shared import columns, show, temporary
 
 _BASE = PROJECT / "examples" / "whatif" / "base.yaml"
 _STACK = "eks"
 #: The least generation of instances that the NodePool `general` takes, in each candidate; 4 in the base.
 _GENERATIONS = (5, 6)
+_ASKED = ("--wait-factor", "6")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One what-if.
-
-    Attributes:
-        seconds: From the command to its end.
-        memory: The most that all its processes had resident at once, in bytes; shared pages count for each.
-        answers: What it answered, a candidate each.
-    """
+    """One what-if: seconds, the most bytes that all its processes had resident, and an answer for each candidate."""
 
     seconds: float
     memory: int
@@ -57,52 +49,31 @@ class Run:
 
 
 def main() -> int:
-    """Run, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.whatif", description=__doc__)
     parser.add_argument("--pods", type=int, default=1000, help="of the cluster, its DaemonSets' included (1000)")
-    parser.add_argument(
-        "--settled", type=Path, metavar="FILE", help="a snapshot of a cluster at rest, instead of those"
-    )
-    parser.add_argument(
-        "--cpus", type=int, help="the most that an instance has in any NodePool: more nodes (unlimited)"
-    )
-    parser.add_argument(
-        "--policy", default="WhenEmptyOrUnderutilized", help="of all NodePools (%(default)s); WhenEmpty rests soon"
-    )
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="where the snapshot is kept")
-    parser.add_argument(
-        "--times", type=int, default=5, help="how often it is asked with one candidate (5); 0: not at all"
-    )
-    parser.add_argument(
-        "--both", action=argparse.BooleanOptionalAction, default=True, help="ask it with two candidates at once, too"
-    )
-    parser.add_argument("--wait-factor", type=float, default=6, help="by which consolidateAfter is divided (6)")
+    parser.add_argument("--cpus", type=int, help="the most that an instance has in any NodePool (unlimited)")
+    parser.add_argument("--policy", default="WhenEmptyOrUnderutilized", help="of all NodePools (%(default)s)")
+    parser.add_argument("--times", type=int, default=5, help="how often it is asked with one candidate (5)")
+    parser.add_argument("--no-both", action="store_true", help="do not ask it with two candidates at once, too")
     options = parser.parse_args()
-    asked = ["--wait-factor", f"{options.wait_factor:g}"]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+    with temporary() as folder:
         write_stack = partial(stack_file, cpus=options.cpus, policy=options.policy)
         base = write_stack(folder / "base.yaml")
-        snapshot = options.settled or settle(folder, base, options.pods, asked)
-        if options.keep:
-            shutil.copyfile(snapshot, options.keep)
+        asked = [*_ASKED, "--workloads", str(settle(folder, base, options.pods))]
         candidates = [
             write_stack(folder / f"generation-{generation}.yaml", generation=generation) for generation in _GENERATIONS
         ]
-        asked += ["--workloads", str(snapshot)]
-        if not options.times:
-            return 0
         single = [ask(folder / str(number), base, candidates[:1], asked) for number in range(options.times)]
-        both = ask(folder / "both", base, candidates, asked) if options.both else None
-        show(single, both)
+        both = None if options.no_both else ask(folder / "both", base, candidates, asked)
+        print_figures(single, both)
     return 0
 
 
-def settle(folder: Path, base: Path, pods: int, asked: Sequence[str]) -> Path:
+def settle(folder: Path, base: Path, pods: int) -> Path:
     """Bring a rehearsed cluster to rest, on which so many made pods run; the snapshot of it."""
     workload, snapshot = folder / "made.json", folder / "settled.json"
     write(made(pods), workload)
-    run = ask(folder / "rest", base, [base], [*asked, "--workloads", str(workload), "--nodes", "fresh", "--keep"])
+    run = ask(folder / "rest", base, [base], [*_ASKED, "--workloads", str(workload), "--nodes", "fresh", "--keep"])
     (state,) = (folder / "rest").glob(f"*/state/{_STACK}")
     variables = environment(StackFolder(_STACK, state), EngineSet.current(), daemon.require(StackFolder(_STACK, state)))
     try:
@@ -120,14 +91,7 @@ def settle(folder: Path, base: Path, pods: int, asked: Sequence[str]) -> Path:
 
 
 def stack_file(path: Path, *, cpus: int | None, policy: str, generation: int | None = None) -> Path:
-    """Write the base, or a candidate, and return its path.
-
-    Args:
-        path: Where it is written.
-        cpus: The most that an instance of any NodePool has; as the base ships without it.
-        policy: The consolidation policy of every NodePool.
-        generation: Of the NodePool `general`, instances of later generations alone than this one.
-    """
+    """Write the base, or a candidate whose NodePool `general` takes later generations alone; its path."""
     stack = yaml.safe_load(_BASE.read_text())
     for name, pool in stack["config"]["karpstack:nodePools"].items():
         pool["disruption"]["consolidationPolicy"] = policy
@@ -169,15 +133,11 @@ def resident(process: psutil.Process) -> int:
     return total
 
 
-def show(single: Sequence[Run], both: Run | None) -> None:
-    """Print what was measured."""
+def print_figures(single: Sequence[Run], both: Run | None) -> None:
     answers = [run.answers[0] for run in single]
     seconds = statistics.median(run.seconds for run in single)
     base = answers[0]["before"]
-    console = Console(width=120)
-    table = Table(title=f"{os.cpu_count()} cores, {base['pods']} pods on {base['nodes']} nodes", title_justify="left")
-    for column in ("figure", "measured", "aim"):
-        table.add_column(column)
+    table = columns(f"{os.cpu_count()} cores, {base['pods']} pods on {base['nodes']} nodes", "figure|measured|aim")
     table.add_row(f"an answer, the median of {len(single)}", f"{seconds:.0f} s", "< 480 s for 1,000 pods on 60 nodes")
     memory = max(run.memory for run in single)
     table.add_row("resident memory", f"{memory / 2**30:.1f} GiB", "< 4 GiB for 5,000 pods on 300 nodes")
@@ -188,7 +148,7 @@ def show(single: Sequence[Run], both: Run | None) -> None:
         for figure, unit in (("nodes", "nodes"), ("knownUsdPerHour", "$/h")):
             values = [answer[side][figure] for answer in answers]
             table.add_row(f"{side} the change", f"{min(values):g} to {max(values):g} {unit}", "")
-    console.print(table)
+    show(table)
 
 
 def _command(name: str) -> list[str]:
