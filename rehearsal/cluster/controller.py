@@ -48,11 +48,6 @@ LABEL = "app.kubernetes.io/name=karpenter"
 _TIMEOUT = 60.0
 # Until a process that was asked to end is killed.
 _GRACE = 5.0
-# How often the process is looked at while it runs: a process offers no event that several could wait for.
-_SECONDS_BETWEEN_LOOKS = 0.5
-# A kubelet waits before it starts a container again, twice as long each time.
-_FIRST_BACK_OFF = 10.0
-_LONGEST_BACK_OFF = 300.0
 # How often it is tried to start a crashed process again for the same pod. Longer than that nobody waits.
 _TRIES_AFTER_CRASH = 3
 _HASH = "pod-template-hash"
@@ -92,6 +87,10 @@ class Controller(Player):
     """
 
     name = "controller"
+    #: Seconds between two looks at the process: it offers no event that several could wait for.
+    between_looks = 0.5
+    #: Seconds until the process is started again, and at most: a kubelet waits twice as long each time.
+    back_off = (10.0, 300.0)
     watches: ClassVar = {"pods": {"path": "/api/v1/pods", "labels": LABEL}}
 
     def __init__(
@@ -126,7 +125,7 @@ class Controller(Player):
         self._engine: Engine | None = None
         self._ready: set[str] = set()
         self._failed: set[str] = set()
-        self._back_off = _FIRST_BACK_OFF
+        self._back_off = self.back_off[0]
         self._tries = 0
         #: How often the process has ended or not started since it crashed, for one pod; 0 while it runs.
         self._failures = 0
@@ -171,7 +170,7 @@ class Controller(Player):
             self._hosted = None if problem else container
             # What was planned for one before is over.
             self._tries += 1
-            self._failures, self._back_off, self.problem = 0, _FIRST_BACK_OFF, ""
+            self._failures, self._back_off, self.problem = 0, self.back_off[0], ""
         return problem
 
     @property
@@ -238,7 +237,7 @@ class Controller(Player):
             if not self._feed.idle:
                 return
             if template != self._template:
-                self._back_off, self._crashes = _FIRST_BACK_OFF, 0
+                self._back_off, self._crashes = self.back_off[0], 0
             self.problem = self._begin(newest)
             anew = self._pod == newest["metadata"]["uid"]
             self._template, self._pod = template, newest["metadata"]["uid"]
@@ -258,7 +257,7 @@ class Controller(Player):
         self._failed = set(self._pods)
         self._tries += 1
         self._feed.after(self._back_off, "again", {"tries": self._tries})
-        self._back_off = min(2 * self._back_off, _LONGEST_BACK_OFF)
+        self._back_off = min(2 * self._back_off, self.back_off[1])
 
     def _end_container(self) -> None:
         self._end(grace=0.0 if self._killed else _GRACE)
@@ -269,7 +268,7 @@ class Controller(Player):
         problem, engine = self._start(lambda: self._container(pod))
         if engine is not None:
             _LOG.info("the Karpenter controller runs (pid %d) for pod %s", engine.pid, pod["metadata"]["name"])
-            self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": engine.pid})
+            self._feed.after(self.between_looks, "look", {"pid": engine.pid})
         return problem
 
     def _begin_hosted(self, container: _Container) -> str:
@@ -419,7 +418,7 @@ class Controller(Player):
             self._ready.clear()
             self._engine = None
             return
-        self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": pid})
+        self._feed.after(self.between_looks, "look", {"pid": pid})
 
     def _end(self, grace: float = _GRACE) -> None:
         with self._lock:

@@ -23,14 +23,7 @@ _CLAIMS = "nodeclaims.karpenter.sh"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _CLAIMS_PATH = "/apis/karpenter.sh/v1/nodeclaims"
 _NODES = "/api/v1/nodes"
-# A kubelet tries on while its machine lives, so access that is granted later lets it join.
-_SECONDS_BETWEEN_TRIES = 3.0
-# A cloud offers no watch: its controllers look from time to time too.
-_SECONDS_BETWEEN_LOOKS = 2.0
 _SECONDS_UNTIL_SERVED = 0.2
-# Controllers and scheduler learn a moment late, under load some seconds late, that a node is gone, and until then still
-# make pods for it and bind them to it.
-_SECONDS_UNTIL_SWEPT = (0.5, 2.0, 8.0)
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,6 +31,13 @@ class Registrar(Player):
     """The nodes of one cluster."""
 
     name = "registrar"
+    #: Seconds. A kubelet tries on while its machine lives, so access that is granted later lets it join.
+    between_tries = 3.0
+    #: Seconds. A cloud offers no watch: its controllers look from time to time too.
+    between_looks = 2.0
+    #: Seconds. Controllers and scheduler learn a moment late, under load some seconds late, that a node is gone, and
+    #: until then still make pods for it and bind them to it.
+    until_swept: tuple[float, ...] = (0.5, 2.0, 8.0)
     watches: ClassVar = {
         "definitions": {"path": _DEFINITIONS, "fields": f"metadata.name={_CLAIMS}"},
         "nodes": {"path": _NODES},
@@ -56,7 +56,7 @@ class Registrar(Player):
 
     def start(self) -> None:
         """Begin to watch, and to look for machines that are gone; return at once."""
-        self._feed.every(_SECONDS_BETWEEN_LOOKS, "look")
+        self._feed.every(self.between_looks, "look")
         super().start()
 
     def join(
@@ -111,7 +111,7 @@ class Registrar(Player):
             name = event.object["metadata"]["name"]
             if event.type == "DELETED":
                 self._nodes.pop(name, None)
-                for seconds in _SECONDS_UNTIL_SWEPT:
+                for seconds in self.until_swept:
                     self._feed.after(seconds, "sweep", {"name": name})
             else:
                 self._nodes[name] = event.object
@@ -176,7 +176,7 @@ class Registrar(Player):
                 "NodeRegistrationFailed",
                 f"{machine.node_name} ({provider_id}) cannot join the cluster: {machine.refusal}",
             )
-        self._feed.after(_SECONDS_BETWEEN_TRIES, "boot", {"name": name, "provider_id": provider_id})
+        self._feed.after(self.between_tries, "boot", {"name": name, "provider_id": provider_id})
 
     def _register(self, machine: Machine, taints: Iterable[Taint], labels: Mapping[str, str]) -> bool:
         node = group_node(machine, taints, labels)

@@ -21,7 +21,6 @@ from rehearsal.cluster.objects import ApiError, Object, Objects, warn
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 
 _FAILED = "SyncLoadBalancerFailed"
-_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 5.0, 300.0  # seconds
 _LOG = logging.getLogger(__name__)
 
 
@@ -44,6 +43,8 @@ class ServiceController(Player):
     """The load balancers of one cluster's Services."""
 
     name = "service-controller"
+    #: Seconds until the second try, and at most between two.
+    back_off = (5.0, 300.0)
     watches: ClassVar = {"services": {"path": "/api/v1/services"}}
 
     def __init__(self, objects: Objects, balancers: LoadBalancers) -> None:
@@ -93,9 +94,9 @@ class ServiceController(Player):
         except LoadBalancerError as error:
             text = f"Error syncing load balancer: failed to {verb} load balancer: {error}"
             warn(self._objects, service, self.name, _FAILED, text)
-            before = self._failures.get(path)
-            tries, seconds = (before.tries + 1, 2 * before.seconds) if before else (1, _FIRST_BACK_OFF)
-            failed = self._failures[path] = _Failure(tries, min(seconds, _LONGEST_BACK_OFF), _wanted(service))
+            before, (first, longest) = self._failures.get(path), self.back_off
+            tries, seconds = (before.tries + 1, 2 * before.seconds) if before else (1, first)
+            failed = self._failures[path] = _Failure(tries, min(seconds, longest), _wanted(service))
             self._feed.after(failed.seconds, "again", {"path": path, "tries": tries})
         else:
             self._failures.pop(path, None)

@@ -18,14 +18,14 @@ from rehearsal.cluster.objects import Object, Objects, try_patch, warn
 from rehearsal.timing import Timing
 
 LABEL = "k8s-app=aws-node"
-#: Kubelets go on trying: rights that are given later count.
-_SECONDS_BETWEEN_TRIES = 3.0
 
 
 class VpcCni(Player):
     """The pods aws-node of one cluster."""
 
     name = "vpc-cni"
+    #: Seconds. Kubelets go on trying: rights that are given later count.
+    between_tries = 3.0
     watches: ClassVar = {"pods": {"path": "/api/v1/pods", "labels": LABEL}}
 
     def __init__(self, objects: Objects, cloud: Cloud, timing: Timing) -> None:
@@ -62,7 +62,7 @@ class VpcCni(Player):
                 self._refusals[metadata["uid"]] = refusal
                 warn(self._objects, pod, "kubelet", "BackOff", refusal)
                 warn(self._objects, node, "kubelet", "NetworkPluginNotReady", f"aws-node does not start: {refusal}")
-            self._feed.after(_SECONDS_BETWEEN_TRIES, "start", pod)
+            self._feed.after(self.between_tries, "start", pod)
             return
         if mark_ready(self._objects, pod):
             network = {"metadata": {"annotations": {CNI_ANNOTATION: "aws-vpc-cni"}}}

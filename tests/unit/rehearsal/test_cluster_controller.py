@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rehearsal.cluster import controller as module
-from rehearsal.cluster.controller import LABEL, Controller
+from rehearsal.cluster.cloud import ControllerIdentityError
+from rehearsal.cluster.controller import DAYS, LABEL, Controller
 from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.cluster.objects import ApiError, Object
 from rehearsal.host.processes import EngineCrashError
@@ -33,33 +35,44 @@ class Process:
 
 
 class Processes:
-    """Stands in for `Engines`: tells of every start (port and token of its metrics) and stop (its grace)."""
+    """Stands in for `Engines`: tells of every start (port and token of its metrics), stop (its grace) and loss.
+
+    Attributes:
+        runs: Numbers of the starts that come up, from 1; None for all.
+        brief: Whether those crash as soon as they are ready.
+    """
 
     def __init__(self) -> None:
         self.told: queue.Queue[tuple[str, Any]] = queue.Queue()
-        self._running: Process | None = None
-        self.crash_at_start = 0
+        self.lost: queue.Queue[str] = queue.Queue()
+        self.runs: Collection[int] | None = None
+        self.brief = False
+        self.count = 0
         self.environment: Mapping[str, str] = {}
-        self._pids = iter(range(1, 100))
+        self._running: Process | None = None
 
     def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str], vital: bool) -> Process:
         assert not vital  # a kubelet would start it again
-        self._running = Process(next(self._pids))
-        if self.crash_at_start:
-            self.crash_at_start -= 1
-            self._running.crashed = True
+        self.count += 1
+        self._running = Process(self.count)
+        self._running.crashed = self.runs is not None and self.count not in self.runs
         self.environment = environment
         self.told.put(("start", (environment["METRICS_PORT"], environment["KARPSTACK_METRICS_TOKEN"])))
         return self._running
 
-    @property
     def ready(self) -> bool:
-        return self._running is not None and not self._running.crashed
+        if self._running is None or self._running.crashed:
+            return False
+        self._running.crashed = self.brief
+        return True
 
     def stop(self, name: str, grace: float = 5.0) -> None:
         if self._running:
             self._running = None
             self.told.put(("stop", grace))
+
+    def lose(self, name: str) -> None:
+        self.lost.put(name)
 
 
 class Programs:
@@ -68,13 +81,27 @@ class Programs:
 
 
 class TheCloud(UnaskedCloud):
-    problem: Exception | None = None
+    """One whose answers to the next tries are given; and when it was asked."""
+
+    def __init__(self) -> None:
+        self.problems: list[Exception] = []
+        self.tries: queue.Queue[float] = queue.Queue()
 
     def controller_environment(self, *arguments: Any) -> dict[str, str]:
-        if self.problem:
-            problem, self.problem = self.problem, None
-            raise problem
+        self.tries.put(time.monotonic())
+        if self.problems:
+            raise self.problems.pop(0)
         return {}
+
+
+BACK_OFF = 0.1
+NO_TOKEN = ControllerIdentityError("no token")
+FORBIDDEN = ApiError(403, "Forbidden", "no")
+
+
+class Impatient(Controller):
+    between_looks = 0.01
+    back_off = (BACK_OFF, 300.0)
 
 
 def pod(uid: str, template: str = "one", created: str = "10:00", **metadata: Any) -> Object:
@@ -97,7 +124,7 @@ class Rig:
     def __init__(self, folder: Path) -> None:
         self.world, self.processes, self.cloud = World(), Processes(), TheCloud()
         self.world.present["/api/v1/namespaces/kube-system/serviceaccounts/default"] = {"metadata": {}}
-        self.controller = Controller(
+        self.controller = Impatient(
             StackFolder("test", folder).create(),
             self.processes,  # type: ignore[arg-type]
             Programs(),  # type: ignore[arg-type]
@@ -113,6 +140,12 @@ class Rig:
 
     def told(self) -> tuple[str, Any]:
         return self.processes.told.get(timeout=5)
+
+    def host(self, *running: int) -> None:
+        """Let the cloud run it; those starts come up, and crash."""
+        self.processes.runs, self.processes.brief = running, True
+        assert self.controller.host("kube-system", {}, "token") == ""
+        assert self.controller.hosted
 
     def ready(self) -> str:
         """Name of the next pod that is told to be ready; the lease is passed over."""
@@ -131,10 +164,8 @@ class Rig:
 
 @pytest.fixture
 def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    monkeypatch.setattr(module, "_FIRST_BACK_OFF", 0.1)
-    monkeypatch.setattr(module, "create_token", lambda *arguments: "token")
     made = Rig(tmp_path)
-    monkeypatch.setattr(ControllerEndpoint, "ready", lambda _: made.processes.ready)
+    monkeypatch.setattr(ControllerEndpoint, "ready", lambda _: made.processes.ready())
     yield made
     made.controller.stop()
 
@@ -153,7 +184,7 @@ def test_one_process_for_all_pods_of_a_template(rig: Rig) -> None:
 def test_a_lease_is_kept_unless_days_are_skipped(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, days: str, disabled: str | None
 ) -> None:
-    monkeypatch.setenv(module.DAYS, days)
+    monkeypatch.setenv(DAYS, days)
     rig.happen("ADDED", pod("a"))
     assert rig.told()[0] == "start"
     assert rig.processes.environment.get("DISABLE_LEADER_ELECTION") == disabled
@@ -203,25 +234,25 @@ def test_another_template_is_another_process(rig: Rig) -> None:
 
 
 def test_a_start_that_meets_an_api_server_that_is_away_is_made_again(rig: Rig) -> None:
-    rig.cloud.problem = ApiError(503, "ServiceUnavailable", "the API server is starting")
+    rig.cloud.problems = [ApiError(503, "ServiceUnavailable", "the API server is starting")]
     rig.happen("ADDED", pod("a"))
     assert rig.told()[0] == "start"
     assert rig.controller.problem == ""
 
 
-def test_a_start_that_is_refused_is_said_and_made_again(rig: Rig) -> None:
-    rig.cloud.problem = ApiError(403, "Forbidden", "no")
+def test_a_start_that_is_refused_is_said_at_once_and_made_again(rig: Rig) -> None:
+    rig.cloud.problems = [FORBIDDEN]
     rig.happen("ADDED", pod("a"))
     said = rig.world.created.get(timeout=5)
     assert said["reason"] == "BackOff"
-    assert "cannot start: no" in said["message"]
+    assert said["message"] == rig.controller.lasting_problem == "the Karpenter controller cannot start: no"
     assert rig.told()[0] == "start"
     assert rig.ready() == "a"
     assert rig.controller.problem == ""
 
 
 def test_nobody_gives_up_on_a_controller_that_crashed_once(rig: Rig) -> None:
-    rig.processes.crash_at_start = 1
+    rig.processes.runs = (2,)
     rig.happen("ADDED", pod("a"))
     assert rig.world.created.get(timeout=5)["message"] == rig.controller.problem == "the role has no effect"
     assert rig.controller.lasting_problem == ""
@@ -230,15 +261,81 @@ def test_nobody_gives_up_on_a_controller_that_crashed_once(rig: Rig) -> None:
 
 
 def test_a_controller_that_crashes_again_is_given_up(rig: Rig) -> None:
-    rig.processes.crash_at_start = 2
+    rig.processes.runs = (3,)
     rig.happen("ADDED", pod("a"))
     for _ in range(2):
         rig.world.created.get(timeout=5)
     assert rig.controller.lasting_problem == "the role has no effect"
 
 
-def test_what_keeps_a_controller_from_being_started_is_told_at_once(rig: Rig) -> None:
-    rig.cloud.problem = ApiError(403, "Forbidden", "no")
+def test_it_is_started_again_with_growing_patience(rig: Rig) -> None:
+    rig.cloud.problems = [NO_TOKEN] * 3
     rig.happen("ADDED", pod("a"))
-    rig.world.created.get(timeout=5)
-    assert rig.controller.lasting_problem == "the Karpenter controller cannot start: no"
+    first, second, third = (
+        after - before for before, after in pairwise(rig.cloud.tries.get(timeout=5) for _ in range(4))
+    )
+    assert BACK_OFF <= first < second < third
+    for _ in range(3):
+        assert "cannot start: no token" in rig.world.created.get(timeout=5)["message"]
+    with pytest.raises(queue.Empty):  # it runs: nobody starts it again
+        rig.cloud.tries.get(timeout=8 * BACK_OFF)
+    assert rig.controller.problem == ""
+
+
+def test_one_that_crashed_and_never_starts_again_is_lost(rig: Rig) -> None:
+    rig.processes.brief = True
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    rig.cloud.problems = [NO_TOKEN] * 9
+    for _ in range(4):
+        assert rig.processes.lost.empty()
+        rig.cloud.tries.get(timeout=5)
+    assert rig.processes.lost.get(timeout=5) == "karpenter-aws"
+
+
+def test_one_that_never_ran_is_not_lost_but_waits_to_be_mended(rig: Rig) -> None:
+    rig.controller.back_off = (BACK_OFF, BACK_OFF)
+    rig.cloud.problems = [NO_TOKEN] * 9
+    rig.happen("ADDED", pod("a"))
+    for _ in range(6):
+        rig.cloud.tries.get(timeout=5)
+    assert rig.processes.lost.empty()
+
+
+def test_a_changed_template_is_tried_without_patience(rig: Rig) -> None:
+    rig.controller.back_off = (60.0, 60.0)
+    rig.cloud.problems = [NO_TOKEN]
+    rig.happen("ADDED", pod("a"))
+    rig.cloud.tries.get(timeout=5)
+    rig.happen("ADDED", pod("b", "two", "10:01"))
+    rig.cloud.tries.get(timeout=5)
+
+
+@pytest.mark.parametrize(("running", "tried"), [((1,), 4), ((1, 3), 6)])
+def test_the_clouds_own_is_started_again_until_it_never_starts(rig: Rig, running: tuple[int, ...], tried: int) -> None:
+    rig.controller.back_off = (BACK_OFF, BACK_OFF)
+    rig.host(*running)
+    assert rig.processes.lost.get(timeout=5) == "karpenter-aws"
+    # Three failures in a row are forgiven, whatever came before.
+    assert rig.processes.count == tried
+
+
+def test_the_clouds_own_that_was_switched_off_is_not_started_again(rig: Rig) -> None:
+    rig.host(1)
+    rig.controller.end_hosted()
+    assert not rig.controller.hosted
+    time.sleep(3 * BACK_OFF)
+    assert rig.processes.count == 1
+
+
+def test_one_that_was_switched_off_and_on_is_not_begun_again_for_the_crash_of_the_first(rig: Rig) -> None:
+    rig.host(1, 2)
+    deadline = time.monotonic() + 5
+    while not rig.controller.problem and time.monotonic() < deadline:  # until the crash is noticed
+        time.sleep(0.005)
+    rig.processes.brief = False  # the second stays
+    rig.controller.end_hosted()
+    assert rig.controller.host("kube-system", {}, "token") == ""
+    assert rig.controller.problem == ""
+    time.sleep(4 * BACK_OFF)
+    assert rig.processes.count == 2

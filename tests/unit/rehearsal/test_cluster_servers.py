@@ -2,114 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rehearsal.cluster import servers
 from rehearsal.state.folder import StackFolder
 
-PORT = 23456
+VERSIONED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+ENGINES: Any = SimpleNamespace(program=Path, server=lambda name, version: Path(version) / name)
 
 
 class Processes:
     """Stands in for `Engines`: notes command lines and working folders."""
 
     def __init__(self) -> None:
-        self.arguments: dict[str, list[str]] = {}
-        self.folders: dict[str, Path] = {}
-        self.programs: dict[str, Path] = {}
+        self.commands: dict[str, list[str]] = {}
+        self.folders: set[Path] = set()
+        self.restarted: list[tuple[str, Path]] = []
 
-    def restart(self, name: str, grace: float = 5.0, program: Path = Path()) -> SimpleNamespace:
-        self.programs[name] = program
-        return SimpleNamespace()
+    def restart(self, name: str, grace: float = 5.0, program: Path = Path()) -> None:
+        self.restarted.append((name, program))
 
-    def start(
-        self, name: str, command: Sequence[object], *, environment: Mapping[str, str], cwd: Path
-    ) -> SimpleNamespace:
-        self.programs[name] = Path(str(command[0]))
-        self.arguments[name] = [str(argument) for argument in command[1:]]
-        self.folders[name] = cwd
-        return SimpleNamespace()
+    def start(self, name: str, command: Sequence[str], *, environment: object, cwd: Path) -> None:
+        self.commands[name] = list(command)
+        self.folders.add(cwd)
 
 
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Processes:
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(servers, "wait_until", lambda *_, **__: None)
-    processes = Processes()
-    servers.start(
-        StackFolder("test", tmp_path).create(),
-        processes,  # type: ignore[arg-type]
-        SimpleNamespace(program=Path, server=lambda name, version: Path(version) / name),  # type: ignore[arg-type]
-        name="test",
-        version="1.35",
-        port=PORT,
-        service_cidr="172.20.0.0/16",
-        issuer="https://issuer.example",
-    )
+    processes: Any = Processes()
+    how = {"name": "test", "version": "1.35", "service_cidr": "172.20.0.0/16", "issuer": "https://issuer.example"}
+    servers.start(StackFolder("test", tmp_path).create(), processes, ENGINES, port=23456, **how)
     return processes
 
 
-def values(arguments: Sequence[str], option: str) -> list[str]:
-    return [value for name, _, value in (argument.partition("=") for argument in arguments) if name == option]
-
-
-def test_etcd_listens_on_sockets_in_the_private_folder_only(started: Processes, tmp_path: Path) -> None:
-    arguments = started.arguments["etcd"]
-    assert values(arguments, "--listen-client-urls") == ["unix://etcd.sock"]
-    assert values(arguments, "--listen-peer-urls") == ["unix://etcd-peer.sock"]
-    assert values(arguments, "--enable-grpc-gateway") == ["false"]
-    assert not values(arguments, "--listen-metrics-urls")
-    assert not values(arguments, "--listen-client-http-urls")
-    folder = started.folders["etcd"]
-    assert folder == StackFolder("test", tmp_path).control_plane
-    assert folder.stat().st_mode & 0o777 == 0o700
-
-
-def test_the_api_server_finds_etcds_socket(started: Processes) -> None:
-    assert values(started.arguments["kube-apiserver"], "--etcd-servers") == ["unix://etcd.sock"]
-    assert started.folders["kube-apiserver"] == started.folders["etcd"]
-
-
-def test_the_api_server_lets_nobody_in_without_a_token_and_listens_on_loopback(started: Processes) -> None:
-    arguments = started.arguments["kube-apiserver"]
-    assert values(arguments, "--anonymous-auth") == ["false"]
-    assert values(arguments, "--bind-address") == ["127.0.0.1"]
-    assert values(arguments, "--secure-port") == [str(PORT)]
-    assert values(arguments, "--authorization-mode") == ["RBAC"]
-
-
 @pytest.mark.parametrize(
-    ("name", "option"),
-    [("kube-controller-manager", "--secure-port"), ("kube-scheduler", "--secure-port"), ("kwok", "--node-port")],
+    ("name", "option", "value"),
+    [
+        ("etcd", "--listen-client-urls", "unix://etcd.sock"),
+        ("etcd", "--listen-peer-urls", "unix://etcd-peer.sock"),
+        ("etcd", "--enable-grpc-gateway", "false"),
+        ("etcd", "--listen-metrics-urls", None),
+        ("etcd", "--listen-client-http-urls", None),
+        ("kube-apiserver", "--etcd-servers", "unix://etcd.sock"),
+        ("kube-apiserver", "--anonymous-auth", "false"),
+        ("kube-apiserver", "--bind-address", "127.0.0.1"),
+        ("kube-apiserver", "--secure-port", "23456"),
+        ("kube-apiserver", "--authorization-mode", "RBAC"),
+        ("kube-apiserver", "--service-account-jwks-uri", "https://issuer.example/keys"),
+        ("kube-controller-manager", "--secure-port", "0"),
+        ("kube-controller-manager", "--node-monitor-grace-period", servers.NODE_GRACE),
+        ("kube-scheduler", "--secure-port", "0"),
+        ("kwok", "--node-port", "0"),
+    ],
 )
-def test_the_others_do_not_listen(started: Processes, name: str, option: str) -> None:
-    assert values(started.arguments[name], option) == ["0"]
+def test_who_listens_where_and_for_whom(started: Processes, name: str, option: str, value: str | None) -> None:
+    found = [given.partition("=")[2] for given in started.commands[name] if given.partition("=")[0] == option]
+    assert found == ([] if value is None else [value])
 
 
-def test_no_secret_is_in_a_command_line(started: Processes, tmp_path: Path) -> None:
-    tokens = StackFolder("test", tmp_path).control_plane / "tokens.csv"
-    token = tokens.read_text().partition(",")[0]
-    assert not [name for name, arguments in started.arguments.items() if token in " ".join(arguments)]
-
-
-def test_servers_of_the_version_are_started(started: Processes) -> None:
-    assert started.programs == {
-        "etcd": Path("etcd"),
-        "kwok": Path("kwok"),
-        **{name: Path("1.35") / name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")},
-    }
-
-
-def test_an_upgrade_puts_another_version_of_the_servers_in_their_place_the_api_server_first(
-    started: Processes, monkeypatch: pytest.MonkeyPatch
+def test_their_sockets_are_in_a_private_folder_and_no_secret_is_in_a_command_line(
+    started: Processes, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(servers, "wait_until", lambda *_, **__: None)
-    started.programs.clear()
-    engine_set = SimpleNamespace(server=lambda name, version: Path(version) / name)
-    servers.upgrade(started, engine_set, SimpleNamespace(healthy=None), "1.36")  # type: ignore[arg-type]
-    assert list(started.programs.items()) == [
-        (name, Path("1.36") / name) for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-    ]
+    folder = StackFolder("test", tmp_path).control_plane
+    assert started.folders == {folder}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    token = (folder / "tokens.csv").read_text().partition(",")[0]
+    lines = [" ".join(command) for command in started.commands.values()]
+    assert not [line for line in lines if token in line or "{" in line]
+
+
+def test_servers_of_the_version_are_started_and_an_upgrade_puts_others_in_their_place_the_api_server_first(
+    started: Any,
+) -> None:
+    programs = {name: command[0] for name, command in started.commands.items()}
+    assert programs == {"etcd": "etcd", "kwok": "kwok", **{name: f"1.35/{name}" for name in VERSIONED}}
+    objects: Any = SimpleNamespace(healthy=None)
+    servers.upgrade(started, ENGINES, objects, "1.36")
+    assert started.restarted == [(name, Path("1.36") / name) for name in VERSIONED]
