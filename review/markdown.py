@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from scale_test.text.markdown import code, escape, fitting, folded, table
+from scale_test.text.markdown import code, escape, escape_url, fitting, folded, table
 
 from . import wording
 from .model import Finding, Permission, Pool, Review
@@ -143,11 +143,6 @@ def _subjects(findings: Sequence[Finding]) -> str:
 
 def _rule(name: str, url: str) -> str:
     return f'<a href="{escape_url(url)}">{code(name)}</a>' if url.startswith("https://") else code(name)
-
-
-def escape_url(url: str) -> str:
-    """An address for an attribute: what could end it, or a cell, is encoded."""
-    return "".join(f"%{ord(c):02X}" if c in " \"'<>|`\\" else c for c in url).replace("&", "&amp;")
 
 
 def _advice(consequence: str, remediation: str) -> str:

@@ -32,6 +32,11 @@ def escape(text: str) -> str:
     return _MENTION.sub(r"\1\2<!-- -->", flat)
 
 
+def escape_url(url: str) -> str:
+    """An address for an attribute: what could end it, or a cell, is encoded."""
+    return "".join(f"%{ord(c):02X}" if c in " \"'<>|`\\" else c for c in url).replace("&", "&amp;")
+
+
 def code(text: str) -> str:
     """The same, as code."""
     return f"<code>{escape(text)}</code>" if text else ""

@@ -95,6 +95,7 @@ ALLOWED: dict[str, set[str]] = {
         "scale_test/text",
     },
     "scale_test/text": {"scale_test/text"},
+    "scale_test/text/findings": {"scale_test/text", "karpenter/findings"},
     "scale_test": {"scale_test", "karpenter"},
     "snapshot": {"snapshot", "karpenter", "scale_test/connecting", "scale_test/text"},
     # Where the comment is written, nothing is installed but what speaks HTTP.
