@@ -158,7 +158,7 @@ class HeldUp(Part):
     words: str | None = Field(description="The controller's; null where it said nothing.")
     pod_disruption_budgets: list[str] = Field(description="The PodDisruptionBudgets that it named.")
     selecting: list[str] = Field(
-        [], description="The PodDisruptionBudgets of the snapshot that select the pods, whether they kept them or not."
+        [], description="The PodDisruptionBudgets that select the pods, whether they kept them or not."
     )
     workload: str | None = Field(
         description="Whose pods waited to be evicted, with its namespace; null for what was said before it was decided."

@@ -13,10 +13,9 @@ from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
 from .events import Said, of_claim
 from .held_pods import held_pods
-from .holds import deadline, grace, held, told_once
+from .holds import deadline, grace, held, selecting, told_once
 from .nodes import described
 from .phases import Told, awaits_replacement, there
-from .pod_budgets import PodBudget, selecting
 from .prices import Priced
 from .rescheduling import not_anew
 from .unscheduled_pods import unscheduled_pods, workload_of
@@ -29,21 +28,18 @@ _LAUNCHING = "Launching NodeClaim: "
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
 
-def blast_radius(
-    told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = (), stayed: Sequence[Surviving] = ()
-) -> BlastRadius:
+def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -> BlastRadius:
     """What happened between the beginning of the change and its end, and what follows from it.
 
     Args:
         told: The timeline.
         market: Prices.
-        pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
         stayed: The nodes that stayed.
     """
     kept = held_pods(told, stayed)
     went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
     departed = departures(told)
-    replaced = [_replaced(told, market, claim, order, departed, pod_budgets) for order, claim in enumerate(went, 1)]
+    replaced = [_replaced(told, market, claim, order, departed) for order, claim in enumerate(went, 1)]
     lived = unscheduled_pods(told)
     return BlastRadius(
         applied=_planned(told),
@@ -72,14 +68,7 @@ def _went(told: Told, claim: NodeClaim) -> bool:
     return claim.first_seen <= told.before and decided is not None and told.before < decided <= told.end
 
 
-def _replaced(
-    told: Told,
-    market: Priced,
-    claim: NodeClaim,
-    order: int,
-    departed: Sequence[Departure],
-    pod_budgets: Sequence[PodBudget],
-) -> Replaced:
+def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, departed: Sequence[Departure]) -> Replaced:
     decided = claim.disrupted or told.end
     said = of_claim(told.replay, claim)
     why = disruption_reason(told.replay, claim)
@@ -96,7 +85,7 @@ def _replaced(
         held_up=[
             *_blocked(told, claim, why, said),
             *_replacements(told, claim),
-            *_evictions(told, claim, said, pods, pod_budgets),
+            *_evictions(told, claim, said, pods),
         ],
         never=awaits_replacement(claim, told.end) or _drains_for_ever(told, claim),
     )
@@ -165,9 +154,7 @@ def _replacements(told: Told, claim: NodeClaim) -> Iterator[HeldUp]:
             )
 
 
-def _evictions(
-    told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod], pod_budgets: Sequence[PodBudget]
-) -> Iterator[HeldUp]:
+def _evictions(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) -> Iterator[HeldUp]:
     """Workloads whose pods waited to be evicted after the drain had begun.
 
     Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
@@ -187,7 +174,7 @@ def _evictions(
         yield HeldUp(
             words="; ".join(one.words for one in now) or (words.words if words else None),
             pod_disruption_budgets=words.pod_disruption_budgets if words else [],
-            selecting=selecting(pod_budgets, kept),
+            selecting=sorted({f"{pod.namespace}/{name}" for pod in kept for name, _ in selecting(told.replay, pod)}),
             workload=workload,
             pods=len(kept),
             first=told.t(begun),

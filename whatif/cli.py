@@ -21,16 +21,13 @@ from scale_test.scenarios.scenario import names
 from scale_test.text.files import write as write_file
 from scale_test.text.shown import visible
 from snapshot.model import Snapshot
-from snapshot.objects import objects
 from snapshot.reading import SnapshotError
 from snapshot.reading import load as load_snapshot
 
 from .answer import Answer
 from .candidates import FILE, AnswersError
-from .labels import LABELS
 from .limits import Limits
 from .phases import NotJudgedError
-from .pod_budgets import PodBudget
 from .prices import PricesError
 from .truth import Load, RealNode
 
@@ -146,7 +143,6 @@ def _made(given: argparse.Namespace) -> Answer:
         limits=limits,
         given=prices,
         real=_nodes(snapshot),
-        pod_budgets=_pod_budgets(snapshot),
         made_up=snapshot.source == "made",
         snapshot=hashlib.sha256(given.snapshot.read_bytes()).hexdigest()[:_DIGITS],
         lived=lived,
@@ -173,12 +169,6 @@ def _nodes(snapshot: Snapshot) -> list[RealNode]:
         )
         for node in snapshot.nodes
     ]
-
-
-def _pod_budgets(snapshot: Snapshot) -> list[PodBudget]:
-    """As they are made in the rehearsed cluster."""
-    made = objects(snapshot, LABELS).objects
-    return [PodBudget.of(one) for one in made if one["kind"] == "PodDisruptionBudget"]
 
 
 def _table(given: argparse.Namespace) -> int:

@@ -56,7 +56,7 @@ def held(replay: Replay, pods: Iterable[Pod], time: datetime) -> list[tuple[Pod,
 
 def forbids(replay: Replay, pod: Pod, time: datetime) -> str | None:
     """Return what speaks against the deletion of a pod, whether it would let the pod go by itself or not."""
-    names = [f"PodDisruptionBudget {pod.namespace}/{name}" for name, _ in _about(replay, pod)]
+    names = [f"PodDisruptionBudget {pod.namespace}/{name}" for name, _ in selecting(replay, pod)]
     annotation = _do_not_disrupt(pod, time)
     return ", ".join([*([annotation.words] if annotation else []), *names]) or None
 
@@ -78,7 +78,7 @@ def gets_no_room(replay: Replay, pod: Pod, time: datetime) -> bool:
         return False
     if _do_not_disrupt(pod, time):
         return True
-    about = [budget for _, budget in _about(replay, pod)]
+    about = [budget for _, budget in selecting(replay, pod)]
     if not pod.ready:
         about = [budget for budget in about if budget.get("unhealthyPodEvictionPolicy") != "AlwaysAllow"]
     return len(about) > 1 or any(_is_all_or_none(budget) for budget in about)
@@ -135,8 +135,8 @@ def _do_not_disrupt(pod: Pod, time: datetime) -> Hold | None:
     return Hold("do-not-disrupt", f"{named} ({pod.do_not_disrupt})", until) if time < until else None
 
 
-def _about(replay: Replay, pod: Pod) -> list[tuple[str, Mapping[str, Any]]]:
-    """The PodDisruptionBudgets that select a pod, each with its name."""
+def selecting(replay: Replay, pod: Pod) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the PodDisruptionBudgets that select a pod, each with its name."""
     return [
         (name, budget)
         for (namespace, name), budget in sorted(replay.pod_budgets.items())
@@ -145,7 +145,7 @@ def _about(replay: Replay, pod: Pod) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _by_budgets(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
-    about = _about(replay, pod)
+    about = selecting(replay, pod)
     if len(about) > 1:
         names = ", ".join(f"{pod.namespace}/{name}" for name, _ in about)
         words = f"more than one PodDisruptionBudget ({names}), which no API server takes"

@@ -18,7 +18,6 @@ from .life import life
 from .limits import Limits
 from .nodes import inventory, series
 from .phases import ORDER, Lived, NotJudgedError, Told, leaving, there
-from .pod_budgets import PodBudget
 from .prices import Given, Priced, elsewhere, prices_of, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
@@ -48,7 +47,6 @@ def answer(
     limits: Limits,
     given: Given | None = None,
     real: Sequence[RealNode] | None = None,
-    pod_budgets: Sequence[PodBudget] = (),
     made_up: bool = False,
     snapshot: str | None = None,
     lived: Lived | None = None,
@@ -61,7 +59,6 @@ def answer(
         limits: What is allowed.
         given: Prices of one's own.
         real: The nodes of the real cluster that the workload is from; None where they are not known.
-        pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
         made_up: Whether the snapshot is made up, so that there is no such cluster.
         snapshot: By what the snapshot is told from others; None without one.
         lived: The days that the changed cluster lived; None without any.
@@ -78,7 +75,7 @@ def answer(
     if not told.refused:
         after = inventory(told, market, told.end)
         stayed = surviving(told, market)
-        radius = blast_radius(told, market, pod_budgets, stayed)
+        radius = blast_radius(told, market, stayed)
         judged = limits.judge(before, after, radius, stayed, truth, moments)
         # Only now: until here, moments are compared with those of the record.
         radius, stayed = _asked(radius, stayed, asked_later(told))

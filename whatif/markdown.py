@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from scale_test.reports import units
 from scale_test.text.markdown import code, escape, fitting, folded, table
 from scale_test.text.shown import listed
 
 from . import wording
-from .answer import Answer, BlastRadius, Inventory, Life, PoolWeek, Week
+from .answer import Answer, BlastRadius, HeldPods, Homeless, Inventory, Life, NotAnew, PoolWeek, Week
 from .week import runs
 
 _NAMED = 4  # nodes in a cell
@@ -50,6 +51,20 @@ def _document(answer: Answer) -> Iterator[str]:
     yield from _week(answer.week)
     yield from _truth(answer)
     yield from _made(answer)
+
+
+_Row = TypeVar("_Row")
+
+
+def _columns(rows: Sequence[_Row], *columns: tuple[str, Callable[[_Row], str]]) -> Iterator[str]:
+    """A table with a column for each heading, and what it says of a row; nothing without rows."""
+    if rows:
+        cells = [tuple(cell(row) for _, cell in columns) for row in rows]
+        yield from table(tuple(heading for heading, _ in columns), cells, _WHOLE)
+
+
+def _workload(one: Homeless | NotAnew | HeldPods) -> str:
+    return escape(f"{one.namespace}/{one.workload}")
 
 
 def _own(text: str) -> str:
@@ -103,14 +118,15 @@ def _broken(answer: Answer) -> Iterator[str]:
 
 
 def _limits(answer: Answer) -> Iterator[str]:
+    rows = _columns(
+        answer.limits,
+        ("limit", lambda one: one.name),
+        ("allowed", lambda one: escape(one.limit)),
+        ("seen", lambda one: escape(one.seen)),
+        ("kept", lambda one: "yes" if one.kept else "**no**"),
+    )
     if answer.limits:
-        rows = [
-            (one.name, escape(one.limit), escape(one.seen), "yes" if one.kept else "**no**") for one in answer.limits
-        ]
-        kept = sum(limit.kept for limit in answer.limits)
-        yield from folded(
-            f"Limits: {kept} of {len(rows)} kept", table(("limit", "allowed", "seen", "kept"), rows, _WHOLE)
-        )
+        yield from folded(f"Limits: {sum(one.kept for one in answer.limits)} of {len(answer.limits)} kept", rows)
 
 
 def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]:
@@ -135,90 +151,78 @@ def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
 
 
 def _replaced(radius: BlastRadius) -> Iterator[str]:
-    rows = [
-        (
-            str(one.order),
-            escape(wording.node(one)),
-            escape(one.pool),
-            escape(wording.cause(one)),
-            units.duration(one.decided),
-            units.duration(one.gone) if one.gone is not None else "not gone",
-            str(one.pods),
-            "<br>".join(escape(wording.held(held)) for held in one.held_up),
-        )
-        for one in radius.replaced
-    ]
-    if rows:
-        head = ("", "node", "NodePool", "why", "decided after:", "gone after:", "pods:", "held up by")
-        yield from table(head, rows, _WHOLE)
+    return _columns(
+        radius.replaced,
+        ("", lambda one: str(one.order)),
+        ("node", lambda one: escape(wording.node(one))),
+        ("NodePool", lambda one: escape(one.pool)),
+        ("why", lambda one: escape(wording.cause(one))),
+        ("decided after:", lambda one: units.duration(one.decided)),
+        ("gone after:", lambda one: "not gone" if one.gone is None else units.duration(one.gone)),
+        ("pods:", lambda one: str(one.pods)),
+        ("held up by", lambda one: "<br>".join(escape(wording.held(held)) for held in one.held_up)),
+    )
 
 
 def _came(radius: BlastRadius) -> Iterator[str]:
-    rows = [
-        (
-            escape(wording.node(one)),
-            escape(one.pool),
-            escape(wording.purpose(one)),
-            units.duration(one.since),
-            "" if one.gone is None else units.duration(one.gone),
-        )
-        for one in radius.made
-    ]
-    if rows:
-        yield from table(("node that came", "NodePool", "why", "after:", "gone again after:"), rows, _WHOLE)
+    return _columns(
+        radius.made,
+        ("node that came", lambda one: escape(wording.node(one))),
+        ("NodePool", lambda one: escape(one.pool)),
+        ("why", lambda one: escape(wording.purpose(one))),
+        ("after:", lambda one: units.duration(one.since)),
+        ("gone again after:", lambda one: "" if one.gone is None else units.duration(one.gone)),
+    )
 
 
 def _homeless(radius: BlastRadius) -> Iterator[str]:
-    rows = [
-        (
-            escape(f"{one.namespace}/{one.workload}"),
-            str(one.pods),
-            units.duration(one.longest),
-            str(one.at_the_end),
-            str(one.before),
-            escape(one.words or ""),
-        )
-        for one in radius.homeless
-    ]
-    if rows:
-        head = ("workload", "pods without a home:", "longest:", "still without:", "before:", "the controller's words")
-        yield from table(head, rows, _WHOLE)
+    return _columns(
+        radius.homeless,
+        ("workload", _workload),
+        ("pods without a home:", lambda one: str(one.pods)),
+        ("longest:", lambda one: units.duration(one.longest)),
+        ("still without:", lambda one: str(one.at_the_end)),
+        ("before:", lambda one: str(one.before)),
+        ("the controller's words", lambda one: escape(one.words or "")),
+    )
 
 
 def _not_anew(radius: BlastRadius) -> Iterator[str]:
-    rows = [
-        (escape(f"{one.namespace}/{one.workload}"), str(one.pods), str(one.nodes), escape(one.why))
-        for one in radius.not_anew
-    ]
-    if rows:
-        title = f"No NodePool any more for {wording.plural(len(rows), 'workload')}"
-        yield from folded(title, table(("workload", "pods that run:", "on nodes:", "why not"), rows, _WHOLE))
+    rows = _columns(
+        radius.not_anew,
+        ("workload", _workload),
+        ("pods that run:", lambda one: str(one.pods)),
+        ("on nodes:", lambda one: str(one.nodes)),
+        ("why not", lambda one: escape(one.why)),
+    )
+    if radius.not_anew:
+        yield from folded(f"No NodePool any more for {wording.plural(len(radius.not_anew), 'workload')}", rows)
 
 
 def _held(radius: BlastRadius) -> Iterator[str]:
-    rows = [
-        (escape(f"{one.namespace}/{one.workload}"), str(one.pods), escape(one.node_claim), escape(wording.fate(one)))
-        for one in radius.held
-    ]
-    if rows:
-        title = f"Pods that something keeps on nodes that are to go: {sum(one.pods for one in radius.held)}"
-        yield from folded(title, table(("workload", "pods:", "node", "what becomes of them"), rows, _WHOLE))
+    rows = _columns(
+        radius.held,
+        ("workload", _workload),
+        ("pods:", lambda one: str(one.pods)),
+        ("node", lambda one: escape(one.node_claim)),
+        ("what becomes of them", lambda one: escape(wording.fate(one))),
+    )
+    if radius.held:
+        held = sum(one.pods for one in radius.held)
+        yield from folded(f"Pods that something keeps on nodes that are to go: {held}", rows)
 
 
 def _surviving(answer: Answer) -> Iterator[str]:
-    if causes := wording.causes(answer.surviving):
-        rows = [
-            (
-                str(len(cause.nodes)),
-                escape(cause.why),
-                escape(cause.words),
-                cause.said,
-                escape(listed([one.node_claim for one in cause.nodes], _NAMED)),
-            )
-            for cause in causes
-        ]
-        title = f"Why {wording.plural(len(answer.surviving), 'node')} stayed"
-        yield from folded(title, table(("nodes:", "cause", "what exactly", "said", "which"), rows, _WHOLE))
+    rows = _columns(
+        wording.causes(answer.surviving),
+        ("nodes:", lambda cause: str(len(cause.nodes))),
+        ("cause", lambda cause: escape(cause.why)),
+        ("what exactly", lambda cause: escape(cause.words)),
+        ("said", lambda cause: cause.said),
+        ("which", lambda cause: escape(listed([one.node_claim for one in cause.nodes], _NAMED))),
+    )
+    if answer.surviving:
+        yield from folded(f"Why {wording.plural(len(answer.surviving), 'node')} stayed", rows)
 
 
 def _life(life: Life) -> Iterator[str]:
@@ -243,11 +247,13 @@ def _life(life: Life) -> Iterator[str]:
             yield from table(head, rows, _WHOLE)
         if life.never:
             yield "Drifted, and still there at the end:\n"
-            rows = [
-                (escape(wording.node(one)), escape(one.pool), wording.WHY[one.why], escape(one.words or ""))
-                for one in life.never
-            ]
-            yield from table(("node", "NodePool", "cause", "the controller's words"), rows, _WHOLE)
+            yield from _columns(
+                life.never,
+                ("node", lambda one: escape(wording.node(one))),
+                ("NodePool", lambda one: escape(one.pool)),
+                ("cause", lambda one: wording.WHY[one.why]),
+                ("the controller's words", lambda one: escape(one.words or "")),
+            )
         yield f"{wording.pace(life)}\n"
 
     yield f"{_own(wording.life(life))}\n"
@@ -289,29 +295,21 @@ def calendar_words(hours: Sequence[Sequence[int]], begins: str) -> str:
 
 
 def _truth(answer: Answer) -> Iterator[str]:
-    if answer.truth.compared:
-        as_is = answer.truth.as_is
-        loaded = {one.what: one.rehearsed for one in as_is.figures} if as_is else {}
-        rows = [
-            (
-                escape(one.what),
-                _figure(one.real),
-                *([_figure(loaded.get(one.what))] if as_is else []),
-                _figure(one.rehearsed),
-                f"{one.distance:.1%}".replace("%", " %") if one.distance is not None else "",
-                escape(one.note),
-            )
-            for one in answer.truth.figures
-        ]
-        head = (
-            "",
-            "real cluster:",
-            *(["base when loaded:"] if as_is else []),
-            "base before the change:",
-            "distance:",
-            "",
-        )
-        yield from folded("How far the base is from the real cluster", table(head, rows, _WHOLE))
+    if not answer.truth.compared:
+        return
+    as_is = answer.truth.as_is
+    loaded = {one.what: one.rehearsed for one in as_is.figures} if as_is else {}
+    of_loaded = [("base when loaded:", lambda one: _figure(loaded.get(one.what)))] if as_is else []
+    rows = _columns(
+        answer.truth.figures,
+        ("", lambda one: escape(one.what)),
+        ("real cluster:", lambda one: _figure(one.real)),
+        *of_loaded,
+        ("base before the change:", lambda one: _figure(one.rehearsed)),
+        ("distance:", lambda one: "" if one.distance is None else f"{one.distance:.1%}".replace("%", " %")),
+        ("", lambda one: escape(one.note)),
+    )
+    yield from folded("How far the base is from the real cluster", rows)
 
 
 def _figure(number: float | None) -> str:
@@ -323,11 +321,12 @@ def _made(answer: Answer) -> Iterator[str]:
         for text in (*answer.prices, *wording.settings(answer.settings), *answer.unknown):
             yield f"- {escape(wording.capital(text))}"
         yield ""
-        if answer.blast_radius and answer.blast_radius.applied:
-            rows = [
-                (f"**{escape(one.op)}**", escape(one.name), escape(one.what), code(one.type))
-                for one in answer.blast_radius.applied
-            ]
-            yield from table(("operation", "resource", "what of it", "type"), rows, _WHOLE)
+        yield from _columns(
+            (answer.blast_radius.applied if answer.blast_radius else None) or [],
+            ("operation", lambda one: f"**{escape(one.op)}**"),
+            ("resource", lambda one: escape(one.name)),
+            ("what of it", lambda one: escape(one.what)),
+            ("type", lambda one: code(one.type)),
+        )
 
     yield from folded("Prices, what was shortened, and what is not known", lines())

@@ -282,3 +282,13 @@ def test_what_only_consolidation_waits_for_held_up_no_drift(made: Made, asks: di
     made.event(120, "Node", "ip-one", "DisruptionBlocked", words)
     (one,) = radius(made).replaced
     assert [held.words for held in one.held_up] == ([] if asks else [words])
+
+
+def test_budgets_that_select_a_pod_that_waited_are_named(made: Made) -> None:
+    made.node("one", disrupted=150, deleting=160, gone=300)
+    made.pod("db-0", "one", workload="shop.db", leaving=280, labels={"app": "db"})
+    for namespace, name in (("shop", "db"), ("shop", "web"), ("other", "db")):
+        made.budget(name, namespace, selector={"matchLabels": {"app": name}}, disruptionsAllowed=1)
+    (held,) = radius(made).replaced[0].held_up
+    assert (held.workload, held.selecting) == ("shop/db", ["shop/db"])
+    assert wording.held(held) == "1 pod of shop/db, selected by PodDisruptionBudget shop/db, for 2 min 00 s"

@@ -84,35 +84,6 @@ def test_a_snapshot_is_the_truth(consolidation: Path, tmp_path: Path) -> None:
     assert "made up" not in (consolidation / "whatif.md").read_text()
 
 
-def test_a_budget_of_the_snapshot_that_selects_a_pod_that_waited_is_named(tmp_path: Path) -> None:
-    moved = {"snapshot.karpstack.io/app.kubernetes.io_instance": "shop-db"}
-    made = Made()
-    made.pool()
-    made.node("one", disrupted=150, deleting=160, gone=300)
-    made.pod("db-0", "one", workload="shop.db", leaving=280, labels=moved)
-    path = tmp_path / "snapshot.json"
-    selector = {"matchLabels": {"app.kubernetes.io/instance": "shop-db"}}
-    controller = {"apiVersion": "apps/v1", "kind": "StatefulSet"}
-    pod = {"labels": {"app.kubernetes.io/instance": "shop-db"}}
-    snapshot = {
-        "kind": "karpstack-snapshot",
-        "version": 1,
-        "taken": "2026-11-22T10:00:00Z",
-        "source": "made",
-        "workloads": [{"namespace": "shop", "name": "db", "controller": controller, "replicas": 1, "pod": pod}],
-        "podDisruptionBudgets": [
-            {"namespace": "shop", "name": "db", "selector": selector, "maxUnavailable": 0},
-            {"namespace": "shop", "name": "web", "selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0},
-        ],
-    }
-    path.write_text(json.dumps(snapshot))
-    where = folder(tmp_path / "whatif", made.lines())
-    assert main(["report", str(where), "--snapshot", str(path)]) == 0
-    (held,) = json.loads((where / "whatif.json").read_text())["blastRadius"]["replaced"][0]["heldUp"]
-    assert (held["workload"], held["selecting"]) == ("shop/db", ["shop/db"])
-    assert "1 pod of shop/db, selected by PodDisruptionBudget shop/db, for 2 min" in (where / "whatif.md").read_text()
-
-
 @pytest.mark.parametrize(
     ("options", "content", "message"),
     [
