@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from rehearsal.attachment.resource import AUTOMATIC, Created, Properties, Resource
@@ -83,25 +84,29 @@ class RecordingPlane:
             del self.nodes[name]
 
 
-def without(*path: Any) -> Callable[[dict[str, Any]], None]:
-    """A change of a file: without what is at a path."""
-
-    def change(file: dict[str, Any]) -> None:
-        del _place(file, path)[path[-1]]
-
-    return change
+Change = Callable[[dict[str, Any]], object]
 
 
-def changed_to(value: Any, *path: Any) -> Callable[[dict[str, Any]], None]:
-    """A change of a file: another value at a path."""
+def changed(file: dict[str, Any], row: Mapping[str, Any] | Change) -> dict[str, Any]:
+    """A copy of a file, changed as a row says: `set` values at dotted paths, `add` items to lists, `without` paths."""
+    copied = deepcopy(file)
+    if not isinstance(row, Mapping):
+        row(copied)
+        return copied
+    for path, value in row.get("set", {}).items():
+        where, last = _place(copied, path)
+        where[last] = value
+    for path, item in row.get("add", {}).items():
+        where, last = _place(copied, path)
+        where[last].append(item)
+    for path in row.get("without", ()):
+        where, last = _place(copied, path)
+        del where[last]
+    return copied
 
-    def change(file: dict[str, Any]) -> None:
-        _place(file, path)[path[-1]] = value
 
-    return change
-
-
-def _place(file: Any, path: tuple[Any, ...]) -> Any:
-    for step in path[:-1]:
+def _place(file: Any, path: str) -> tuple[Any, Any]:
+    *parents, last = (int(step) if step.isdigit() else step for step in path.split("."))
+    for step in parents:
         file = file[step]
-    return file
+    return file, last

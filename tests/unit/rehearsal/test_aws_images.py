@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rehearsal.aws.account import Account
 from rehearsal.aws.ec2.images import images
 
@@ -39,23 +37,6 @@ def test_every_alias_resolves_to_an_available_image(aws: Account) -> None:
         assert image["ImageOwnerAlias"] == "amazon"
 
 
-def test_a_pinned_alias_is_an_older_image_than_latest(aws: Account) -> None:
-    ssm, ec2 = aws.client("ssm"), aws.client("ec2")
-    folder = "/aws/service/bottlerocket/aws-k8s-1.36/x86_64"
-
-    def created(release: str) -> str:
-        name = ssm.get_parameter(Name=f"{folder}/{release}/image_id")["Parameter"]["Value"]
-        return str(ec2.describe_images(ImageIds=[name])["Images"][0]["CreationDate"])
-
-    assert created("1.61.0") < created("1.62.0") == created("latest") == "2026-08-12T00:00:00.000Z"
-
-
-def test_an_unknown_version_has_no_image(aws: Account) -> None:
-    ssm = aws.client("ssm")
-    with pytest.raises(ssm.exceptions.ParameterNotFound):
-        ssm.get_parameter(Name=LATEST[0].replace("1.36", "1.99"))
-
-
 def test_a_published_release_is_the_latest_until_the_next_one(aws: Account) -> None:
     ssm, ec2 = aws.client("ssm"), aws.client("ec2")
 
@@ -84,40 +65,3 @@ AL2023 = (
     "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/"
     "amazon-eks-node-al2023-x86_64-standard-1.34-{}/image_id"
 )
-
-
-@pytest.mark.parametrize(
-    ("path", "created"),
-    [
-        (AL2023.format("v20251108"), "2025-11-08"),  # what the facts know
-        (AL2023.format("v20261102"), "2026-11-02"),  # what may only be newer than the facts
-        ("/aws/service/bottlerocket/aws-k8s-1.36/x86_64/1.63.0/image_id", "2026-09-15"),
-        ("/aws/service/bottlerocket/aws-k8s-1.35-nvidia/arm64/1.60.1/image_id", "2026-06-05"),
-    ],
-)
-def test_a_release_that_exists_or_may_be_newer_is_found_when_it_is_pinned(
-    aws: Account, path: str, created: str
-) -> None:
-    ssm, ec2 = aws.client("ssm"), aws.client("ec2")
-    name = ssm.get_parameter(Name=path)["Parameter"]["Value"]
-    (image,) = ec2.describe_images(Filters=[{"Name": "image-id", "Values": [name]}])["Images"]
-    assert image["CreationDate"].startswith(created)
-    assert ssm.get_parameter(Name=path)["Parameter"]["Value"] == name
-    # What is recommended is what it was.
-    latest = ssm.get_parameter(Name=LATEST[0])["Parameter"]["Value"]
-    assert ec2.describe_images(ImageIds=[latest])["Images"][0]["CreationDate"].startswith("2026-08-07")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        AL2023.format("v20230101"),  # before the first for this version
-        AL2023.format("v20251399"),  # no day
-        AL2023.format("v20251108").replace("x86_64", "sparc"),
-        AL2023.format("v20251108").replace("1.34", "1.99"),
-    ],
-)
-def test_a_release_that_does_not_exist_is_not_found(aws: Account, path: str) -> None:
-    ssm = aws.client("ssm")
-    with pytest.raises(ssm.exceptions.ParameterNotFound):
-        ssm.get_parameter(Name=path)

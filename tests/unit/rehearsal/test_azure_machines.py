@@ -1,65 +1,13 @@
-"""Virtual machines: what Azure refuses, injected shortages, quotas; and the catalogue and prices behind them."""
+"""The catalogue of VM sizes and their prices."""
 
 from __future__ import annotations
 
 import pytest
 
-from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.faults import Fault
-from rehearsal.azure.arm.operations import Durations
 from rehearsal.azure.machines.catalogue import FAMILIES, find, offered, sizes
 from rehearsal.azure.machines.facts import instance_types
 from rehearsal.azure.machines.prices import PriceTable
-from tests.unit.rehearsal.azure_world import COMPUTE, GROUP, NETWORK, REGION, World, machine_id, table
-
-
-def test_an_interface_is_of_one_machine_and_its_size_stays() -> None:
-    world = World()
-    nic = world.interface(world.subnet())["id"]
-    body = world.machine_body(nic)
-    world.machine(body)
-    with pytest.raises(ArmError, match="already attached"):
-        world.machine(body, "aks-two")
-    with pytest.raises(ArmError, match="PropertyChangeNotAllowed"):
-        world.machine(world.machine_body(nic, "Standard_D4s_v5"))
-
-
-def test_custom_data_is_not_shown() -> None:
-    world = World()
-    body = world.machine_body(world.interface(world.subnet())["id"])
-    body["properties"]["osProfile"]["customData"] = "c2VjcmV0"
-    assert "c2VjcmV0" not in str(world.machine(body))
-    assert "c2VjcmV0" not in str(world.arm.get(machine_id(), COMPUTE))
-
-
-def test_tags_are_patched() -> None:
-    world = World()
-    world.machine(world.machine_body(world.interface(world.subnet())["id"]))
-    assert world.arm.patch(machine_id(), COMPUTE, {"tags": {"a": "b"}})["tags"] == {"a": "b"}
-    with pytest.raises(ArmError, match="InvalidRequestContent"):
-        world.arm.patch(machine_id(), COMPUTE, {"properties": {}})
-
-
-def test_a_size_that_is_not_available_is_refused_at_once() -> None:
-    world = World()
-    body = world.machine_body(world.interface(world.subnet())["id"])
-    world.azure.faults.inject(Fault.sku_not_available("Standard_D2s_v5", zone="1"))
-    with pytest.raises(ArmError, match="SkuNotAvailable"):
-        world.machine(body)
-    world.machine({**body, "zones": ["2"]})
-
-
-def test_a_failed_allocation_shows_at_the_end() -> None:
-    world = World(Durations(0, 0, 0.1, 0))
-    body = world.machine_body(world.interface(world.subnet())["id"])
-    world.azure.faults.inject(Fault.allocation_failed(zone="1"))
-    accepted = world.arm.begin_put(machine_id(), COMPUTE, body)
-    assert accepted.operation is not None
-    with pytest.raises(ArmError, match="ZonalAllocationFailed"):
-        world.azure._context.operations.wait(accepted.operation)
-    assert world.arm.get(machine_id(), COMPUTE)["properties"]["provisioningState"] == "Failed"
-    world.arm.delete(machine_id(), COMPUTE)
-    assert world.arm.list(f"{GROUP}/providers/Microsoft.Network/networkInterfaces", NETWORK) == []
+from tests.unit.rehearsal.azure_world import REGION, table
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ from preflight.finding import in_the_way, run
 from preflight.stack import State
 from tests.unit.example_stack import changed, raw
 from tests.unit.rehearsal.provider_aws_world import World
-from tests.unit.rehearsal.test_aws_existing_clusters import NAME, Change, account
+from tests.unit.rehearsal.resource_world import Change
+from tests.unit.rehearsal.test_aws_described import NAME
+from tests.unit.rehearsal.test_aws_described import cluster as account
 from tests.unit.rehearsal.test_preflight_rights import as_role
 from tests.unit.test_existing_cluster import RUNS, STACK, stack
 

@@ -22,7 +22,7 @@ from rehearsal.azure.identity.entra import Principal
 from tests.unit import test_existing_aks_cluster as stacks
 from tests.unit.rehearsal.preflight_azure_world import asked, lock, somebody
 from tests.unit.rehearsal.provider_azure_world import Provider
-from tests.unit.rehearsal.test_azure_existing_clusters import ID, Subscriptions
+from tests.unit.rehearsal.test_azure_described import ID, Subscriptions
 
 RUNS = Workloads(places=2)
 SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
