@@ -93,7 +93,6 @@ def kubelet_schema(source: str, version: str) -> str:
 
     Args:
         source: Text of `config/v1beta1/types.go` of k8s.io/kubelet.
-        version: Version of that module.
 
     Raises:
         ValueError: The source has no such type.

@@ -34,7 +34,6 @@ def refusal(objects: Objects, token: str) -> str:
     """Why a kubelet that presents a token gets no certificate; empty when it gets one.
 
     Args:
-        objects: A client with administrator's rights.
         token: `<id>.<secret>`; the secret half is in no answer.
 
     Raises:

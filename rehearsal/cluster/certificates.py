@@ -48,7 +48,6 @@ class Certificates:
         """Make them all.
 
         Args:
-            folder: An existing folder.
             service_ip: Address of the service `kubernetes`, which the serving certificate names too.
         """
         authority_key = ec.generate_private_key(ec.SECP256R1())

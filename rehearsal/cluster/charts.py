@@ -104,7 +104,6 @@ class Charts:
 
         Args:
             chart: Its name, or its whole `oci://` address.
-            version: The version that is asked for.
             repository: URL of its repository; None for an `oci://` address.
 
         Raises:

@@ -33,8 +33,6 @@ def unreachable(pod: Mapping[str, Any], endpoint: str, *, kube_proxy: bool) -> s
     """Why a pod of Cilium cannot reach the API server; empty when it can.
 
     Args:
-        pod: The pod.
-        endpoint: URL of the API server.
         kube_proxy: Whether kube-proxy runs on the pod's node.
     """
     address = urlsplit(endpoint)
@@ -69,7 +67,6 @@ def changed_taints(
     """The taints that the operator gives a node on which an agent is scheduled; None when it leaves them.
 
     Args:
-        taints: The node's taints.
         key: Key of the taint for a node whose agent is not ready.
         up: Whether the agent is.
         set_taint: The operator's option `set-cilium-node-taints`.

@@ -92,14 +92,7 @@ class Cloud(Protocol):
     def network_refusal(
         self, provider_id: str, namespace: str, service_account: str, annotations: Mapping[str, str]
     ) -> str:
-        """Why the cloud gives a pod that is a node's network no addresses for other pods; empty where it does.
-
-        Args:
-            provider_id: Of the node.
-            namespace: Namespace of the pod.
-            service_account: Name of its service account.
-            annotations: Annotations of the service account.
-        """
+        """Why the cloud gives a pod that is a node's network no addresses for other pods; empty where it does."""
         ...
 
     def controller_environment(
@@ -117,11 +110,7 @@ class Cloud(Protocol):
         the stack did not create: an identity that is missing is missing in the result too.
 
         Args:
-            namespace: Namespace of the pod.
-            service_account: Name of its service account.
             annotations: Annotations of the service account (IRSA's role ARN, for example).
             token_folder: An existing folder in which projected service account tokens are put.
-            labels: Labels of the pod.
-            admitted: When the pod was.
         """
         ...

@@ -40,8 +40,6 @@ def environment(
     """The variables of a container, with all references resolved.
 
     Args:
-        pod: The pod.
-        container: One of its containers.
         allocatable: The node's allocatable resources, which count where the container has no limit.
         lookup: Finds config maps and secrets.
 

@@ -242,14 +242,7 @@ class Cluster:
 
 
 class Clusters:
-    """The clusters of one daemon. One runs at a time: its engines carry fixed names.
-
-    Args:
-        folder: Folder of the stack.
-        engines: Keeps the processes.
-        engine_set: Has programs and charts.
-        timing: How long the simulated parts take.
-    """
+    """The clusters of one daemon. One runs at a time: its engines carry fixed names."""
 
     def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet, timing: Timing) -> None:
         self._folder = folder
@@ -274,11 +267,8 @@ class Clusters:
         """Start a cluster.
 
         Args:
-            name: Its name.
             version: The minor version that the cloud is asked for, for example `1.36`.
-            service_cidr: Range of the services' addresses.
             issuer: Issuer of its service account tokens, as the cloud names it.
-            cloud: The cloud around it.
             deployer_known: Seconds until its API server takes tokens of who makes it; None if it never does.
             deployer: Options of the cloud's plugin, by which it asks for the identity of who makes it.
 
@@ -350,10 +340,6 @@ class Clusters:
 
     def upgrade(self, name: str, version: str) -> None:
         """Move a cluster to another version; what is in it stays. What the cloud allows is the cloud's business.
-
-        Args:
-            name: Its name.
-            version: Minor version of Kubernetes.
 
         Raises:
             LookupError: It does not run.

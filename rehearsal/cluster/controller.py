@@ -158,7 +158,6 @@ class Controller(Player):
         Args:
             namespace: Where it keeps its lease.
             variables: Its environment; the ways to the API server are added.
-            token: For the API server.
 
         Returns:
             Why it does not run, or empty.

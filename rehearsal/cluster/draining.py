@@ -15,7 +15,6 @@ def drain(objects: Objects, names: Iterable[str], within: float) -> None:
     """Cordon nodes and evict their pods within PodDisruptionBudgets; what stays after a time ends with its machine.
 
     Args:
-        objects: The cluster's.
         names: Of the nodes; one that does not exist is skipped.
         within: Seconds.
     """

@@ -52,7 +52,6 @@ class Objects:
     Args:
         endpoint: For example `https://127.0.0.1:6443`.
         authority: File with the certificate authority, PEM.
-        token: Bearer token.
     """
 
     def __init__(self, endpoint: str, authority: Path, token: str) -> None:
@@ -109,7 +108,6 @@ class Objects:
             api_version: For example `karpenter.sh/v1`.
             kind: For example `NodePool`.
             namespace: Counts for kinds in namespaces only; without it, and without a name, all namespaces.
-            name: Name of the object.
 
         Raises:
             ApiError: The API server has no such kind (status 404).

@@ -29,9 +29,7 @@ def write(folder: Path, token: str, authority: bytes, namespace: str) -> None:
 
     Args:
         folder: What becomes /var/run; it is made.
-        token: The service account's token.
         authority: Certificate authority of the API server, PEM.
-        namespace: Namespace of the pod.
     """
     files = folder / _WHERE
     files.mkdir(parents=True, mode=0o700)

@@ -93,7 +93,6 @@ def wait_available(
     """Wait until workloads are available.
 
     Args:
-        objects: The client.
         workloads: (kind, namespace, name) of each.
         timeout: Seconds.
         all_replicas: See `shortfall`.
@@ -138,8 +137,6 @@ def wait_gone(
     """Wait until the objects of a collection are gone; the names of those that are not.
 
     Args:
-        objects: The client.
-        path: The collection.
         timeout: Seconds.
         labels: Only objects with these labels.
         names: Only objects with these names.

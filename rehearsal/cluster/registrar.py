@@ -65,9 +65,6 @@ class Registrar(Player):
         """Register the nodes of a managed group and wait until they are Ready.
 
         Args:
-            machines: The machines.
-            taints: Taints of the group.
-            labels: Labels of the group.
             timeout: Seconds.
 
         Returns:

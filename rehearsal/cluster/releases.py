@@ -37,10 +37,6 @@ class Releases:
     """The releases of one cluster.
 
     Args:
-        folder: Helm keeps its own files there.
-        engines: Has Helm.
-        objects: Client of the cluster.
-        kubeconfig: The administrator's.
         problem: Why the Karpenter controller does not run; ends a wait early.
         pods_reachable: Whether the control plane reaches pods.
     """
@@ -76,10 +72,6 @@ class Releases:
         """Install a chart, or upgrade its release if there is one; values that are not given go back to defaults.
 
         Args:
-            name: Name of the release.
-            namespace: Its namespace.
-            chart: The chart.
-            values: Its values.
             skip_await: Whether to return before its workloads are available.
             timeout: Seconds.
             options: More options of `helm upgrade`; without `--install` there must be a release.

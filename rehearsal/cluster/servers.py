@@ -49,13 +49,7 @@ _VERSIONED = (API_SERVER, "kube-controller-manager", "kube-scheduler")
 
 @dataclass(frozen=True)
 class Servers:
-    """A running control plane.
-
-    Attributes:
-        endpoint: URL of the API server.
-        certificates: Its keys and certificates.
-        kubeconfig: The administrator's.
-    """
+    """A running control plane."""
 
     endpoint: str
     certificates: Certificates
@@ -80,14 +74,8 @@ def start(
     """Start a control plane from nothing and wait until its API server is ready.
 
     Args:
-        folder: The stack's folder.
-        engines: Keeps the processes.
-        engine_set: Has the programs.
-        name: Name of the cluster, for the kubeconfig.
         version: Minor version of Kubernetes, one that the engine set has.
         port: The API server's, a reserved one (see `ports`).
-        service_cidr: Range of the services' addresses.
-        issuer: Issuer of the service account tokens.
 
     Raises:
         EngineCrashError: One of the processes ended; the text has its last log lines.
@@ -132,10 +120,6 @@ def start(
 def restart_api_server(engines: Engines, objects: Objects) -> None:
     """Restart kube-apiserver, on its port and with its keys and certificates, and wait until it is ready.
 
-    Args:
-        engines: Has the processes.
-        objects: A client of the cluster.
-
     Raises:
         LookupError: It does not run.
         EngineCrashError: It ended by itself; the text has its last log lines.
@@ -149,9 +133,6 @@ def upgrade(engines: Engines, engine_set: EngineSet, objects: Objects, version: 
     """Put another version in the place of the one that runs, on the same etcd: the API server first, as upstream asks.
 
     Args:
-        engines: Has the processes.
-        engine_set: Has the programs.
-        objects: A client of the cluster.
         version: Minor version of Kubernetes, one that the engine set has.
 
     Raises:

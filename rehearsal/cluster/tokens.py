@@ -12,9 +12,6 @@ def create_token(objects: Objects, namespace: str, service_account: str, audienc
     """TokenRequest.
 
     Args:
-        objects: The client.
-        namespace: Namespace of the service account.
-        service_account: Its name.
         audience: Audience of the token; the API server itself when empty.
 
     Raises:

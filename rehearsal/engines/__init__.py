@@ -125,7 +125,6 @@ class EngineSet:
         """Path of a server of the control plane: kube-apiserver, kube-controller-manager or kube-scheduler.
 
         Args:
-            name: Which.
             version: Minor version of Kubernetes, one of `releases`.
         """
         return self.part(releases("kubernetes")[version]) / "bin" / name
@@ -225,9 +224,6 @@ def pinned(part: str, module: str) -> str:
 
 def release(cloud: str) -> str:
     """Version of the pinned Karpenter for a cloud, without its `v`: the number of its release.
-
-    Args:
-        cloud: `aws` or `azure`.
 
     Raises:
         LookupError: There is none for that cloud.

@@ -24,9 +24,7 @@ def read(
     """Read a file.
 
     Args:
-        path: Where it is.
         parse: Makes a model of its JSON.
-        error: What is raised.
         what: What it describes, in words: `network`.
         command: Whose answer it is to be.
         page: The page that says how it is written.

@@ -142,7 +142,6 @@ class Engines:
     """The children of one daemon, in the order in which they were started.
 
     Args:
-        folder: Folder of the stack.
         on_crash: Told when an engine has ended by itself: which, how, and its last words.
         on_loss: Told when one has for good of those without which nothing goes on: which.
         variables: More variables for each of them.
@@ -177,7 +176,6 @@ class Engines:
 
         Args:
             name: Names the engine in logs, records and messages.
-            command: Program and arguments.
             environment: The whole environment of the child; by default no more than PATH and HOME.
             cwd: Working folder; the state folder by default.
             vital: Whether it is lost when it ends by itself; if not, whoever started it says so with `lose`.
@@ -198,7 +196,6 @@ class Engines:
         """Stop an engine and start it again as it was started before; that is no crash.
 
         Args:
-            name: Its name.
             grace: Seconds until it is killed.
             program: Another one to take its place, with the same arguments.
 

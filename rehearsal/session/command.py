@@ -47,9 +47,6 @@ def call(
     we are killed, the kernel interrupts it, where it can.
 
     Args:
-        command: The program and its arguments.
-        variables: Its whole environment.
-        folder: Where it runs.
         check: Raises when what the command needs is gone: then the command is ended, and the error goes on.
         shown: What is shown of its output; all of it if not said.
 

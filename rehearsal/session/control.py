@@ -133,7 +133,6 @@ class Control:
         """Make it.
 
         Args:
-            cloud: The simulated cloud.
             restarts: Name of an engine -> what restarts it and returns when it is ready again. It raises `LookupError`
                 when the engine does not run, `EngineCrashError` or `TimeoutError` when it does not get ready.
             skip: Lets the cluster's time jump ahead by so many seconds; None where it is the machine's.

@@ -164,8 +164,6 @@ class Deployment:
     """Pulumi's and Ansible's commands on one rehearsed stack.
 
     Args:
-        folder: The stack's folder.
-        engines: The engines.
         info: The daemon that plays the cloud.
         program: Folder of the Pulumi program, with its policy pack.
     """
@@ -310,9 +308,6 @@ class Deployment:
         """Run a playbook and return its exit code; Ansible takes the variables' values as they are, as no templates.
 
         Args:
-            playbook: The playbook.
-            variables: Its variables.
-            more: More arguments.
             meanwhile: Is called often, until it has ended.
 
         Raises:
@@ -329,7 +324,6 @@ class Deployment:
 
         Args:
             stack_file: The stack's configuration, to which findings are pinned.
-            output: Folder of the documents.
             configuration: Configuration of the policy pack, a file or `baseline`; the stack's own if empty.
             updated: Whether to write what the last update has made, instead of previewing.
 

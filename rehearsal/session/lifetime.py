@@ -25,8 +25,6 @@ def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[
     """Make the stack's folder if it is not there, and let nobody else work on the stack meanwhile.
 
     Args:
-        folder: The stack's folder.
-        command: What works on it, for the others.
         patience: Seconds for which its lock is asked for again.
 
     Raises:
@@ -54,12 +52,8 @@ def bring_up(
     """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
 
     Args:
-        folder: Folder of the stack.
-        stack_file: Its configuration.
-        program: Folder of the program.
         keep: Whether the daemon is to stay also after a failure.
         stay: Whether it is to stay when this command has ended.
-        judged: Whether the policy pack judges it.
     """
     for sentence in never_lifted(stack_file.node_pools()):
         tell(f"{sentence}.")

@@ -34,7 +34,6 @@ def held(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[N
 
     Args:
         folder: The stack's folder, which exists.
-        command: What holds it, for the others.
         patience: Seconds for which it is asked again; whoever only looks holds it for a moment, too.
 
     Raises:

@@ -35,12 +35,6 @@ class NotLookedError(Exception):
 def hindrances(stack: str, configuration: Path, project: Path, variables: Mapping[str, str]) -> list[str]:
     """What `python -m preflight destroy` finds that fails a removal or holds it up, errors first.
 
-    Args:
-        stack: Name of the stack.
-        configuration: Its configuration.
-        project: The checkout.
-        variables: Environment of commands on the stack.
-
     Raises:
         NotLookedError: It could not be asked.
     """
@@ -68,12 +62,7 @@ def hindrances(stack: str, configuration: Path, project: Path, variables: Mappin
 
 
 def draining(kubectl: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """NodeClaims that are being deleted, each with what it waits for and what helps; none where no cluster answers.
-
-    Args:
-        kubectl: The program, and how it reaches the cluster.
-        variables: Environment of commands on the stack.
-    """
+    """NodeClaims that are being deleted, each with what it waits for and what helps; none where no cluster answers."""
     kinds = "nodeclaims.karpenter.sh,pods,poddisruptionbudgets.policy"
     command = [*kubectl, "--request-timeout=5s", "get", kinds, "--all-namespaces", "--output", "json"]
     answer = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)

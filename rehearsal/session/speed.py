@@ -175,8 +175,6 @@ class Governor:
     """Sets the speed of one rehearsal's clock.
 
     Args:
-        page: The clock.
-        highest: The highest speed.
         pids: Returns the process ids of the engines.
     """
 

@@ -80,7 +80,6 @@ class StackFile:
         """Read and check a stack's configuration.
 
         Args:
-            path: The file.
             described: Whether the network and the cluster that it names as existing must be described beside it.
 
         Raises:

@@ -29,7 +29,6 @@ def resolve(path: Path, content: str, instead: str, *, below: Path = Path("/")) 
     passed over: it has to be resolved again when it was made, for in /tmp somebody else may have been quicker.
 
     Args:
-        path: A folder.
         content: What lies there, and what hangs on it, for the error: "the engines, and so what your commands run".
         instead: What can be done otherwise, for the error: "name another folder with --state".
         below: A folder without links above the path that is not judged, nor what is above it; a link that leads out of

@@ -47,7 +47,6 @@ def place_results(folder: Path, option: str) -> Path:
     """The folder for what a command writes, made and without links.
 
     Args:
-        folder: The folder.
         option: With which another one can be named, for the error.
 
     Raises:

@@ -33,7 +33,6 @@ def read(path: Path, kind: type[Record]) -> Record | None:
     """A record as `write` left it; None where there is none, or what is there is no such record.
 
     Args:
-        path: The file.
         kind: Class of the record. Keys that it does not know are passed over, those with a default can be missing.
     """
     try:

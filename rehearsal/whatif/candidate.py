@@ -73,10 +73,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
     """Rehearse one change and write its answer; the exit code of `python -m whatif report`.
 
     Args:
-        question: What is asked.
-        change: The candidate.
         results: Folder of the timeline and the answer, made.
-        keep: Whether the stack stays up.
 
     Raises:
         CommandError: A side did not come up, or the playbook failed.

@@ -46,7 +46,6 @@ def source(given: str, stack: str, into: Path, project: Path = PROJECT) -> Sourc
 
     Args:
         given: A stack file, or a git ref of the project's repository; empty for the project as it is.
-        stack: Name of the stack.
         into: Folder below which the files of a ref are laid down.
         project: Folder with the stack files. One without a program (Pulumi.yaml) has karpstack's.
 

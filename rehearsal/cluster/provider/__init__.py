@@ -41,12 +41,7 @@ _CLUSTER_SETTINGS: Final = ("kubeconfig", "context", "cluster")
 
 
 def configuration(clusters: Clusters, charts: Charts) -> Configuration:
-    """What `ProviderServer` needs to serve the package.
-
-    Args:
-        clusters: The running control planes.
-        charts: The charts that can be rehearsed.
-    """
+    """What `ProviderServer` needs to serve the package."""
 
     def configure(settings: Properties, cancelled: threading.Event) -> Provider:
         if str(settings.get("enableServerSideApply", "true")).lower() != "true":

@@ -70,7 +70,6 @@ class Api:
     """The API server for one provider instance.
 
     Args:
-        client: Client with administrator's rights.
         cancelled: Set when the deployment is cancelled; waits end then.
     """
 

@@ -43,14 +43,7 @@ class UnreachableError(RefusedError):
 
 @dataclass(frozen=True)
 class Target:
-    """What a kubeconfig's current context says.
-
-    Attributes:
-        server: URL of the API server.
-        cluster: The whole cluster entry.
-        user: The whole user entry.
-        namespace: Default namespace.
-    """
+    """What a kubeconfig's current context says."""
 
     server: str
     cluster: Mapping[str, Any]
@@ -60,11 +53,6 @@ class Target:
 
 class Connection:
     """One provider instance's way to its cluster.
-
-    Args:
-        settings: The provider's configuration.
-        clusters: The running control planes.
-        cancelled: Set when the deployment is cancelled.
 
     Raises:
         RefusedError: There is no kubeconfig.
