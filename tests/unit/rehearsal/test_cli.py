@@ -6,6 +6,8 @@ import errno
 import os
 import runpy
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -22,6 +24,7 @@ from rehearsal.whatif import command as whatif
 
 #: Exit code of an error, where it is not 1: there, 1 says that a rule or a limit is broken.
 FAILED = {"review": 2, "whatif": 2}
+MINE = str(Path("mine").resolve())
 
 
 @pytest.fixture
@@ -46,11 +49,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
         (["--labels", "all"], {}),
         (["--tags", "fault"], {"scenario_labels": "fault"}),
         (["--scenarios", "drift,budget"], {"scenarios": "drift,budget"}),
-        (["--scenario-dir", "mine"], {"scenario_dir": str(Path("mine").resolve())}),
-        (
-            ["--scenario-dir", "mine", "--labels", "a"],
-            {"scenario_dir": str(Path("mine").resolve()), "scenario_labels": "a"},
-        ),
+        (["--scenario-dir", "mine"], {"scenario_dir": MINE}),
+        (["--scenario-dir", "mine", "--labels", "a"], {"scenario_dir": MINE, "scenario_labels": "a"}),
     ],
 )
 def test_run_asks_for_what_is_wanted(
@@ -109,46 +109,45 @@ class Started:
         return self._code
 
 
-@pytest.mark.parametrize("code", [0, 1, 2])
-def test_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int) -> None:
-    started = Started(monkeypatch, code)
-    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
-    assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == code
-    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml out", "stop"]
+UP, DOWN = (lambda _: object()), (lambda _: None)
+REVIEW, LOOK = "review Pulumi.eks.yaml out", "look Pulumi.eks.yaml"
+NOT_UP = "eks is not up. Looked at is a rehearsed account, which has nothing but"
 
 
-def test_an_interrupted_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    started = Started(monkeypatch, -1)
-    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
-    assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == 130
-    assert started.calls[-1] == "stop"
-
-
-def test_review_leaves_what_ran_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    started = Started(monkeypatch)
-    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: object())
-    production = ["--policy-pack-config", "policies/production.json"]
-    assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out"), *production]) == 0
-    assert started.calls == ["prepare", "review Pulumi.eks.yaml out production.json"]
-
-
-@pytest.mark.parametrize("code", [0, 1, 2])
-def test_a_look_waits_for_the_account_that_it_asks(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("command", "running", "said", "code", "calls"),
+    [
+        *(("review --output OUT", DOWN, code, code, ["forget", "prepare", REVIEW, "stop"]) for code in (0, 1, 2)),
+        ("review --output OUT", DOWN, -1, 130, ["forget", "prepare", REVIEW, "stop"]),
+        (
+            "review --output OUT --policy-pack-config policies/production.json",
+            *(UP, 0, 0, ["prepare", f"{REVIEW} production.json"]),
+        ),
+        *(("preflight", DOWN, code, code, ["forget", "prepare", "ready", LOOK, "stop"]) for code in (0, 1, 2)),
+        *(("preflight", UP, code, code, ["prepare", LOOK]) for code in (0, 1, 2)),
+    ],
+)
+def test_what_a_look_started_it_stops_and_what_ran_before_it_leaves(
+    command: str,
+    running: Callable[[object], object],
+    said: int,
+    code: int,
+    calls: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    started = Started(monkeypatch, code)
-    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
-    assert cli.main(["preflight", "eks", "--state", str(tmp_path)]) == code
-    assert started.calls == ["forget", "prepare", "ready", "look Pulumi.eks.yaml", "stop"]
-    assert "eks is not up. Looked at is a rehearsed account, which has nothing but" in capsys.readouterr().err
-    started.calls.clear()
-    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: object())
-    assert cli.main(["preflight", "eks", "--state", str(tmp_path)]) == code
-    assert started.calls == ["prepare", "look Pulumi.eks.yaml"]
-    assert "is not up" not in capsys.readouterr().err
+    started = Started(monkeypatch, said)
+    monkeypatch.setattr("rehearsal.session.daemon.running", running)
+    name, *more = command.replace("OUT", str(tmp_path / "out")).split()
+    assert cli.main([name, "eks", "--state", str(tmp_path), *more]) == code
+    assert started.calls == calls
+    assert (NOT_UP in capsys.readouterr().err) == (command == "preflight" and running is DOWN)
 
 
 COMMANDS = ("up", "run", "review", "preflight", "env", "rights", "status", "down")
+#: Of them, those that work on a stack, one at a time.
+WORKING = ("up", "run", "review", "preflight", "down")
 
 
 @pytest.fixture
@@ -180,40 +179,48 @@ def test_a_name_that_no_stack_can_have_is_refused_first(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("untouched")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_folder_that_is_not_ours_is_refused_and_left(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    thesis = tmp_path / "eks" / "thesis.tex"
-    thesis.parent.mkdir()
-    thesis.write_text("years of work")
-    assert cli.main([command, "eks", "--state", str(tmp_path)]) == FAILED.get(command, 1)
-    assert "was not made by the rehearsal" in capsys.readouterr().err
-    assert [path.name for path in thesis.parent.iterdir()] == ["thesis.tex"]
+@contextmanager
+def somebody_elses(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True)
+    (folder / "thesis.tex").write_text("years of work")
+    yield
+    assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
+
+
+@contextmanager
+def exchangeable(folder: Path) -> Iterator[None]:
+    ownership.claim(StackFolder("eks", folder))
+    folder.parents[1].chmod(0o777)
+    yield
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    made = StackFolder("eks", folder)
+    ownership.claim(made)
+    with lock.held(made, "python -m rehearsal up eks"):
+        yield
 
 
 @pytest.mark.usefixtures("untouched")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_state_that_others_could_exchange_is_not_read_either(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("state", "words", "command"),
+    [
+        *((somebody_elses, "was not made by the rehearsal", command) for command in COMMANDS),
+        *((exchangeable, "chmod go-w", command) for command in COMMANDS),
+        *((locked, "`python -m rehearsal up eks`", command) for command in WORKING),
+    ],
+)
+def test_a_state_folder_that_cannot_be_used_is_refused_and_left(
+    state: Callable[[Path], AbstractContextManager[None]],
+    words: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ownership.claim(StackFolder("eks", tmp_path / "state" / "eks"))
-    tmp_path.chmod(0o777)
-    assert cli.main([command, "eks", "--state", str(tmp_path / "state")]) == FAILED.get(command, 1)
-    assert "chmod go-w" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("untouched")
-@pytest.mark.parametrize("command", ["up", "run", "review", "preflight", "down"])
-def test_the_second_command_is_refused_and_told_of_the_first(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = StackFolder("eks", tmp_path / "eks")
-    ownership.claim(folder)
-    with lock.held(folder, "python -m rehearsal up eks"):
-        assert cli.main([command, "eks", "--state", str(tmp_path)]) == FAILED.get(command, 1)
-    assert "`python -m rehearsal up eks`" in capsys.readouterr().err
+    with state(tmp_path / "state" / "eks"):
+        assert cli.main([command, "eks", "--state", str(tmp_path / "state")]) == FAILED.get(command, 1)
+    assert words in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("untouched")
@@ -269,24 +276,16 @@ def test_no_report_is_named_that_was_not_written(
     assert "No report was written" in capsys.readouterr().err
 
 
-def test_no_report_goes_where_others_could_lay_links(
-    played: list[dict[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = tmp_path / "report"
-    report.mkdir()
-    report.chmod(0o777)
-    assert cli.main(["run", "eks", "--state", str(tmp_path / "state"), "--report", str(report)]) == 1
-    assert "another folder with --report" in " ".join(capsys.readouterr().err.split())
-    assert not played
-
-
 @pytest.mark.usefixtures("untouched")
-def test_no_review_goes_where_others_could_lay_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "output"
-    output.mkdir()
-    output.chmod(0o777)
-    assert cli.main(["review", "eks", "--state", str(tmp_path / "state"), "--output", str(output)]) == 2
-    assert "another folder with --output" in " ".join(capsys.readouterr().err.split())
+@pytest.mark.parametrize(("command", "option", "code"), [("run", "--report", 1), ("review", "--output", 2)])
+def test_nothing_is_written_where_others_could_lay_links(
+    command: str, option: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert cli.main([command, "eks", "--state", str(tmp_path / "state"), option, str(folder)]) == code
+    assert f"another folder with {option}" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
