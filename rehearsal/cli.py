@@ -11,7 +11,6 @@ import json
 import os
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +32,7 @@ from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import marked, stop_marked
 from rehearsal.networks import command as networks
 from rehearsal.rights import completeness, reasons, recording
-from rehearsal.session import crashes, daemon, descriptions, lifetime, lock, speed
+from rehearsal.session import command, crashes, daemon, descriptions, lifetime, lock, speed
 from rehearsal.session.deployment import PROJECT, PROTECTION, CommandError, Deployment, environment, protected
 from rehearsal.session.removal import NotLookedError
 from rehearsal.session.stack_file import StackFile, StackFileError
@@ -69,10 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     limits.no_core_files()
-    command: Callable[[argparse.Namespace], int] = options.command
+    run: Callable[[argparse.Namespace], int] = options.command
     failed: int = getattr(options, "failed", 1)
     try:
-        code = command(options)
+        code = run(options)
         sys.stdout.flush()  # here, where it is told whether somebody reads it
         return code
     except StackFileError as error:
@@ -116,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    def add(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         found = commands.add_parser(name, help=text, description=text)
         found.add_argument("stack", type=stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
         found.add_argument(
@@ -125,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
             default=PROJECT / ".rehearsal",
             help="folder for the state of all stacks (default: .rehearsal in the checkout)",
         )
-        found.set_defaults(command=command, name=name)
+        found.set_defaults(command=run, name=name)
         return found
 
     up = add("up", _up, "Bring the stack up: engines, control plane, `pulumi up` with the policy pack.")
@@ -340,29 +339,23 @@ def _check_scenarios(choice: dict[str, str]) -> None:
     """Refuse scenarios before a stack is made for them; the playbook refuses what only the stack can tell."""
     folder = [choice["scenario_dir"]] if "scenario_dir" in choice else []
     chosen = [f"--names={choice.get('scenarios', '')}", f"--labels={choice.get('scenario_labels', '')}"]
-    command = [sys.executable, "-m", "scale_test", "check", *folder, *chosen]
-    checked = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if checked.returncode:
-        raise ValueError(checked.stderr.strip().removeprefix("error: "))
+    if refused := command.refusal("scale_test", "check", *folder, *chosen):
+        raise ValueError(refused)
 
 
 def _review(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
     with _alone(options) as folder:
-        return _review_alone(options, folder, stack_file)
+        output = _review_folder(folder, options.output, "--output")
+        configuration = options.policy_pack_config
+        if configuration and configuration != _BASELINE:
+            configuration = str(Path(configuration).resolve())
+        with _played(folder, stack_file) as deployment:
+            return deployment.review(stack_file, output, configuration)
 
 
 def _review_folder(folder: StackFolder, said: Path | None, option: str) -> Path:
     return ownership.place_results(said or PROJECT / "build" / "review" / folder.stack, option)
-
-
-def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
-    output = _review_folder(folder, options.output, "--output")
-    configuration = options.policy_pack_config
-    if configuration and configuration != _BASELINE:
-        configuration = str(Path(configuration).resolve())
-    with _played(folder, stack_file) as deployment:
-        return deployment.review(stack_file, output, configuration)
 
 
 def _preflight(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import itertools
 import logging
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -20,6 +20,7 @@ from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable
 from rehearsal.cluster.watch import Watch
 
 _SECONDS_BETWEEN_TRIES = 0.2
+_TIMEOUT = "timeout"
 _LOG = logging.getLogger(__name__)
 
 #: Type of an event that says that a watched kind is no longer served; its object is empty.
@@ -102,6 +103,12 @@ class Feed:
                 if deadline is not None and clock.monotonic() >= deadline:
                     return None
         return None
+
+    def until(self, seconds: float) -> Iterator[Event]:
+        """Give events for so many seconds, or until the feed is closed. For the reader's thread only."""
+        self.after(seconds, _TIMEOUT)
+        while (event := self.next()) is not None and event.source != _TIMEOUT:
+            yield event
 
     def run(self, handle: Callable[[Event], None], name: str) -> threading.Thread:
         """Handle all events in a thread of their own until the feed is closed.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from rehearsal.cluster.feed import Feed
@@ -103,15 +104,13 @@ def wait_available(
     """
     lacking: dict[str, str] = {}
     seen: dict[str, Object] = {}
-    feed = Feed(objects)
-    try:
-        feed.after(timeout, "timeout")
+    with closing(Feed(objects)) as feed:
         feed.after(0, "look")
         for kind, namespace, name in workloads:
             source = f"{kind} {namespace}/{name}".replace(" /", " ")
             lacking[source] = "it does not exist"
             feed.watch(source, objects.path(KINDS[kind], kind, namespace), fields=f"metadata.name={name}")
-        while lacking and (event := feed.next()) is not None and event.source != "timeout":
+        for event in feed.until(timeout) if lacking else ():
             if event.source == "look":
                 if reason := problem():
                     return reason
@@ -123,8 +122,8 @@ def wait_available(
                 lacking[event.source] = lacks
             else:
                 lacking.pop(event.source, None)
-    finally:
-        feed.close()
+            if not lacking:
+                break
     return "; ".join(
         explain(objects, seen[source], lacks) if source in seen else f"{source}: {lacks}"
         for source, lacks in lacking.items()
@@ -149,19 +148,17 @@ def wait_gone(
     }
     if not left:
         return []
-    feed = Feed(objects)
-    try:
-        feed.after(timeout, "timeout")
+    with closing(Feed(objects)) as feed:
         # What goes between the listing above and the watch is missing in the watch's own beginning.
         feed.after(_SECONDS_BETWEEN_LOOKS, "look")
         feed.watch("objects", path, labels=labels)
-        while left and (event := feed.next()) is not None and event.source != "timeout":
+        for event in feed.until(timeout):
             if event.source == "look":
                 left &= {item["metadata"]["name"] for item in objects.list(path, labels=labels)}
             elif event.type == "DELETED":
                 left.discard(event.object["metadata"]["name"])
-    finally:
-        feed.close()
+            if not left:
+                break
     return sorted(left)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import ClassVar
 
 from rehearsal.cluster.cloud import Cloud, Machine
@@ -76,12 +77,10 @@ class Registrar(Player):
         machines, taints = list(machines), list(taints)
         missing = {machine.node_name for machine in machines}
         waiting = set(missing)
-        feed = Feed(self._objects)
-        try:
-            feed.after(timeout, "timeout")
+        with closing(Feed(self._objects)) as feed:
             feed.after(self._timing.system_node_boot, "boot")
             feed.watch("nodes", _NODES)
-            while waiting and (event := feed.next()) is not None and event.source != "timeout":
+            for event in feed.until(timeout) if waiting else ():
                 if event.source == "boot":
                     waiting -= {
                         machine.node_name for machine in machines if not self._register(machine, taints, labels)
@@ -89,8 +88,8 @@ class Registrar(Player):
                 elif event.type != "DELETED" and is_ready(event.object):
                     waiting.discard(event.object["metadata"]["name"])
                     missing.discard(event.object["metadata"]["name"])
-        finally:
-            feed.close()
+                if not waiting:
+                    break
         return sorted(missing)
 
     def remove(self, names: Iterable[str]) -> None:

@@ -93,7 +93,9 @@ class Releases:
         given = ["--namespace", namespace, "--reset-values", "--values", "-", "--output", "json"]
         given += ["--timeout", f"{timeout:g}s", *options]
         answer = json.loads(self._run("upgrade", name, str(chart.folder), *given, text=_values(values)))
-        status = _installed(answer)
+        installed = answer["chart"]["metadata"]
+        versions = installed["name"], installed["version"], installed.get("appVersion", "")
+        status = _status(answer, *versions, answer["version"], answer["info"]["status"])
         if skip_await:
             return status
         workloads = [
@@ -157,15 +159,7 @@ class Releases:
             return None
         release = found[0]
         chart, _, version = str(release["chart"]).rpartition("-")
-        return {
-            "appVersion": release["app_version"],
-            "chart": chart,
-            "name": release["name"],
-            "namespace": release["namespace"],
-            "revision": int(release["revision"]),
-            "status": release["status"],
-            "version": version,
-        }
+        return _status(release, chart, version, release["app_version"], release["revision"], release["status"])
 
     def given_values(self, name: str, namespace: str) -> dict[str, Any]:
         """The values that a release was given."""
@@ -208,18 +202,11 @@ class Releases:
         return result.stdout
 
 
-def _installed(release: Mapping[str, Any]) -> dict[str, Any]:
-    """What `status` has of a release, from Helm's answer to its installation."""
-    chart = release["chart"]["metadata"]
-    return {
-        "appVersion": chart.get("appVersion", ""),
-        "chart": chart["name"],
-        "name": release["name"],
-        "namespace": release["namespace"],
-        "revision": int(release["version"]),
-        "status": release["info"]["status"],
-        "version": chart["version"],
-    }
+def _status(
+    release: Mapping[str, Any], chart: str, version: str, app_version: str, revision: str | int, status: str
+) -> dict[str, Any]:
+    named = {"name": release["name"], "namespace": release["namespace"], "chart": chart, "version": version}
+    return {**named, "appVersion": app_version, "revision": int(revision), "status": status}
 
 
 def _parse(manifest: str) -> list[Object]:

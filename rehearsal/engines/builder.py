@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -510,30 +509,20 @@ def _file_name(package: str) -> str:
 
 
 def _show_progress(process: subprocess.Popen[str], part: str, total: int) -> list[str]:
+    """Tell how far a build is, and return what it said: a line for each package that is compiled."""
     lines: list[str] = []
-    reader = threading.Thread(target=_collect, args=(process, lines), daemon=True)
-    reader.start()
     started = shown = time.monotonic()
     terminal = sys.stdout.isatty()
-    while reader.is_alive():
-        reader.join(0.5)
-        now = time.monotonic()
-        text = f"  {part}: {len(lines)} of up to {total} packages compiled, {now - started:.0f} s"
-        if terminal:
-            print(f"\r{text}", end="", flush=True)
-        elif now - shown > _SECONDS_BETWEEN_LINES:
-            shown = now
-            print(text, flush=True)
-    print(
-        ("\r" if terminal else "") + f"  {part}: done in {time.monotonic() - started:.0f} s" + " " * 30,
-        flush=True,
-    )
-    return lines
-
-
-def _collect(process: subprocess.Popen[str], lines: list[str]) -> None:
     for line in process.stderr or ():
         lines.append(line.rstrip())
+        now = time.monotonic()
+        if now - shown > (0.5 if terminal else _SECONDS_BETWEEN_LINES):
+            shown = now
+            text = f"  {part}: {len(lines)} of up to {total} packages compiled, {now - started:.0f} s"
+            print(f"\r{text}" if terminal else text, end="" if terminal else "\n", flush=True)
+    done = f"  {part}: done in {time.monotonic() - started:.0f} s"
+    print(f"\r{done:<80}" if terminal else done, flush=True)
+    return lines
 
 
 @contextmanager

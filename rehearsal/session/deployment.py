@@ -25,7 +25,7 @@ from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
 from rehearsal.session import crashes, daemon, pulumi_by_hand, removal, speed
 from rehearsal.session.clouds import CLOUDS
-from rehearsal.session.command import Shown, call
+from rehearsal.session.command import Shown, call, refusal
 from rehearsal.session.daemon import DaemonInfo
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
@@ -349,10 +349,8 @@ class Deployment:
 
     def _wrong(self, configuration: Path) -> str:
         """What the review says is wrong with a configuration of the pack; empty if nothing."""
-        command = [sys.executable, "-m", "review", "--stack", self._folder.stack, "--only-configuration"]
-        command += ["--policy-pack-config", str(configuration)]
-        read = subprocess.run(command, cwd=PROJECT, env=self._environment, capture_output=True, text=True)
-        return read.stderr.strip().removeprefix("error: ") if read.returncode else ""
+        asked = ["review", "--stack", self._folder.stack, "--only-configuration"]
+        return refusal(*asked, "--policy-pack-config", str(configuration), variables=self._environment)
 
     def _remove_leftovers(self) -> None:
         """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.

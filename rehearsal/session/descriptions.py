@@ -6,8 +6,6 @@ what the stack names and no file describes.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Final, TypeVar
 
 from rehearsal.engines import EngineSet, wanted
 from rehearsal.host.described import DescriptionError
+from rehearsal.session import command
 from rehearsal.session.clouds import CLOUDS
 from rehearsal.session.stack_file import StackFile, StackFileError
 
@@ -37,7 +36,7 @@ def look(stack_file: StackFile) -> None:
         raise StackFileError("\n".join(wrong))
 
 
-def look_before_building(stack_file: StackFile, project: Path) -> None:
+def look_before_building(stack_file: StackFile) -> None:
     """Have the program judge the configuration, where an engine would be built before it is asked.
 
     Raises:
@@ -47,12 +46,9 @@ def look_before_building(stack_file: StackFile, project: Path) -> None:
     if all(map(engines.complete, wanted([stack_file.cloud], stack_file.releases))):
         return
     stack = stack_file.path.stem.removeprefix("Pulumi.")
-    command = [sys.executable, "-m", "preflight", "rights", stack, "--account", _NOBODYS]
-    read = subprocess.run(
-        [*command, "--config-file", str(stack_file.path)], cwd=project, capture_output=True, text=True, check=False
-    )
-    if read.returncode == _REFUSED:
-        raise StackFileError(read.stderr.strip().removeprefix("error: "))
+    asked = ["preflight", "rights", stack, "--account", _NOBODYS, "--config-file", str(stack_file.path)]
+    if refused := command.refusal(*asked, codes=[_REFUSED]):
+        raise StackFileError(refused)
 
 
 def _unreadable(stack_file: StackFile) -> Iterator[str]:

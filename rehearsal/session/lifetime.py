@@ -59,7 +59,7 @@ def bring_up(
         tell(f"{sentence}.")
     descriptions.look(stack_file)
     if program == PROJECT:  # another one's settings are its own
-        descriptions.look_before_building(stack_file, PROJECT)
+        descriptions.look_before_building(stack_file)
     engines = ensure([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
     if running:

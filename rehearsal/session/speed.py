@@ -66,23 +66,12 @@ def ceiling(variables: Mapping[str, str]) -> float:
     """
     text = variables.get(VARIABLE, "")
     try:
-        return checked(float(text)) if text else DEFAULT
-    except ValueError as error:
+        return checked_argument(text) if text else DEFAULT
+    except argparse.ArgumentTypeError as error:
         raise ValueError(
             f"{VARIABLE}={text!r} is no speed, so the rehearsal would not know its time; set it to a number from 1 "
             f"(real time) to {HIGHEST:g}"
         ) from error
-
-
-def checked(speed: float) -> float:
-    """Return a speed that is within bounds.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if not 1 <= speed <= HIGHEST:
-        raise ValueError(f"{speed:g} is no speed from 1 to {HIGHEST:g}")
-    return speed
 
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
@@ -104,10 +93,10 @@ def apply(options: argparse.Namespace) -> None:
 
 def checked_argument(text: str) -> float:
     """Return the speed of an option of a command line."""
-    try:
-        return checked(float(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 (real time) to {HIGHEST:g}") from error
+    with suppress(ValueError):
+        if 1 <= (speed := float(text)) <= HIGHEST:
+            return speed
+    raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 (real time) to {HIGHEST:g}")
 
 
 @contextmanager

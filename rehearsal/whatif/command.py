@@ -17,6 +17,7 @@ from typing import Final
 from karpenter.releases import number
 from rehearsal.cluster.startup_taints import never_lifted
 from rehearsal.session import speed
+from rehearsal.session.command import refusal
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.terminal import tell
 from rehearsal.session.waits import Waits
@@ -35,7 +36,7 @@ FAILED: Final = 2
 #: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
 _AS_IS_SINCE: Final = "1.36"
 #: The program's own reading of a stack file, which asks no cloud.
-_READS_SETTINGS: Final = ("-m", "preflight", "rights", "whatif", "--json", "--account", "000000000000")
+_READS_SETTINGS: Final = ("preflight", "rights", "whatif", "--json", "--account", "000000000000")
 _SPAN: Final = re.compile(r"([0-9]{1,6})([dhm])", re.ASCII)
 _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
 _LONGEST_LIFE: Final = timedelta(days=21)
@@ -140,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
     _check_name(options.stack, project)
     results = ownership.place_results(options.output or PROJECT / "build" / "whatif" / options.stack, "--output")
     workloads = options.workloads.resolve()
-    _check(workloads)
+    _accept("snapshot", "check", str(workloads))  # before a stack is made for it
     laid_down = results / "sources"
     base = sources.source(options.base, options.stack, laid_down, project)
     if options.new_image:
@@ -257,19 +258,10 @@ def _alone(options: argparse.Namespace, base: Source, side: Source, results: Pat
     return given
 
 
-def _check(workloads: Path) -> None:
-    """Refuse a snapshot that cannot be read before a stack is made for it."""
-    _accept("snapshot", "check", str(workloads))
-
-
 def _accept(package: str, command: str, file: str) -> None:
     """Refuse a file that a command of another package refuses, in its words."""
-    arguments = [sys.executable, "-m", package, command, file]
-    checked = subprocess.run(
-        arguments, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if checked.returncode:
-        raise ValueError(checked.stderr.strip().removeprefix("error: ") or f"{file} cannot be read")
+    if refused := refusal(package, command, file):
+        raise ValueError(refused)
 
 
 def _check_settings(side: Source) -> None:
@@ -279,12 +271,10 @@ def _check_settings(side: Source) -> None:
     """
     if side.program != PROJECT:
         return
-    command = [sys.executable, *_READS_SETTINGS, "--config-file", str(side.stack_file.path)]
-    read = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if read.returncode:
+    if refused := refusal(*_READS_SETTINGS, "--config-file", str(side.stack_file.path)):
         raise SourceError(
             f"{side.name}: the program refuses {side.stack_file.path}, so there would be nothing to compare; mend what "
-            f"it says, nothing was started:\n{read.stderr.strip().removeprefix('error: ')}"
+            f"it says, nothing was started:\n{refused}"
         )
 
 

@@ -22,7 +22,7 @@ def test_a_typo_is_told_at_once(
         raise AssertionError("something was started")
 
     monkeypatch.setattr(candidate, "rehearse", rehearse)
-    monkeypatch.setattr(command, "_check", lambda workloads: None)
+    monkeypatch.setattr(command, "_accept", lambda *_: None)
     content = yaml.safe_load(EKS.read_text())
     content["config"]["karpstack:nodePools"] = {"default": {"disruption": {"consolidationPolice": "WhenEmpty"}}}
     wrong = tmp_path / "wrong.yaml"

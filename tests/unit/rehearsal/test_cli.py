@@ -391,7 +391,7 @@ def test_a_stack_file_that_is_missing_has_one_exit_code(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In all commands, and another one than a story that failed or a rule that is broken."""
-    monkeypatch.setattr(whatif, "_check", lambda _: None)
+    monkeypatch.setattr(whatif, "_accept", lambda *_: None)
     given = ["--config-file", str(tmp_path / "no")]
     if command == "whatif":
         given = ["--base", "", "--project", str(tmp_path), "--output", str(tmp_path / "out")]

@@ -104,9 +104,9 @@ def test_the_program_judges_before_an_engine_is_built(
     monkeypatch.setattr(subprocess, "run", run)
     stack_file = StackFile.load(example(tmp_path, *ON_AWS))
     if is_built:
-        descriptions.look_before_building(stack_file, ROOT)
+        descriptions.look_before_building(stack_file)
         assert not asked
         return
     with pytest.raises(StackFileError, match=r"^Pulumi\.eks\.yaml: karpstack:karpentr$"):
-        descriptions.look_before_building(stack_file, ROOT)
+        descriptions.look_before_building(stack_file)
     assert asked[0][1:5] == ["-m", "preflight", "rights", "eks-existing-cluster"]
