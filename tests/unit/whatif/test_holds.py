@@ -204,16 +204,6 @@ def test_events_decide_what_objects_do_not_and_only_since_the_change(
     assert found.never == (kinds in (["replacement"], ["limits"]))
 
 
-def test_a_budget_that_lets_its_pods_go_by_now_is_no_cause_whatever_was_said() -> None:
-    made = Made()
-    made.pool()
-    made.node("one", conditions=DRIFTED)
-    made.pod("search-0", "one", workload="search")
-    made.budget("search", disruptionsAllowed=1)
-    made.event(380, "Node", "ip-one", "DisruptionBlocked", PDB)
-    assert stayed(made, "one").causes == []
-
-
 @pytest.mark.parametrize(
     ("moved", "why"), [({}, "price"), ({"scheduled": 80}, "waiting"), ({"leaving": 80}, "waiting")]
 )
@@ -257,17 +247,6 @@ def test_when_a_held_pod_is_deleted_is_computed(
     assert words in page.render(found)
 
 
-def test_the_time_that_karpenter_wrote_down_goes_before_the_computed_one() -> None:
-    made = Made()
-    made.pool()
-    at = (START + timedelta(seconds=1000)).isoformat()
-    made.node("one", disrupted=140, deleting=150, terminationGracePeriod="2h", terminationTime=at)
-    made.pod("job-0", "one", doNotDisrupt="true", terminationGracePeriodSeconds=0)
-    radius = answer(made).blast_radius
-    assert radius is not None
-    assert [one.deleted for one in radius.held] == [900.0]
-
-
 def test_pods_of_a_node_that_waits_are_deleted_at_the_earliest_when_it_was_drained() -> None:
     made = seven()
     made.pod("job-6", "n6", workload="late", doNotDisrupt="true", terminationGracePeriodSeconds=60)
@@ -276,29 +255,6 @@ def test_pods_of_a_node_that_waits_are_deleted_at_the_earliest_when_it_was_drain
     (late,) = (one for one in radius.held if one.workload == "late")
     assert (late.earliest, late.deleted) == (True, 50 + 7200 + 7200 - 60)
     assert radius.pods_killed == 3
-
-
-def test_what_ends_before_the_node_does_is_evicted_and_not_killed() -> None:
-    made = Made()
-    made.pool()
-    made.node("one", disrupted=140, deleting=150, terminationGracePeriod="2h")
-    made.pod("job-0", "one", doNotDisrupt="30m")
-    radius = answer(made).blast_radius
-    assert radius is not None
-    assert radius.held == []
-
-
-def test_pods_that_were_killed_meanwhile_are_told() -> None:
-    made = Made()
-    made.pool()
-    made.node("one", disrupted=140, deleting=150, gone=300, terminationGracePeriod="1m")
-    made.pod("job-0", "one", workload="job", doNotDisrupt="true", leaving=200)
-    made.pod("free", "one", leaving=200)
-    for name in ("job-0", "free"):
-        made.event(199, "Pod", name, "Disrupted", "Deleting the pod to accommodate the terminationTime of the node.")
-    radius = answer(made).blast_radius
-    assert radius is not None
-    assert [(one.workload, one.deleted, one.done) for one in radius.held] == [("job", 99.0, True)]
 
 
 def test_drifted_nodes_that_nothing_replaces_break_a_limit_by_default() -> None:

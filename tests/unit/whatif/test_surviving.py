@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.whatif.made import NODE_CLASS, ON_DEMAND, Made
-from tests.unit.whatif.told import judged, told
+from tests.unit.whatif.told import judged
 from whatif.answer import Surviving
 from whatif.phases import read
 
@@ -87,14 +87,6 @@ def test_what_passes_is_no_cause(made: Made, words: str) -> None:
     assert only(made).words == "Can't replace with a cheaper node"
 
 
-def test_the_last_word_counts_and_may_be_older_than_the_change(made: Made) -> None:
-    made.node("one")
-    made.event(50, "Node", "ip-one", "Unconsolidatable", "Can't replace with a cheaper node")
-    made.event(60, "Node", "ip-one", "Unconsolidatable", "Can't remove without creating 2 candidates")
-    found = only(made)
-    assert (found.why, found.said) == ("pods", -40.0)
-
-
 @pytest.mark.parametrize(
     ("disruption", "why"),
     [
@@ -116,71 +108,6 @@ def test_the_node_pool_says_whether_consolidation_is_off_not_what_was_said_of_it
     made.event(seconds, "Node", "ip-one", "Unconsolidatable", 'NodePool "default" has consolidation disabled')
     found = only(made)
     assert (found.why, "disabled" in (found.words or "")) == (why, False)
-
-
-def test_what_was_said_of_an_earlier_node_of_that_name_is_none_of_its_words(made: Made) -> None:
-    made.event(5, "Node", "ip-one", "Unconsolidatable", "Can't replace with a cheaper node")
-    made.node("one", 10, conditions={"Consolidatable": "Consolidatable"})
-    found = only(made)
-    assert (found.why, found.words, found.looked_at) == ("not said", None, False)
-
-
-def test_a_node_that_waits_for_consolidate_after(made: Made) -> None:
-    made.node("one")
-    found = only(made)
-    assert (found.why, found.words) == ("waiting", "consolidateAfter of NodePool default is 30s, which was not over")
-
-
-def test_a_pool_with_a_fixed_number_of_nodes() -> None:
-    found = judged(told("eks.static-pool", 0)).surviving
-    assert {(one.why, one.words) for one in found} == {("policy", "NodePool static-pool has a fixed number of nodes")}
-
-
-def test_a_drifted_node_stays_for_what_blocks_drift_not_consolidation() -> None:
-    found = judged(told("eks.budget-by-reason", 1)).surviving
-    assert len(found) == 2
-    assert {(one.drifted, one.why, one.words) for one in found} == {
-        (
-            True,
-            "disruption budget",
-            "the budgets of NodePool budget-by-reason allow none for Drifted",
-        )
-    }
-
-
-def test_a_drifted_node_of_which_nothing_was_said_stays_for_its_budgets(made: Made) -> None:
-    made.pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]})
-    made.node("one", conditions={"Drifted": "NodePoolDrifted"})
-    found = only(made)
-    assert (found.why, found.drifted, found.never) == ("disruption budget", True, True)
-    made = Made()
-    made.pool()
-    made.node("one", conditions={"Drifted": "NodePoolDrifted"})
-    assert only(made).why == "not said"
-
-
-def test_a_recorded_node_has_the_cause_that_nothing_is_cheaper() -> None:
-    found = {one.node_claim: one for one in judged(told("eks.consolidation-policies", 3)).surviving}
-    assert (found["policy-underutilized-f9lqh"].why, found["policy-underutilized-f9lqh"].said) == ("price", 48.524)
-
-
-def test_nodes_that_came_or_went_did_not_stay(made: Made) -> None:
-    made.node("one", disrupted=150, deleting=160)
-    made.node("two", 200)
-    made.node("three", deleting=150, gone=160)
-    made.node("four")
-    assert only(made).node_claim == "four"
-
-
-def test_what_kept_nodes_until_all_was_loaded_is_no_cause(made: Made) -> None:
-    made.node("one")
-    words = 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation'
-    made.event(15, "NodeClaim", "one", "DisruptionBlocked", words)
-    made.event(16, "NodeClaim", "one", "Unconsolidatable", "Can't replace with a cheaper node")
-    nodes = {"of": 1, "made": 1, "podsPlaced": 0, "leftOut": []}
-    (found,) = judged(read(made.lines(loaded={"pods": 0, "leftOut": [], "nodes": nodes}))).surviving
-    assert found.words == "consolidateAfter of NodePool default is 30s, which was not over"
-    assert only(made).words == "Can't replace with a cheaper node"
 
 
 SMALL = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"]}

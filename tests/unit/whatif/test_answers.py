@@ -1,0 +1,52 @@
+"""Answers to small what-ifs, from answers.yml: what a cluster went through, and what the answer says of it.
+
+Each case has the steps of `Made` that make its timeline, each a list of the method and its arguments, the last of them
+by name; or a recorded story and the step that is the change. `answer` are JMESPath expressions over whatif.json, `says`
+and `silent` are parts of its sentence, `shown` parts of whatif.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jmespath
+import pytest
+import yaml
+
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import judged, lines
+from whatif import markdown
+from whatif.limits import Limits
+from whatif.phases import read
+
+CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("answers.yml").read_text())
+
+
+def timeline(case: dict[str, Any]) -> list[dict[str, Any]]:
+    phases = case.get("phases", {})
+    if story := case.get("story"):
+        return lines(*story, **phases)
+    made = Made()
+    for method, *arguments in [*([] if case.get("no_pool") else [["pool"]]), *case["made"]]:
+        by_name = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+        getattr(made, method)(*arguments, **by_name)
+    return made.lines(**phases)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_answers(case: dict[str, Any]) -> None:
+    answer = judged(read(timeline(case)), Limits.parse(case.get("limits"), "answers.yml"))
+    data = answer.model_dump(mode="json", by_alias=True)
+    found = {path: jmespath.search(path, data) for path in case.get("answer", {})}
+    assert found == {path: _near(value) for path, value in case.get("answer", {}).items()}
+    for words in case.get("says", []):
+        assert words in answer.sentence
+    for words in case.get("silent", []):
+        assert words not in answer.sentence
+    for words in case.get("shown", []):
+        assert words in markdown.render(answer).replace("\\", "")
+
+
+def _near(value: Any) -> Any:
+    return pytest.approx(value, abs=0.001) if isinstance(value, float) else value
