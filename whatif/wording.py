@@ -96,15 +96,11 @@ def sentence(
         return (
             f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
         )
-    late, early = drifted(stayed), sum(one.drifted_before for one in stayed)
+    early = sum(one.drifted_before for one in stayed)
     nothing = radius.applied == []
     told = [_nothing(before)] if nothing else [_dollars(before, after, stayed, prices_of), _went(radius, before)]
     if early:
         told.append(f"{plural(early, 'node')} had drifted before the change and {'stays' if early == 1 else 'stay'}")
-    if late:
-        told.append(
-            f"{plural(late, 'node')} {'has' if late == 1 else 'have'} drifted and {'stays' if late == 1 else 'stay'}"
-        )
     if being_deleted:
         pools = listed([f"NodePool {name}" for name in being_deleted], _NAMED)
         told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
@@ -198,14 +194,14 @@ def _gist(refused: str) -> str:
 
 def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], prices_of: str | None) -> str:
     """What the change costs when it is at its end; where it is not, both figures and the nodes in each."""
-    if before.usd_per_hour is None or after.usd_per_hour is None:
-        return "What it costs is not known, for prices are missing"
-    marked = f", at prices of {prices_of}" if prices_of else ""
-    marked += ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
     never = sum(one.drifted and not one.drifted_before and one.never for one in stayed)
     later = drifted(stayed) - never
     so_far = f", {plural(later, 'drifted node')} not replaced yet" if later else ""
     so_far += f", {plural(never, 'drifted node')} not replaced until somebody changes something" if never else ""
+    if before.usd_per_hour is None or after.usd_per_hour is None:
+        return f"What it costs is not known, because prices are missing{so_far}"
+    marked = f", at prices of {prices_of}" if prices_of else ""
+    marked += ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
     if not after.leaving:
         if _alike(before.usd_per_hour, after.usd_per_hour):
             return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour{so_far}{marked}"

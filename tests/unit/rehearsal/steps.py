@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-import jmespath  # type: ignore[import-untyped]
+import jmespath
 import pytest
 import yaml
 

@@ -182,7 +182,10 @@ def test_nodes_that_have_drifted_and_stay_are_in_the_first_lines() -> None:
     made.node("one", conditions={"Drifted": "NodePoolDrifted"})
     made.node("two")
     answer = judged(read(made.lines()))
-    assert "none of 2 nodes goes; 1 node has drifted and stays; no pod is" in answer.sentence
+    assert (
+        "1 drifted node not replaced until somebody changes something; none of 2 nodes goes; no pod is"
+        in answer.sentence
+    )
     assert "| nodes that have drifted and stay | | 1 |" in re.sub(" +", " ", markdown.render(answer))
     assert "0 replaced; 1 drifted and stay" in Page(page.render(answer)).text
     assert "drifted" not in judged(told("eks.consolidation-policies", 3)).sentence
