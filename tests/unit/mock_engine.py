@@ -15,6 +15,8 @@ from pulumi.runtime.proto import source_pb2
 
 PARTITION, ACCOUNT, REGION = "aws", "123456789012", "us-east-1"
 SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
+#: Resource providers of a resource group that is not the stack's.
+HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers"
 #: Range of Services of EKS clusters that are there already: the example's.
 SERVICES = "172.20.0.0/16"
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"]
@@ -171,9 +173,7 @@ def _cluster(name: str) -> dict[str, Any]:
 
 def _aks_cluster(name: str) -> dict[str, Any]:
     """A cluster on AKS that is there, with node auto provisioning and two pools."""
-    subnet = (
-        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets/one"
-    )
+    subnet = f"{HUB}/Microsoft.Network/virtualNetworks/hub/subnets/one"
     pool = {"mode": "User", "osType": "Linux", "enableAutoScaling": False, "vnetSubnetID": subnet}
     nodes = "MC_shop_Shop_1_westus2"
     identities = f"/subscriptions/{SUBSCRIPTION}/resourcegroups/{nodes}/providers/Microsoft.ManagedIdentity"
@@ -254,7 +254,7 @@ AZURE_SUBNETS = ("aks", "one", "other", "batch", "api-server")
 
 def _azure_network(function: str, args: Any) -> dict[str, Any]:
     """Networks in westus2, each with the same subnets."""
-    hub = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network"
+    hub = f"{HUB}/Microsoft.Network"
     match function:
         case "getVirtualNetwork":
             ways = {"natGateway": {"id": f"{hub}/natGateways/nat"}, "routeTable": {"id": f"{hub}/routeTables/routes"}}

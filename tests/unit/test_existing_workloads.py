@@ -11,6 +11,7 @@ import pytest
 from urllib3.exceptions import MaxRetryError
 
 from components.settings.existing_cluster import Workloads
+from components.workloads import aks as aks_workloads
 from components.workloads import eks as existing_workloads
 from components.workloads.eks import look
 
@@ -49,6 +50,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.allowed = True
+        self.denied: tuple[str, str] | None = None
         self.daemons: list[Any] = []
         self.deployments: list[Any] = []
         self.nodes: list[Any] = []
@@ -60,8 +62,10 @@ class Fake:
         if self.failure:
             raise self.failure
         asked = review.spec.resource_attributes
-        assert (asked.verb, asked.group, asked.resource) == ("*", "*", "*")
-        return SimpleNamespace(status=SimpleNamespace(allowed=self.allowed))
+        everything = (asked.verb, asked.group, asked.resource) == ("*", "*", "*")
+        assert everything or asked.verb == "create"
+        allowed = self.allowed and (asked.group, asked.resource) != self.denied
+        return SimpleNamespace(status=SimpleNamespace(allowed=allowed))
 
     def list_daemon_set_for_all_namespaces(self, **options: Any) -> SimpleNamespace:
         return SimpleNamespace(items=self.daemons)
@@ -88,7 +92,8 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     made = Fake()
-    monkeypatch.setattr(existing_workloads, "ask", lambda kubeconfig, question: question(made))
+    for workloads in (existing_workloads, aks_workloads):
+        monkeypatch.setattr(workloads, "ask", lambda kubeconfig, question: question(made))
     for api in ("ApiextensionsV1Api", "AppsV1Api", "AuthorizationV1Api", "CoreV1Api"):
         monkeypatch.setattr(kubernetes.client, api, lambda client: client)
     return made
@@ -183,3 +188,22 @@ def test_places_are_where_the_controller_can_run(fake: Fake) -> None:
     ]
     seen = found(fake)
     assert (seen.ready, seen.places) == (7, 3)
+
+
+def test_a_cluster_on_aks_says_who_may_do_what_is_done(fake: Fake) -> None:
+    fake.denied = ("karpenter.azure.com", "aksnodeclasses")
+    assert "does not let them create aksnodeclasses" in aks_workloads.look("{}", "shop", controller=False).refusal
+    # Only a controller of the stack's own needs more.
+    fake.denied = ("rbac.authorization.k8s.io", "clusterrolebindings")
+    assert aks_workloads.look("{}", "shop", controller=False).refusal == ""
+    assert "clusterrolebindings" in aks_workloads.look("{}", "shop", controller=True).refusal
+
+
+def test_a_cluster_on_aks_says_whose_crds_it_has_and_where_a_controller_can_run(fake: Fake) -> None:
+    release = {"meta.helm.sh/release-name": "karpenter-crd", "meta.helm.sh/release-namespace": "kube-system"}
+    fake.definitions = {"nodepools.karpenter.sh": release, "aksnodeclasses.karpenter.azure.com": {}}
+    fake.nodes = [node()]
+    seen = aks_workloads.look("{}", "shop", controller=True)
+    assert seen.own_definitions == ["nodepools.karpenter.sh"]
+    assert seen.foreign_definitions == ["aksnodeclasses.karpenter.azure.com"]
+    assert seen.places == 1

@@ -14,12 +14,15 @@ from components import eks, last_state, settings
 from components.last_state import LastState
 from components.problems import SettingsError
 from components.replacement import Keeper, ReplacementError, changed, keep_cloud
+from components.settings.existing_cluster import Workloads
 from components.workloads import eks as workloads
 from tests.unit.example_stack import example
+from tests.unit.found import EKS_WORKLOADS as RUNS
 from tests.unit.mock_engine import ACCOUNT, VPCS, ZONES, Deployment, deploy
-from tests.unit.test_existing_cluster import BARE, RUNS
 
 SUBNET = "aws:ec2/subnet:Subnet"
+#: An existing cluster that has no network yet.
+BARE = Workloads(agent=True)
 EXISTING: dict[str, Any] = {
     "cluster": {"existing": "shop"},
     "network": {"subnetIds": ["subnet-0000000a", "subnet-0000000b"]},

@@ -5,18 +5,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import pulumi
 import pytest
 
 from components import aks, settings
-from components.aks.update_guards import refuse_version
 from components.replacement import ReplacementError
 from components.workloads import aks as existing_workloads
-from tests.unit.example_stack import example
+from tests.unit.example_stack import example, written
+from tests.unit.found import AKS_WORKLOADS
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy
-from tests.unit.test_existing_aks_cluster import CLUSTER, MANUAL, RUNS, SELF_HOSTED, config
-from tests.unit.test_existing_vnet import BATCH, EXISTING, ONE
 
+CLUSTER = "Shop_1"
+MANUAL = {"nodeProvisioningProfile": {"mode": "Manual"}}
+SELF_HOSTED: dict[str, Any] = {"mode": "self-hosted", "karpenter": {"sshPublicKey": "<ssh-key>"}}
+ONE, BATCH = written(["<subnets>/one", "<subnets>/batch"])
+EXISTING: dict[str, Any] = {"network__subnetCidr": None, "network__subnetId": ONE}
 OWN = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{{0}}/providers/Microsoft.ContainerService/managedClusters/{{0}}"
 THERE = OWN.format("shop").replace("managedClusters/shop", f"managedClusters/{CLUSTER}")
 OTHER = "22222222-2222-2222-2222-222222222222"
@@ -29,10 +31,12 @@ OF_OTHERS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microso
 def environment(stack: str, last: dict[str, Any] | None = None, **changes: Any) -> Deployment:
     existing = stack == "existing"
     loaded = settings.load(
-        config(**(changes if changes == NAP else {**SELF_HOSTED, **changes})) if existing else example(stack, **changes)
+        example("aks-existing-cluster", **(changes if changes == NAP else {**SELF_HOSTED, **changes}))
+        if existing
+        else example(stack, **changes)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(existing_workloads, "look", lambda *_, **__: RUNS)
+        patch.setattr(existing_workloads, "look", lambda *_, **__: AKS_WORKLOADS)
         kind: Any = aks.ExistingEnvironment if existing else aks.Environment
         return deploy(lambda: kind("aks", loaded), clusters=[CLUSTER, "other"], told=MANUAL, last=last)
 
@@ -177,23 +181,3 @@ def test_the_engines_replacements_are_refused_too(stack: str) -> None:
     ):
         (resource,) = [each for each in made.resources.values() if each.name == name and ":aks:" not in each.type]
         assert f"{name}-kept" in resource.request.hooks.before_create
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "text"),
-    [
-        ("1.34", "1.35", ""),
-        ("1.34.2", "1.34", ""),
-        ("", "1.36", ""),
-        ("1.34", "1.36", "skips a minor version: AKS refuses"),
-        ("1.36", "1.35.4", "goes back: AKS refuses"),
-    ],
-)
-def test_kubernetes_goes_up_by_one_minor_version(old: str, new: str, text: str) -> None:
-    versions = {"old_inputs": {"kubernetesVersion": old}, "new_inputs": {"kubernetesVersion": new}}
-    update = pulumi.ResourceHookArgs("urn", "id", "cluster", "type", **versions)
-    if not text:
-        refuse_version(update)
-        return
-    with pytest.raises(pulumi.RunError, match=text):
-        refuse_version(update)

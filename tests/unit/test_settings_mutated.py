@@ -29,7 +29,7 @@ def problems(given: dict[str, str], **options: Any) -> list[Finding]:
     return list(caught.value.problems)
 
 
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("stack", [*STACKS, "eks-existing-cluster", "aks-existing-cluster"])
 @examples(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(draw=data())
 def test_a_broken_stack_file_ends_in_settings_or_in_sentences(stack: str, draw: DataObject) -> None:

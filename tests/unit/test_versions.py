@@ -15,7 +15,7 @@ from components.settings.version_checks import compatible
 from karpenter.releases import number, offered, releases
 from tests.conftest import DAY
 from tests.unit import example_stack
-from tests.unit.test_aks import shipped
+from tests.unit.programs import made
 
 
 @pytest.mark.parametrize("resource", versions.AZURE_APIS)
@@ -30,7 +30,7 @@ def test_azure_api_versions_are_the_reviewed_ones(resource: str) -> None:
 def test_every_azure_resource_in_use_has_a_reviewed_api(stack: str) -> None:
     used = {
         each.type.removeprefix("azure-native:").replace(":", ".")
-        for each in shipped(stack).resources.values()
+        for each in made(stack).resources.values()
         if each.type.startswith("azure-native:")
     }
     assert used <= set(versions.AZURE_APIS)

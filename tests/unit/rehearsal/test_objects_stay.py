@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from rehearsal.cluster.provider import replaces
-from tests.unit.test_aks import PROVIDER, both, resource, shipped
+from tests.unit.programs import made, only
+from tests.unit.test_aks import both
 
 
 @both
 def test_only_another_cluster_replaces_the_kubernetes_provider(stack: str) -> None:
-    made = resource(shipped(stack), PROVIDER)
-    assert (identifier := made.inputs["clusterIdentifier"]) == "aks-cluster-control-plane-id"
-    rotated = {**made.inputs, "kubeconfig": made.inputs["kubeconfig"].replace("Q0E=", "Q0Ey").replace(":443", ":444")}
-    assert replaces(made.inputs, rotated) == []
-    assert replaces(made.inputs, {**rotated, "clusterIdentifier": identifier + "-2"}) == ["clusterIdentifier"]
+    inputs = only(made(stack), "kubernetes").inputs
+    assert (identifier := inputs["clusterIdentifier"]) == "aks-cluster-control-plane-id"
+    rotated = {**inputs, "kubeconfig": inputs["kubeconfig"].replace("Q0E=", "Q0Ey").replace(":443", ":444")}
+    assert replaces(inputs, rotated) == []
+    assert replaces(inputs, {**rotated, "clusterIdentifier": identifier + "-2"}) == ["clusterIdentifier"]

@@ -23,14 +23,16 @@ from preflight.aws.deployer import Scope
 from preflight.aws.subject import ExistingSubject, existing_subject
 from preflight.finding import in_the_way, run
 from preflight.stack import State
-from tests.unit.example_stack import changed, raw
+from tests.unit.example_stack import changed, raw, stack_file
+from tests.unit.found import EKS_WORKLOADS as RUNS
+from tests.unit.programs import made as deployed
 from tests.unit.rehearsal.provider_aws_world import World
 from tests.unit.rehearsal.resource_world import Change
 from tests.unit.rehearsal.test_aws_described import NAME
 from tests.unit.rehearsal.test_aws_described import cluster as account
 from tests.unit.rehearsal.test_preflight_rights import as_role
-from tests.unit.test_existing_cluster import RUNS, STACK, stack
 
+STACK = stack_file("eks-existing-cluster")
 CLUSTER_AUTOSCALER = "kube-system/cluster-autoscaler"
 ID = "123456789012"
 
@@ -208,7 +210,7 @@ def test_what_the_stack_makes_is_what_the_policy_is_for() -> None:
         )
         for kind in grant.needed_by
     }
-    made = {one.type for one in stack().resources.values() if one.type.startswith("aws:")}
+    made = {one.type for one in deployed("eks-existing-cluster").resources.values() if one.type.startswith("aws:")}
     assert made <= needed
     assert needed - made == {"aws:iam/openIdConnectProvider:OpenIdConnectProvider"}
 
