@@ -126,7 +126,7 @@ def raw(config: dict[str, Any]) -> dict[str, str]:
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
 
 
-def loaded(stack: str, changes: Mapping[str, Any], **options: Any) -> settings.Settings:
+def loaded(stack: str, changes: Mapping[str, Any], **options: Any) -> Any:
     """A stack with changes, checked."""
     return settings.load(raw(changed(deepcopy(configuration(stack)), changes)), **options)
 

@@ -106,7 +106,7 @@ def test_machines_of_ones_own_karpenter_come_from_outside() -> None:
         "cluster.apiServerSubnetId": "<subnets>/api-server",
     }
     warned: list[Any] = []
-    (problem,) = existing_vnet.problems(loaded("aks-self-hosted", changes, warn=warned.append), found.vnet())  # type: ignore[arg-type]
+    (problem,) = existing_vnet.problems(loaded("aks-self-hosted", changes, warn=warned.append), found.vnet())
     assert [one.key for one in warned] == ["karpstack:cluster.apiServerSubnetId"]
     assert problem.key == "karpstack:cluster.publicAccessCidrs"
 

@@ -19,7 +19,7 @@ from preflight.aws.asking import Aws
 from preflight.aws.deployer import Scope, policy
 from preflight.azure import assignments
 from preflight.finding import UnknowableError
-from tests.unit import example_stack, test_existing_cluster, test_existing_vpc
+from tests.unit import example_stack
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 ACCOUNT = "210987654321"
@@ -80,14 +80,14 @@ def test_what_the_stack_does_not_have_is_not_in_them(changes: dict[str, Any], si
 
 def test_a_network_that_is_there_needs_not_be_made() -> None:
     own = _sids(documents.documents(example_stack.eks(), "aws", ACCOUNT))
-    existing = _sids(documents.documents(test_existing_vpc.example(), "aws", ACCOUNT))
+    existing = _sids(documents.documents(example_stack.loaded("eks-existing-vpc", {}), "aws", ACCOUNT))
     assert own - existing == {"Network"}
     # Whether something leads out of it is not known before it is asked.
     assert existing - own == {"PrivateAccess", "InstanceProfile"}
 
 
 def test_somebody_elses_cluster_loses_no_tags_and_its_entry_takes_the_nodes_role() -> None:
-    found = documents.documents(test_existing_cluster.example(), "aws", ACCOUNT)
+    found = documents.documents(example_stack.loaded("eks-existing-cluster", {}), "aws", ACCOUNT)
     statements = [one for each in found for one in each["Statement"]]
     on_cluster = {
         action

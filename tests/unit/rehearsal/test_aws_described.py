@@ -25,22 +25,22 @@ from rehearsal.aws.eks.existing import ClusterFileError, Description, make
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.resource import Session
 from rehearsal.host.processes import wait_until
+from tests.unit.example_stack import as_shipped, stack_file
 from tests.unit.rehearsal.aws_world import account as account_with
 from tests.unit.rehearsal.preflight_world import found, looked_at
 from tests.unit.rehearsal.provider_aws_world import FakeCluster, World, open_world
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import Change, changed
 from tests.unit.rehearsal.steps import unlike
-from tests.unit.test_existing_cluster import STACK as CLUSTER_STACK
-from tests.unit.test_existing_vpc import STACK, example
 
 TABLE = yaml.safe_load(Path(__file__).with_name("aws_described.yaml").read_text())
+STACK, CLUSTER_STACK = stack_file("eks-existing-vpc"), stack_file("eks-existing-cluster")
 FILE: dict[str, Any] = json.loads(STACK.with_name("Pulumi.eks-existing-vpc.network.json").read_text())
 CLUSTER: dict[str, Any] = json.loads(CLUSTER_STACK.with_name("Pulumi.eks-existing-cluster.cluster.json").read_text())
 CLUSTERS_NETWORK = Networks.load(CLUSTER_STACK.with_name("Pulumi.eks-existing-cluster.network.json"))
 NAME = CLUSTER["cluster"]["name"]
 VPC = FILE["Vpcs"][0]["VpcId"]
-NETWORK = example().network.model_dump(by_alias=True, mode="json", exclude_unset=True)
+NETWORK = as_shipped("eks-existing-vpc")["karpstack:network"]
 Row = Mapping[str, Any]
 
 

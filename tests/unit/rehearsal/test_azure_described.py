@@ -24,7 +24,7 @@ from rehearsal.azure.clusters.existing import ClusterFileError, Description, mak
 from rehearsal.azure.network import existing as networks
 from rehearsal.azure.network.existing import NetworkFileError
 from rehearsal.host.processes import wait_until
-from tests.unit.example_stack import ROOT, raw
+from tests.unit.example_stack import ROOT, raw, stack_file
 from tests.unit.made_certificates import certificate
 from tests.unit.rehearsal.azure_world import AKS, NETWORK, REGION, World
 from tests.unit.rehearsal.preflight_azure_world import asked
@@ -32,12 +32,12 @@ from tests.unit.rehearsal.provider_azure_world import FakeCluster, Provider
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import Change, changed
 from tests.unit.rehearsal.steps import unlike
-from tests.unit.test_existing_aks_cluster import STACK
 
 TABLE = yaml.safe_load(Path(__file__).with_name("azure_described.yaml").read_text())
 VNETS = ROOT / "examples" / "existing-vnet"
 RESOURCES: list[dict[str, Any]] = json.loads((VNETS / "Pulumi.aks-existing-vnet.network.json").read_text())
 TABLE_ID, _, VNET = (one["id"] for one in RESOURCES)
+STACK = stack_file("aks-existing-cluster")
 FILE: dict[str, Any] = json.loads(STACK.with_name(f"{STACK.stem}.cluster.json").read_text())
 ID = FILE["cluster"]["id"]
 SUBNET = FILE["cluster"]["agentPoolProfiles"][0]["vnetSubnetId"]

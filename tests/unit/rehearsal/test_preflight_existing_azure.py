@@ -19,7 +19,7 @@ from preflight.finding import run
 from preflight.stack import State
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.entra import Principal
-from tests.unit import test_existing_aks_cluster as stacks
+from tests.unit.example_stack import loaded
 from tests.unit.rehearsal.preflight_azure_world import asked, lock, somebody
 from tests.unit.rehearsal.provider_azure_world import Provider
 from tests.unit.rehearsal.test_azure_described import ID, Subscriptions
@@ -28,7 +28,7 @@ RUNS = Workloads(places=2)
 SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
 VNET = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/shop"
 NODES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/MC_shop_Shop_1_westus2"
-SELF_HOSTED = stacks.SELF_HOSTED
+SELF_HOSTED: dict[str, Any] = {"mode": "self-hosted", "karpenter": {"sshPublicKey": "<ssh-key>"}}
 
 
 def manual(described: dict[str, Any]) -> None:
@@ -46,7 +46,7 @@ def subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Su
 
 
 def looked_at(provider: Provider, principal: Principal | None = None, **changes: Any) -> ExistingSubject:
-    given = stacks.example(**{"azure-native:subscriptionId": SUBSCRIPTION, **changes})
+    given = loaded("aks-existing-cluster", {"azure-native:subscriptionId": SUBSCRIPTION, **changes})
     return existing_subject(asked(provider.world, principal), given, State())
 
 
@@ -150,7 +150,7 @@ def test_only_self_hosted_makes_a_resource_group(subscription: Subscriptions) ->
 
 
 def test_whoever_deploys_is_given_what_the_look_asks_for(subscription: Subscriptions) -> None:
-    given = stacks.example(**{"azure-native:subscriptionId": SUBSCRIPTION})
+    given = loaded("aks-existing-cluster", {"azure-native:subscriptionId": SUBSCRIPTION})
     definition = assignments.definition(given)
     assert "Microsoft.ContainerService/managedClusters/write" not in definition["Actions"]
     assert "Microsoft.ContainerService/managedClusters/listClusterUserCredential/action" in definition["Actions"]
@@ -158,7 +158,7 @@ def test_whoever_deploys_is_given_what_the_look_asks_for(subscription: Subscript
     assert (role.condition, administrator.role) == ("", "Azure Kubernetes Service RBAC Cluster Admin")
     assert administrator.scope.lower() == ID.lower()
 
-    given = stacks.example(**{"azure-native:subscriptionId": SUBSCRIPTION, **SELF_HOSTED})
+    given = loaded("aks-existing-cluster", {"azure-native:subscriptionId": SUBSCRIPTION, **SELF_HOSTED})
     role, _ = assignments.assignments(given)
     assert Given.MANAGED_IDENTITY_OPERATOR.value in role.condition
     assert "Microsoft.Authorization/roleAssignments/write" in assignments.definition(given)["Actions"]
