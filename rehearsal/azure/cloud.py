@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rehearsal.azure.arm.errors import resource_not_found
+from rehearsal.azure.arm.errors import ArmError, refused
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.store import Resource
@@ -144,7 +144,7 @@ class AzureCloud(Bound):
             )
             size = self._context.size(str(pool["vmSize"])) if pool else None
             if pool is None or size is None:
-                raise resource_not_found(f"{CLUSTER_TYPE}/agentPools", f"{cluster.id.name}/{name}", cluster.id.group)
+                raise _gone(f"{CLUSTER_TYPE}/agentPools", f"{cluster.id.name}/{name}", cluster.id.group)
             scale_set = scale_set_id(self._context, cluster, name)
             return [self._instance(cluster, pool, size, scale_set, number) for number in range(int(pool["count"]))]
 
@@ -245,7 +245,7 @@ class AzureCloud(Bound):
         resource = self._context.get(self.cluster_id)
         if resource is None:
             identifier = ResourceId.parse(self.cluster_id)
-            raise resource_not_found(CLUSTER_TYPE, identifier.name, identifier.group)
+            raise _gone(CLUSTER_TYPE, identifier.name, identifier.group)
         return resource
 
     def _way(self) -> dict[str, str]:
@@ -329,6 +329,10 @@ class AzureCloud(Bound):
             return _WRONG_SERVER.format(name=name, given=script.api_server, actual=self._host)
         why = self.cluster.refused_bootstrap(script.token)
         return _OUTSIDE.format(name=name, id=script.token.partition(".")[0], why=why) if why else ""
+
+
+def _gone(resource_type: str, name: str, group: str) -> ArmError:
+    return refused("ResourceNotFound", resource_type=resource_type, name=name, group=group)
 
 
 def _is_of_pool(provider_id: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.faults import Faults
 from rehearsal.azure.arm.identifiers import ResourceId, resource_id
 from rehearsal.azure.arm.operations import Durations, Operations
@@ -82,12 +82,10 @@ class Context:
         """A location as ARM writes it; one that is not the rehearsal's region is refused."""
         name = given.replace(" ", "").lower()
         if not name:
-            raise ArmError("LocationRequired", "The location property is required for this definition.")
+            raise refused("LocationRequired")
         if name != self.region:
-            raise ArmError(
-                "LocationNotAvailableForResourceType",
-                f"The provided location '{given}' is not available for resource type '{resource_type}'. List of "
-                f"available regions for the resource type is '{self.region}'.",
+            raise refused(
+                "LocationNotAvailableForResourceType", given=given, resource_type=resource_type, region=self.region
             )
         return name
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.faults import Faults
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import Body
@@ -205,15 +205,10 @@ class Subscription:
     def _credentials(self, action: str) -> Action:
         def answer(resource: Resource, body: Mapping[str, Any]) -> Body:
             if "Admin" in action and resource.properties.get("disableLocalAccounts"):
-                raise ArmError(
-                    "BadRequest",
-                    "Getting static credential is not allowed because this cluster is set to disable local accounts.",
-                )
+                raise refused("BadRequest/local-accounts")
             cluster = self.cloud(resource.id.text).bound
             if cluster is None:
-                raise ArmError(
-                    "OperationNotAllowed", f"The control plane of the cluster {resource.id.name} does not run.", 409
-                )
+                raise refused("OperationNotAllowed/not-running", name=resource.id.name)
             name = "clusterAdmin" if "Admin" in action else "clusterUser"
             return {
                 "kubeconfigs": [{"name": name, "value": base64.b64encode(cluster.kubeconfig.read_bytes()).decode()}]

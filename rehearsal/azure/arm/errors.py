@@ -1,12 +1,17 @@
 """Errors as Azure Resource Manager gives them: a code, a text and an HTTP status.
 
-Only the errors that more than one module raises have a function here; the others stand where they are raised.
+Their codes and texts are rows of refusals.yaml.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+_REFUSALS: Final = yaml.load((Path(__file__).parents[1] / "refusals.yaml").read_bytes(), yaml.CSafeLoader)
 
 
 class ArmError(Exception):
@@ -32,30 +37,12 @@ class ArmError(Exception):
         return {"error": {"code": self.code, "message": self.message}}
 
 
-def resource_not_found(resource_type: str, name: str, group: str) -> ArmError:
-    """The resource that is asked for does not exist."""
-    return ArmError(
-        "ResourceNotFound",
-        f"The Resource '{resource_type}/{name}' under resource group '{group}' was not found. For more details please "
-        "go to https://aka.ms/ARMResourceNotFoundFix",
-        404,
-    )
-
-
-def group_not_found(name: str) -> ArmError:
-    """The resource group does not exist."""
-    return ArmError("ResourceGroupNotFound", f"Resource group '{name}' could not be found.", 404)
+def refused(name: str, /, **words: Any) -> ArmError:
+    """Return the refusal of a name in refusals.yaml, with words in its text."""
+    text, *status = _REFUSALS[name]
+    return ArmError(name.partition("/")[0], text.format(**words), *status)
 
 
 def invalid_reference(referenced: str, by: str) -> ArmError:
     """A network resource names another one that does not exist."""
-    return ArmError(
-        "InvalidResourceReference",
-        f"Resource {referenced} referenced by resource {by} was not found. Please make sure that the referenced "
-        "resource exists, and that both resources are in the same region.",
-    )
-
-
-def invalid_parameter(name: str, message: str) -> ArmError:
-    """A property has a value that the resource provider refuses."""
-    return ArmError("InvalidParameter", f"{message} (property {name})")
+    return refused("InvalidResourceReference", referenced=referenced, by=by)

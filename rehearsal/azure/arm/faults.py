@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError, refused
 
 _SKU = (
     "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently "
@@ -31,7 +31,7 @@ _THROTTLED = "The request is being throttled as the limit has been reached for o
 
 def not_available(size: str, region: str) -> ArmError:
     """The subscription may not have a VM size."""
-    return ArmError("SkuNotAvailable", _SKU.format(size=size, region=region), 409)
+    return refused("SkuNotAvailable", size=size, region=region)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 
 SUBSCRIPTION_TYPE = "Microsoft.Resources/subscriptions"
 GROUP_TYPE = "Microsoft.Resources/resourceGroups"
@@ -45,11 +45,7 @@ class ResourceId:
             return cls(text, SUBSCRIPTION_TYPE, (parts[1],), "")
         elif len(parts) == 4 and lower[0] == "subscriptions" and lower[2] == "resourcegroups" and parts[3]:
             return cls(text, GROUP_TYPE, (parts[3],), f"/subscriptions/{parts[1]}")
-        raise ArmError(
-            "LinkedInvalidPropertyId",
-            f"Property id '{text}' is invalid. Expect fully qualified resource Id that "
-            "start with '/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.",
-        )
+        raise refused("LinkedInvalidPropertyId/id", text=text)
 
     @property
     def key(self) -> str:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import ResourceId, within
 from rehearsal.azure.arm.store import Store
 
 LOCK_TYPE = "Microsoft.Authorization/locks"
 READ_ONLY, CAN_NOT_DELETE = "ReadOnly", "CanNotDelete"
-
-_LOCKED = (
-    "The scope '{scope}' cannot perform {verb} operation because following scope(s) are locked: '{locked}'. Please "
-    "remove the lock and try again."
-)
 
 
 def check(store: Store, scope: str, verb: str) -> None:
@@ -33,4 +28,4 @@ def check(store: Store, scope: str, verb: str) -> None:
         and (within(scope, lock.id.scope) or (verb == "delete" and within(lock.id.scope, scope)))
     ]
     if locked:
-        raise ArmError("ScopeLocked", _LOCKED.format(scope=scope, verb=verb, locked=",".join(locked)), 409)
+        raise refused("ScopeLocked", scope=scope, verb=verb, locked=",".join(locked))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.azure.arm import locks
-from rehearsal.azure.arm.errors import ArmError, group_not_found, resource_not_found
+from rehearsal.azure.arm.errors import ArmError, refused
 from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, SUBSCRIPTION_TYPE, ResourceId, group_id, within
 from rehearsal.azure.arm.kind import Body, Kind, Request
@@ -26,22 +26,6 @@ if TYPE_CHECKING:
     from rehearsal.azure.identity.access import Access
 
 _VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
-_NO_VERSION = "The api-version query parameter (?api-version=) is required for all requests."
-_BAD_VERSION = (
-    "No registered resource provider found for location '{region}' and API version '{version}' for type '{type}'. The "
-    "supported api-versions are '{versions}'. The supported locations are '{region}'."
-)
-_NO_NAMESPACE = "The resource namespace '{namespace}' is invalid."
-_NO_TYPE = "The resource type '{type}' could not be found in the namespace '{namespace}' for api version '{version}'."
-_NO_PARENT = (
-    "Failed to perform '{verb}' on resource(s) of type '{type}', because the parent resource '{parent}' could not be "
-    "found."
-)
-_NOT_REGISTERED = (
-    "The subscription is not registered to use namespace '{namespace}'. See https://aka.ms/rps-not-found for how to "
-    "register subscriptions."
-)
-_NO_SUBSCRIPTION = "The subscription '{id}' could not be found."
 
 #: An action that another part of the rehearsal answers: (cluster, body) -> answer.
 Action = Callable[[Resource, Mapping[str, Any]], Body]
@@ -225,15 +209,11 @@ class Arm:
     def _delete_group(self, identifier: ResourceId) -> Operation:
         group = self._context.store.get(identifier.text)
         if group is None:
-            raise group_not_found(identifier.name)
+            raise refused("ResourceGroupNotFound", name=identifier.name)
         held = [resource for resource in self._context.store.below(identifier.text) if len(resource.id.names) == 1]
         cluster = group.body.get("managedBy")
         if cluster:
-            raise ArmError(
-                "ResourceGroupManagedByMismatch",
-                f"The resource group '{identifier.name}' is managed by {cluster}: delete that instead.",
-                409,
-            )
+            raise refused("ResourceGroupManagedByMismatch", name=identifier.name, cluster=cluster)
         # Everything in the group goes at once: only who is outside can hold it, and not the nodes of its own clusters.
         going = [identifier.text]
         for resource in held:
@@ -242,12 +222,11 @@ class Arm:
             kind = self._kinds[resource.type.lower()]
             for user in kind.users(resource):
                 if not any(within(user.id.text, scope) for scope in going):
-                    raise ArmError(
+                    raise refused(
                         "ResourceGroupDeletionBlocked",
-                        f"Deletion of resource group '{identifier.name}' failed as resources with identifiers "
-                        f"'{resource.id.text}' could not be deleted. The provisioning state of the resource group will "
-                        f"be rolled back. {kind.in_use(resource, user).message}",
-                        409,
+                        name=identifier.name,
+                        text=resource.id.text,
+                        message=kind.in_use(resource, user).message,
                     )
 
         def finish() -> None:
@@ -263,19 +242,17 @@ class Arm:
         if kind is None:
             namespace, _, rest = resource_type.partition("/")
             if not any(known.startswith(f"{namespace.lower()}/") for known in self._kinds):
-                raise ArmError("InvalidResourceNamespace", _NO_NAMESPACE.format(namespace=namespace), 404)
-            raise ArmError("InvalidResourceType", _NO_TYPE.format(type=rest, namespace=namespace, version=version), 404)
+                raise refused("InvalidResourceNamespace", namespace=namespace)
+            raise refused("InvalidResourceType", type=rest, namespace=namespace, version=version)
         if not version:
-            raise ArmError("MissingApiVersionParameter", _NO_VERSION)
+            raise refused("MissingApiVersionParameter")
         if version not in kind.row.versions:
-            raise ArmError(
+            raise refused(
                 "NoRegisteredProviderFound",
-                _BAD_VERSION.format(
-                    region=self._context.region,
-                    version=version,
-                    type=kind.type.partition("/")[2],
-                    versions=", ".join(reversed(kind.row.versions)),
-                ),
+                region=self._context.region,
+                version=version,
+                type=kind.type.partition("/")[2],
+                versions=", ".join(reversed(kind.row.versions)),
             )
         return kind
 
@@ -283,25 +260,25 @@ class Arm:
         resource = self._context.store.get(identifier.text)
         if resource is None:
             raise (
-                group_not_found(identifier.name)
+                refused("ResourceGroupNotFound", name=identifier.name)
                 if kind.type == GROUP_TYPE
-                else resource_not_found(kind.type, "/".join(identifier.names), identifier.group)
+                else refused(
+                    "ResourceNotFound", resource_type=kind.type, name="/".join(identifier.names), group=identifier.group
+                )
             )
         return resource
 
     def _check_scope(self, identifier: ResourceId, verb: str = "") -> None:
         """Refuse what lies in a subscription, group or parent that does not exist."""
         if identifier.subscription.lower() != self._context.subscription:
-            raise ArmError("SubscriptionNotFound", _NO_SUBSCRIPTION.format(id=identifier.subscription), 404)
+            raise refused("SubscriptionNotFound", id=identifier.subscription)
         if identifier.type.lower() == GROUP_TYPE.lower():
             return
         if identifier.group and self._context.store.get(group_id(identifier.subscription, identifier.group)) is None:
-            raise group_not_found(identifier.group)
+            raise refused("ResourceGroupNotFound", name=identifier.group)
         parent = ResourceId.parse(identifier.parent)
         if verb and parent.type != SUBSCRIPTION_TYPE and self._context.store.get(parent.text) is None:
-            raise ArmError(
-                "ParentResourceNotFound", _NO_PARENT.format(verb=verb, type=identifier.type, parent=parent.text), 404
-            )
+            raise refused("ParentResourceNotFound/scope", verb=verb, type=identifier.type, parent=parent.text)
 
     def _authorise(self, method: str, kind: Kind, scope: str, caller: str) -> None:
         self.access.require(caller, f"{kind.type}/{_VERBS[method]}", scope)
@@ -309,7 +286,7 @@ class Arm:
     def _check_registered(self, kind: Kind) -> None:
         namespace = kind.type.partition("/")[0]
         if namespace.lower() in self._context.unregistered:
-            raise ArmError("MissingSubscriptionRegistration", _NOT_REGISTERED.format(namespace=namespace), 409)
+            raise refused("MissingSubscriptionRegistration", namespace=namespace)
 
     def _throttle(self, method: str, kind: Kind, body: Body | None = None) -> None:
         error = self._context.faults.meet(method, kind.type, self._context.region, body)
@@ -346,4 +323,4 @@ def _collection(path: str) -> tuple[str, str]:
         if len(rest) >= 2 and len(rest) % 2 == 0:
             scope = parts[:start] if len(rest) == 2 else parts[:-1]
             return "/" + "/".join(scope), "/".join([rest[0], *rest[1::2]])
-    raise ArmError("InvalidRequest", f"The request URL '{path}' is not valid.", 404)
+    raise refused("InvalidRequest", path=path)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError, refused
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.store import Resource
@@ -35,10 +35,7 @@ def check(context: Context, properties: Mapping[str, Any]) -> None:
             _check_workspace(context, str(at(profile, _WORKSPACE, "")))
         interval = at(profile, "config.rotationPollInterval")
         if interval is not None and not _DURATION.fullmatch(str(interval)):
-            raise ArmError(
-                "InvalidParameter",
-                f"The value of parameter addonProfiles.{name}.config.rotationPollInterval is invalid: {interval!r}.",
-            )
+            raise refused("InvalidParameter/interval", name=name, interval=interval)
 
 
 def _check_workspace(context: Context, identifier: str) -> None:
@@ -48,18 +45,13 @@ def _check_workspace(context: Context, identifier: str) -> None:
     except ArmError:
         parsed = None
     if parsed is None:
-        raise ArmError(
-            "LinkedInvalidPropertyId",
-            f"Property id '{identifier}' at path 'properties.addonProfiles.omsagent.config."
-            "logAnalyticsWorkspaceResourceID' is invalid. Expect fully qualified resource Id that start with "
-            "'/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.",
-        )
+        raise refused("LinkedInvalidPropertyId/workspace", identifier=identifier)
     # Of another subscription nothing is known here.
     if parsed.subscription.lower() == context.subscription and (
         parsed.type.lower() != LOG_WORKSPACE_TYPE.lower() or context.get(identifier) is None
     ):
         # As in Azure/AKS#787.
-        raise ArmError("BadRequest", f"Unable to get log analytics workspace info. Resource ID: {identifier}.")
+        raise refused("BadRequest/workspace", identifier=identifier)
 
 
 def identities(cluster: Resource) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import POOL_TYPE, addons, rules
@@ -34,11 +34,7 @@ class AgentPool(Kind):
         cluster, properties = self._cluster(request.id.parent), resource.properties
         size = rules.check_pool(self.context, request.id.name, properties)
         if at(cluster.properties, "nodeProvisioningProfile.mode") == "Auto" and properties.get("enableAutoScaling"):
-            raise ArmError(
-                "OperationNotAllowed",
-                ".properties.nodeProvisioningProfile.mode cannot be Auto unless all AgentPools have property "
-                ".properties.enableAutoScaling set to one of [false].",
-            )
+            raise refused("OperationNotAllowed/autoscaler")
         version = cluster.properties["currentKubernetesVersion"]
         properties |= {
             "orchestratorVersion": version,
@@ -57,7 +53,7 @@ class AgentPool(Kind):
         cluster = self.context.get(resource.id.parent)
         pools = cluster.properties["agentPoolProfiles"] if cluster else []
         if not any(pool.get("mode") == "System" for pool in pools if pool["name"] != resource.id.name):
-            raise ArmError("OperationNotAllowed", "There has to be at least one system agent pool in the cluster.", 409)
+            raise refused("OperationNotAllowed/last-system-pool")
 
     def deleted(self, resource: Resource) -> None:
         """The scale set goes."""
@@ -67,7 +63,7 @@ class AgentPool(Kind):
     def _cluster(self, identifier: str) -> Resource:
         cluster = self.context.get(identifier)
         if cluster is None:
-            raise ArmError("ParentResourceNotFound", f"The cluster '{identifier}' could not be found.", 404)
+            raise refused("ParentResourceNotFound/cluster", identifier=identifier)
         return cluster
 
     def _show(self, resource: Resource, profile: dict[str, Any] | None) -> None:

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import ResourceId, same
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.context import Context
@@ -40,22 +40,14 @@ def check(context: Context, properties: Mapping[str, Any], before: Mapping[str, 
         return
     old = before.get("apiServerAccessProfile") or {}
     if old.get("enableVnetIntegration") and not profile.get("enableVnetIntegration"):
-        raise _bad("OperationNotAllowed", "API Server VNet Integration cannot be disabled once it is enabled.")
+        raise refused("OperationNotAllowed/integration")
     if old.get("subnetId") and not same(old["subnetId"], str(profile.get("subnetId") or "")):
-        raise _bad("PropertyChangeNotAllowed", "Changing property 'apiServerAccessProfile.subnetId' is not allowed.")
+        raise refused("PropertyChangeNotAllowed/subnet")
     integrated = old.get("enableVnetIntegration") and profile.get("enableVnetIntegration")
     if bool(old.get("enablePrivateCluster")) != bool(profile.get("enablePrivateCluster")) and not integrated:
-        raise _bad(
-            "PropertyChangeNotAllowed",
-            "Changing property 'apiServerAccessProfile.enablePrivateCluster' is not allowed without API Server VNet "
-            "Integration.",
-        )
+        raise refused("PropertyChangeNotAllowed/private")
     if _zone(old).lower() != _zone(profile).lower() and _zone(profile) != "none":
-        raise _bad(
-            "PropertyChangeNotAllowed",
-            f"Changing property 'apiServerAccessProfile.privateDNSZone' from '{_zone(old)}' to '{_zone(profile)}' is "
-            "not allowed.",
-        )
+        raise refused("PropertyChangeNotAllowed/zone", zone=_zone(old), profile=_zone(profile))
 
 
 def check_rights(access: Access, principal: str, profile: Mapping[str, Any], cluster: ResourceId) -> None:
@@ -70,11 +62,7 @@ def check_rights(access: Access, principal: str, profile: Mapping[str, Any], clu
     for verb in ("read", "write"):
         action = f"{ZONE_TYPE}/{verb}"
         if not access.allows(principal, action, zone):
-            raise _bad(
-                "CustomPrivateDNSZoneMissingPermissionError",
-                "Service principal or user-assigned identity must be given permission to read and write to custom "
-                f"private dns zone {zone}. Check access result not allowed for action {action}.",
-            )
+            raise refused("CustomPrivateDNSZoneMissingPermissionError", zone=zone, action=action)
 
 
 def check_link(
@@ -115,25 +103,15 @@ def _check_subnet(context: Context, profile: Mapping[str, Any], pools: list[Mapp
         return
     subnet = context.get(subnet_id)
     if subnet is None or subnet.type != SUBNET_TYPE:
-        raise _bad("SubnetNotFound", f"The subnet {subnet_id} of apiServerAccessProfile does not exist.", 404)
+        raise refused("SubnetNotFound/api-server", subnet_id=subnet_id)
     if not same(ResourceId.parse(subnet_id).parent, ResourceId.parse(own).parent):
-        raise _bad(
-            "InvalidParameter",
-            f"apiServerAccessProfile.subnetId {subnet_id} must be in the same virtual network as the agent pools.",
-        )
+        raise refused("InvalidParameter/network", subnet_id=subnet_id)
     services = [at(one, "properties.serviceName", "") for one in subnet.properties.get("delegations") or []]
     if not any(same(service, _SERVICE) for service in services):
-        raise _bad(
-            "InvalidParameter",
-            f"apiServerAccessProfile.subnetId {subnet_id} must be delegated to {_SERVICE}.",
-        )
+        raise refused("InvalidParameter/delegation", subnet_id=subnet_id)
     cidr = network(subnet.properties["addressPrefix"], subnet_id)
     if cidr.prefixlen > _LONGEST_PREFIX:
-        raise _bad(
-            "InsufficientSubnetSize",
-            f"The subnet {subnet_id} of apiServerAccessProfile has the size /{cidr.prefixlen}; the minimum supported "
-            f"size is /{_LONGEST_PREFIX}.",
-        )
+        raise refused("InsufficientSubnetSize", subnet_id=subnet_id, prefixlen=cidr.prefixlen)
 
 
 def _check_zone(context: Context, profile: Mapping[str, Any]) -> None:
@@ -143,13 +121,10 @@ def _check_zone(context: Context, profile: Mapping[str, Any]) -> None:
     identifier = ResourceId.parse(zone)
     base = f"{_base(profile)}.{context.region}.azmk8s.io"
     if not re.fullmatch(rf"([a-z0-9-]{{1,32}}\.)?{re.escape(base)}", identifier.name.lower()):
-        raise _bad(
-            "InvalidParameter",
-            f"The private DNS zone {zone} is invalid: its name must be {base} or <subzone>.{base}.",
-        )
+        raise refused("InvalidParameter/zone-name", zone=zone, base=base)
     # That of a hub is in another subscription, which the rehearsal does not have.
     if identifier.subscription.lower() == context.subscription and context.get(zone) is None:
-        raise _bad("InvalidParameter", f"The private DNS zone {zone} was not found.", 404)
+        raise refused("InvalidParameter/zone", zone=zone)
 
 
 def _zone(profile: Mapping[str, Any]) -> str:
@@ -160,7 +135,3 @@ def _zone(profile: Mapping[str, Any]) -> str:
 def _base(profile: Mapping[str, Any]) -> str:
     """Without private link, which the API server in a subnet does not need, the zone's name is another."""
     return "private" if profile.get("enableVnetIntegration") else "privatelink"
-
-
-def _bad(code: str, message: str, status: int = 400) -> ArmError:
-    return ArmError(code, message, status)

@@ -26,7 +26,7 @@ from typing import Any
 
 from cryptography.x509 import load_pem_x509_certificates
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.context import Context
 
@@ -87,19 +87,13 @@ def _check_proxy(properties: Properties, before: Properties | None) -> None:
     config: Properties | None = properties.get("httpProxyConfig")
     if not config:
         if before:
-            raise _bad(
-                "HTTPProxyConfigInputError",
-                "The cluster has an HTTPProxyConfig, the request has none: what AKS makes of that is not documented.",
-            )
+            raise refused("HTTPProxyConfigInputError/none")
         return
     if (config.get("noProxy") or []) != ((before or {}).get("noProxy") or []):
         for entry in config.get("noProxy") or []:
             _check_entry(str(entry))
     if config.get("trustedCa") and _certificates(str(config["trustedCa"])) not in range(1, _MOST_OF_A_PROXY + 1):
-        raise _bad(
-            "HTTPProxyConfigCADecodeError",
-            f"HTTPProxyConfig.TrustedCA must hold 1 to {_MOST_OF_A_PROXY} certificates in PEM, encoded as base64.",
-        )
+        raise refused("HTTPProxyConfigCADecodeError")
 
 
 def _check_entry(entry: str) -> None:
@@ -107,26 +101,17 @@ def _check_entry(entry: str) -> None:
         ip_network(entry, strict=False)
     except ValueError:
         if not _NAME.fullmatch(entry):
-            raise _bad(
-                "HTTPProxyConfigInputError",
-                f"{entry!r} of HTTPProxyConfig.NoProxy is neither an address nor a range nor a host after RFC 1123.",
-            ) from None
+            raise refused("HTTPProxyConfigInputError/entry", entry=entry) from None
 
 
 def _check_certificates(properties: Properties, before: list[str] | None) -> None:
     given: list[str] | None = at(properties, _CERTIFICATES)
     if given is None and before:
-        raise _bad(
-            "InvalidParameter",
-            f"The cluster has {_CERTIFICATES} and the request has none: what AKS makes of that is not documented.",
-        )
+        raise refused("InvalidParameter/no-certificates")
     if len(set(given or ())) > _MOST:
-        raise _bad("InvalidParameter", f"At most {_MOST} certificates can be given in {_CERTIFICATES}.")
+        raise refused("InvalidParameter/certificates")
     if any(_certificates(one) != 1 for one in given or ()):
-        raise _bad(
-            "InvalidParameter",
-            "failed to decode one of SecurityProfile.CustomCATrustCertificates to PEM after base64 decoding",
-        )
+        raise refused("InvalidParameter/certificate")
 
 
 def _certificates(encoded: str) -> int:
@@ -135,7 +120,3 @@ def _certificates(encoded: str) -> int:
         return len(load_pem_x509_certificates(base64.b64decode(encoded, validate=True)))
     except ValueError:
         return 0
-
-
-def _bad(code: str, message: str) -> ArmError:
-    return ArmError(code, message, 400)

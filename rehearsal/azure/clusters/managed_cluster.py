@@ -14,7 +14,7 @@ from copy import deepcopy
 from typing import Any
 
 from rehearsal.azure.arm import locks
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId, group_id
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.rows import ROWS
@@ -58,13 +58,7 @@ class ManagedCluster(Kind):
     def fill(self, request: Request, resource: Resource) -> None:
         """Fill in defaults."""
         if request.existing and request.existing.state in ("Creating", "Updating", "Deleting"):
-            raise ArmError(
-                "OperationNotAllowed",
-                f"Operation is not allowed: another operation ({request.existing.state}) is in progress on the cluster "
-                f"{request.id.name}. Please wait for it to finish before starting a new operation. See "
-                "https://aka.ms/aks-pending-operation for more details",
-                409,
-            )
+            raise refused("OperationNotAllowed/in-progress", state=request.existing.state, name=request.id.name)
         self._defaults(request, resource.properties, request.existing.properties if request.existing else None)
 
     def check(self, request: Request, resource: Resource) -> None:
@@ -154,12 +148,7 @@ class ManagedCluster(Kind):
     def _check_mode(self, request: Request, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         old, new = at(before, "nodeProvisioningProfile.mode"), at(after, "nodeProvisioningProfile.mode")
         if old == "Auto" and new != "Auto" and self._provisioned(before):
-            raise ArmError(
-                "NodeAutoProvisioningDisableNotAllowed",
-                f"Node auto provisioning of the cluster {request.id.name} cannot be disabled while it has nodes: set "
-                "limits.cpu of every NodePool to 0 and remove its nodes first.",
-                409,
-            )
+            raise refused("NodeAutoProvisioningDisableNotAllowed", name=request.id.name)
 
     def _provisioned(self, properties: Mapping[str, Any]) -> bool:
         group = group_id(self.context.subscription, str(properties["nodeResourceGroup"]))
@@ -170,12 +159,7 @@ class ManagedCluster(Kind):
 
     def _check_group(self, group: str) -> None:
         if self.context.get(group_id(self.context.subscription, group)):
-            raise ArmError(
-                "NodeResourceGroupAlreadyExists",
-                f"The node resource group {group} exists already: AKS makes it itself. Choose another "
-                "nodeResourceGroup, or delete the group.",
-                409,
-            )
+            raise refused("NodeResourceGroupAlreadyExists", group=group)
 
     def _outputs(self, request: Request, resource: Resource, existing: Mapping[str, Any] | None) -> None:
         properties, context = resource.properties, self.context
@@ -269,12 +253,7 @@ class ManagedCluster(Kind):
                     api_server.check_link(access, principal, profile, subnet_id, has_dns_servers=bool(servers))
         kubelet = resource.properties["identityProfile"]["kubeletidentity"]["resourceId"]
         if self.context.get(kubelet) and not access.allows(principal, _ASSIGN, kubelet):
-            raise ArmError(
-                "CustomKubeletIdentityMissingPermissionError",
-                "The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
-                f"assign kubelet identity. You can run 'az role assignment create --assignee {principal} --scope "
-                f'{kubelet} --role "Managed Identity Operator"\' to grant the permission.',
-            )
+            raise refused("CustomKubeletIdentityMissingPermissionError", principal=principal, kubelet=kubelet)
 
     def _make_group(self, resource: Resource) -> None:
         context, properties = self.context, resource.properties

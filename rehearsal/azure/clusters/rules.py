@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, ip_address
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError, refused
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.rows import ROWS, refusal
@@ -42,7 +42,7 @@ def check_cluster(context: Context, identifier: ResourceId, body: Mapping[str, A
     _check_identity(context, identifier, body)
     pools = {pool["name"]: pool for pool in properties["agentPoolProfiles"]}
     if len(pools) != len(properties["agentPoolProfiles"]):
-        raise ArmError("InvalidParameter", f"Agent pool names must be unique: {', '.join(pools)}.")
+        raise refused("InvalidParameter/pools", pools=", ".join(pools))
     for name, pool in pools.items():
         row = ROWS[POOL_TYPE]
         if not re.fullmatch(row.name, str(name)):
@@ -61,42 +61,25 @@ def check_cluster(context: Context, identifier: ResourceId, body: Mapping[str, A
         if at(properties, "nodeProvisioningProfile.mode") == "Auto" and at(before, outbound) != at(
             properties, outbound
         ):
-            raise ArmError(
-                "OperationNotAllowed",
-                f".properties.nodeProvisioningProfile.mode cannot be Auto if .properties.{outbound} is changed.",
-            )
+            raise refused("OperationNotAllowed/outbound", outbound=outbound)
 
 
 def check_pool(context: Context, name: str, pool: Properties) -> Size:
     """Refuse an agent pool that its row does not refuse; its size."""
     size = context.size(str(pool.get("vmSize", "")))
     if size is None or not context.zones_of(size):
-        raise ArmError(
-            "BadRequest",
-            f"The VM size of AgentPoolProfile:{name} is not allowed in your subscription in location "
-            f"'{context.region}'.  For more details, please visit https://aka.ms/cpu-quota",
-        )
+        raise refused("BadRequest/size", name=name, region=context.region)
     if size.vcpus < 2 or size.memory < (4 if pool.get("mode") == "System" else 2):
-        raise ArmError(
-            "InvalidVMSize",
-            f"System node pools must use VM sku with more than 2 cores and 4GB memory. Got {size.name}, with "
-            f"{size.vcpus} cores and {size.memory:g}GB memory.",
-        )
+        raise refused("InvalidVMSize", name=size.name, vcpus=size.vcpus, memory=size.memory)
     zones = context.zones_of(size)
     for zone in pool.get("availabilityZones") or []:
         if zone not in zones:
-            raise ArmError(
-                "AvailabilityZoneNotSupported",
-                f"Preflight validation check for resource(s) failed. Message: The zone(s) '{zone}' for resource "
-                f"'{name}' is not supported. The supported zones for location '{context.region}' are "
-                f"'{','.join(zones)}'",
+            raise refused(
+                "AvailabilityZoneNotSupported/pool", zone=zone, name=name, region=context.region, zones=",".join(zones)
             )
     least, count, most = (int(pool.get(key) or 0) for key in ("minCount", "count", "maxCount"))
     if pool.get("enableAutoScaling") and not 0 <= least <= count <= most:
-        raise ArmError(
-            "InvalidParameter",
-            f"The value of parameter agentPoolProfile.count is invalid: {count} is not between minCount and maxCount.",
-        )
+        raise refused("InvalidParameter/count", count=count)
     if pool.get("vnetSubnetID"):
         subnet(context, str(pool["vnetSubnetID"]))
     return size
@@ -106,18 +89,10 @@ def subnet(context: Context, identifier: str) -> IPv4Network:
     """The address range of a subnet of one's own; refused when it does not exist, or is another service's."""
     resource = context.get(ResourceId.parse(identifier).text)
     if resource is None or resource.type != SUBNET_TYPE:
-        raise ArmError(
-            "SubnetNotFound",
-            f"The subnet {identifier} of an agent pool does not exist: create it before the cluster.",
-            404,
-        )
+        raise refused("SubnetNotFound/pool", identifier=identifier)
     if resource.properties.get("delegations"):
         # As MicrosoftDocs/azure-docs#69774 shows it.
-        raise ArmError(
-            "SubnetIsDelegated",
-            f"AgentPoolProfile.VnetSubnetID {identifier} cannot be used as it's a delegated subnet. Please check "
-            "https://aka.ms/adv-network-prerequest for more details.",
-        )
+        raise refused("SubnetIsDelegated", identifier=identifier)
     return network(resource.properties["addressPrefix"], identifier)
 
 
@@ -126,11 +101,10 @@ def version(given: str) -> str:
     minor = ".".join(given.split(".")[:2])
     patch = KUBERNETES_VERSIONS.get(minor)
     if patch is None or given not in (minor, patch):
-        raise ArmError(
+        raise refused(
             "K8sVersionNotSupported",
-            f"Managed cluster is on version {given}, which is not supported in this region. Please use [az aks "
-            "get-versions] command to get the supported version list in this region. The rehearsal has "
-            f"{', '.join([*KUBERNETES_VERSIONS, *KUBERNETES_VERSIONS.values()])}.",
+            given=given,
+            kubernetes_versions=", ".join([*KUBERNETES_VERSIONS, *KUBERNETES_VERSIONS.values()]),
         )
     return patch
 
@@ -141,10 +115,12 @@ def _check_upgrade(old: str, new: str) -> None:
     if _minor(new) in (minor, minor + 1):
         return
     up = [patch for patch in KUBERNETES_VERSIONS.values() if _minor(patch) == minor + 1]
-    raise ArmError(
-        "OperationNotAllowed",
-        f"{'Upgrading' if _minor(new) > minor else 'Downgrading'} Kubernetes version {old} to {new} is not allowed. "
-        f"Available upgrades: [{' '.join(up)}]. Please see https://aka.ms/aks-supported-k8s-ver for version details.",
+    raise refused(
+        "OperationNotAllowed/upgrade",
+        what="Upgrading" if _minor(new) > minor else "Downgrading",
+        old=old,
+        new=new,
+        up=" ".join(up),
     )
 
 
@@ -155,20 +131,13 @@ def _minor(given: str) -> int:
 def _check_identity(context: Context, identifier: ResourceId, body: Mapping[str, Any]) -> None:
     assigned = at(body, "identity.userAssignedIdentities") or {}
     if at(body, "identity.type") == "UserAssigned" and len(assigned) != 1:
-        raise ArmError(
-            "InvalidUserAssignedIdentities",
-            f"Exactly one user assigned identity must be given for the cluster, not {len(assigned)}.",
-        )
+        raise refused("InvalidUserAssignedIdentities", assigned=len(assigned))
     for identity in assigned:
         if context.get(identity) is None:
-            raise ArmError(
-                "FailedIdentityOperation",
-                f"Identity operation for resource '{identifier.text}' failed with error 'Failed to perform resource "
-                f"identity operation. Status: 'NotFound'. The user assigned identity {identity} was not found'.",
-            )
+            raise refused("FailedIdentityOperation/cluster", text=identifier.text, identity=identity)
     kubelet = at(body, "properties.identityProfile.kubeletidentity.resourceId")
     if kubelet and context.get(kubelet) is None:
-        raise ArmError("KubeletIdentityNotFound", f"The kubelet identity {kubelet} was not found.", 404)
+        raise refused("KubeletIdentityNotFound", kubelet=kubelet)
 
 
 def _check_ranges(context: Context, properties: Properties) -> None:
@@ -180,11 +149,7 @@ def _check_ranges(context: Context, properties: Properties) -> None:
         ranges.append(("networkProfile.podCidr", network(str(profile["podCidr"]), "networkProfile.podCidr")))
     dns = ip_address(str(profile["dnsServiceIP"]))
     if dns not in ranges[0][1] or dns == ranges[0][1].network_address + 1:
-        raise ArmError(
-            "ServiceCidrDnsServiceIPMismatch",
-            f"The networkProfile.dnsServiceIP {dns} is not within the serviceCidr {ranges[0][1]}, or is its first "
-            "address, which the API server has.",
-        )
+        raise refused("ServiceCidrDnsServiceIPMismatch", dns=dns, ranges=ranges[0][1])
     for identifier in {
         str(pool["vnetSubnetID"]) for pool in properties["agentPoolProfiles"] if pool.get("vnetSubnetID")
     }:

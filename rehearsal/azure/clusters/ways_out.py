@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.context import Context
 
@@ -36,49 +36,28 @@ def _gateway(context: Context, subnet_id: str) -> None:
     gateway_id = _named(context, subnet_id, "natGateway")
     gateway = context.get(gateway_id) if gateway_id else None
     if gateway is None:
-        raise _bad(
-            "SubnetNotAssociatedWithNATGateway",
-            f"Subnet '{subnet_id}' must have a NAT gateway associated for outbound connection.",
-        )
+        raise refused("SubnetNotAssociatedWithNATGateway", subnet_id=subnet_id)
     if not gateway.properties.get("publicIpAddresses") and not gateway.properties.get("publicIpPrefixes"):
-        raise _bad(
-            "NATGatewayNotAssociatedWithPublicIPOrIPPrefix",
-            f"NAT gateway '{gateway.id.text}' must have a public IP or a public IP prefix associated for outbound "
-            "connection.",
-        )
+        raise refused("NATGatewayNotAssociatedWithPublicIPOrIPPrefix", text=gateway.id.text)
 
 
 def _route(context: Context, subnet_id: str) -> None:
     table_id = _named(context, subnet_id, "routeTable")
     table = context.get(table_id) if table_id else None
     if table is None:
-        raise _bad(
-            "ExistingRouteTableNotAssociatedWithSubnet",
-            f"An existing route table has not been associated with subnet {subnet_id}. Please update the route table "
-            "association",
-        )
+        raise refused("ExistingRouteTableNotAssociatedWithSubnet", subnet_id=subnet_id)
     hops = [
         at(route, "properties.nextHopType")
         for route in table.properties["routes"]
         if at(route, "properties.addressPrefix") == _ANYWHERE
     ]
     if not hops:
-        raise _bad(
-            "RouteTableMissingDefaultRouteError", f"Default route {_ANYWHERE} missing from route table {table.id.text}"
-        )
+        raise refused("RouteTableMissingDefaultRouteError", text=table.id.text)
     if hops[0] not in _NEXT_HOPS:
-        raise _bad(
-            "RouteTableInvalidNextHop",
-            f"Default route {_ANYWHERE} has a next hop of {hops[0]} but only next hops of VirtualAppliance or "
-            "VirtualNetworkGateway are allowed. Please see http://aka.ms/aks/outboundtype for more details",
-        )
+        raise refused("RouteTableInvalidNextHop", hops=hops[0])
 
 
 def _named(context: Context, subnet_id: str, name: str) -> str:
     """The ID of what a subnet names."""
     subnet = context.get(subnet_id)
     return str(at(subnet.properties, f"{name}.id", "")) if subnet else ""
-
-
-def _bad(code: str, message: str) -> ArmError:
-    return ArmError(code, message, 400)

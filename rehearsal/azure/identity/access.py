@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from karpenter import clock
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError, refused
 from rehearsal.azure.arm.identifiers import ResourceId, within
 from rehearsal.azure.arm.store import Resource, Store
 from rehearsal.azure.identity import roles
@@ -29,11 +29,6 @@ EFFECTIVE = "effective"
 _FAILED = (
     "The client '{client}' with object id '{object}' does not have authorization to perform action '{action}' over "
     "scope '{scope}' or the scope is invalid. If access was recently granted, please refresh your credentials."
-)
-_LINKED = (
-    "The client '{client}' with object id '{object}' has permission to perform action '{action}' on scope '{scope}'; "
-    "however, it does not have permission to perform action(s) '{linked}' on the linked scope(s) '{target}' "
-    "(respectively) or the linked scope(s) are invalid."
 )
 
 
@@ -93,17 +88,14 @@ class Access:
 
     def linked_failure(self, principal: str, action: str, scope: str, linked: str, target: str) -> ArmError:
         """The refusal of `require_linked`."""
-        return ArmError(
+        return refused(
             "LinkedAuthorizationFailed",
-            _LINKED.format(
-                client=self._client(principal),
-                object=principal,
-                action=action,
-                scope=scope,
-                linked=linked,
-                target=target,
-            ),
-            403,
+            client=self._client(principal),
+            object=principal,
+            action=action,
+            scope=scope,
+            linked=linked,
+            target=target,
         )
 
     def _denied(self, principal: str, action: str, scope: str) -> bool:

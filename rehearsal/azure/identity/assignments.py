@@ -6,7 +6,7 @@ import re
 import uuid
 
 from karpenter import clock
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
@@ -16,17 +16,6 @@ from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, EFFECTIVE
 from rehearsal.azure.identity.roles import Role
 
 _DEFINITIONS = "Microsoft.Authorization/roleDefinitions"
-_NO_PRINCIPAL = (
-    "Principal {principal} does not exist in the directory {tenant}. Check that you have the correct principal ID. If "
-    "you are creating this principal and then immediately assigning a role, this error might be related to a "
-    "replication delay. In this case, set the role assignment principalType property to a value, such as "
-    "ServicePrincipal, User, or Group.  See https://aka.ms/docs-principaltype"
-)
-_WRONG_KIND = (
-    "The PrincipalId '{principal}' has type '{actual}' , which is different from specified PrinciaplType '{given}'."
-)
-_NO_ROLE = "The specified role definition with ID '{id}' does not exist."
-_FIXED = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
 
 
 class RoleAssignment(Kind):
@@ -44,21 +33,15 @@ class RoleAssignment(Kind):
         definition = str(at(request.body, "properties.roleDefinitionId", ""))
         role = roles.find(definition)
         if role is None:
-            raise ArmError(
-                "RoleDefinitionDoesNotExist", _NO_ROLE.format(id=definition.rsplit("/", 1)[-1].replace("-", "")), 404
-            )
+            raise refused("RoleDefinitionDoesNotExist", id=definition.rsplit("/", 1)[-1].replace("-", ""))
         if "/providers/microsoft.authorization/roledefinitions/" not in definition.lower():
-            raise ArmError(
-                "InvalidRoleDefinitionId",
-                f"The role definition ID '{definition}' is not valid. Expect "
-                "/subscriptions/{subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/{guid}.",
-            )
+            raise refused("InvalidRoleDefinitionId", definition=definition)
         kind = self._kind(principal, str(at(request.body, "properties.principalType", "")))
         if request.existing and (
             request.existing.properties["principalId"].lower() != principal.lower()
             or roles.find(request.existing.properties["roleDefinitionId"]) != role
         ):
-            raise ArmError("RoleAssignmentUpdateNotPermitted", _FIXED)
+            raise refused("RoleAssignmentUpdateNotPermitted")
         for other in self.context.store.of_type(ASSIGNMENT_TYPE):
             if (
                 not same(other.id.text, request.id.text)
@@ -66,32 +49,22 @@ class RoleAssignment(Kind):
                 and other.properties["principalId"].lower() == principal.lower()
                 and roles.find(other.properties["roleDefinitionId"]) == role
             ):
-                raise ArmError(
-                    "RoleAssignmentExists",
-                    "The role assignment already exists. The ID of the existing role assignment is "
-                    f"{other.id.name.replace('-', '')}.",
-                    409,
-                )
+                raise refused("RoleAssignmentExists", name_replace=other.id.name.replace("-", ""))
         resource.private.setdefault(EFFECTIVE, clock.monotonic() + self.context.role_effective)
         resource.properties.update({"principalType": kind, "scope": request.id.scope or "/"})
 
     def _kind(self, principal: str, given: str) -> str:
         if not re.fullmatch(self.row.name, principal):
-            raise ArmError(
-                "InvalidPrincipalId", f"A valid principal ID must be provided for role assignment, not '{principal}'."
-            )
+            raise refused("InvalidPrincipalId", principal=principal)
         known = self.context.directory.principal(principal)
         if known is None:
             if given in ("User", "Group"):
                 return given
-            raise ArmError(
-                "PrincipalNotFound",
-                _NO_PRINCIPAL.format(principal=principal.replace("-", ""), tenant=self.context.directory.tenant),
+            raise refused(
+                "PrincipalNotFound", principal=principal.replace("-", ""), tenant=self.context.directory.tenant
             )
         if given and given != known.kind:
-            raise ArmError(
-                "UnmatchedPrincipalType", _WRONG_KIND.format(principal=principal, actual=known.kind, given=given)
-            )
+            raise refused("UnmatchedPrincipalType", principal=principal, actual=known.kind, given=given)
         return known.kind
 
 

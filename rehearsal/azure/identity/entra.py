@@ -18,7 +18,10 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Protocol
+
+import yaml
 
 from karpenter import clock
 
@@ -33,57 +36,7 @@ DEPLOYER = "99999999-8888-7777-6666-555555555555"
 #: The names under which Azure Resource Manager is asked for.
 _AUDIENCES = frozenset({MANAGEMENT, "https://management.core.windows.net"})
 
-_CHECK = (
-    "Please check your federated identity credential Subject, Audience and Issuer against the presented assertion. "
-    "https://learn.microsoft.com/entra/workload-id/workload-identity-federation"
-)
-_NO_RECORD = f"No matching federated identity record found for presented assertion {{what}} '{{value}}'. {_CHECK}"
-_NOT_INSTALLED = (
-    "This can happen if the application has not been installed by the administrator of the tenant or consented to by "
-    "any user in the tenant."
-)
-#: Entra's number -> OAuth's error code, the HTTP status, and the text.
-_REFUSALS: Final = {
-    50013: (
-        "invalid_grant",
-        400,
-        "Assertion failed signature validation. [Reason - The cluster that issues for '{value}' does not vouch for the "
-        "token: it is expired, was issued for another audience, or its service account is gone.]",
-    ),
-    50027: ("invalid_request", 400, "JWT token is invalid or malformed."),
-    70003: ("unsupported_grant_type", 400, "The app requested an unsupported grant type '{value}'."),
-    70025: (
-        "invalid_client",
-        401,
-        "The client '{value}'({name}) has no configured federated identity credentials.",
-    ),
-    90002: (
-        "invalid_tenant",
-        400,
-        "Tenant '{value}' not found. Check to make sure you have the correct tenant ID and are signing into the "
-        "correct cloud. Check with your subscription administrator, this may happen if there are no active "
-        "subscriptions for the tenant.",
-    ),
-    500011: (
-        "invalid_resource",
-        400,
-        "The resource principal named {value} was not found in the tenant named {tenant}. " + _NOT_INSTALLED,
-    ),
-    700016: (
-        "unauthorized_client",
-        400,
-        "Application with identifier '{value}' was not found in the directory '{tenant}'. "
-        f"{_NOT_INSTALLED} You may have sent your authentication request to the wrong tenant.",
-    ),
-    700211: ("invalid_client", 401, _NO_RECORD),
-    700212: ("invalid_client", 401, _NO_RECORD),
-    700213: ("invalid_client", 401, _NO_RECORD),
-    7000216: (
-        "invalid_request",
-        401,
-        "The request body must contain the following parameter: 'client_assertion' or 'client_secret'.",
-    ),
-}
+_REFUSALS: Final = yaml.load(Path(__file__).with_name("entra.yaml").read_bytes(), yaml.CSafeLoader)
 
 
 class TokenReviewer(Protocol):

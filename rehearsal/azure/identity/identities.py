@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request
 from rehearsal.azure.arm.store import Resource, Store
@@ -45,9 +45,7 @@ class FederatedIdentityCredential(Kind):
         """Check that issuer and subject are not there yet."""
         properties = resource.properties
         if len(properties["audiences"]) != 1:
-            raise ArmError(
-                "BadRequest", f"The federated identity credential {request.id.name} must have exactly one audience."
-            )
+            raise refused("BadRequest/audience", name=request.id.name)
         store = self.context.store
         others = [
             one.properties
@@ -55,13 +53,9 @@ class FederatedIdentityCredential(Kind):
             if not same(one.id.text, request.id.text)
         ]
         if any(all(one[name] == properties[name] for name in ("issuer", "subject")) for one in others):
-            raise ArmError("Conflict", "Issuer and subject combination already exists for this Managed Identity.", 409)
+            raise refused("Conflict/credential")
         if not request.existing and len(others) >= _MOST_CREDENTIALS:
-            raise ArmError(
-                "BadRequest",
-                "Too many Federated Identity Credentials have been set on this object. The maximum is "
-                f"{_MOST_CREDENTIALS}.",
-            )
+            raise refused("BadRequest/credentials")
 
 
 def make(context: Context, identifier: str, *, principal: str = "", client: str = "") -> Resource:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.context import Context
 from rehearsal.azure.machines import MACHINE_TYPE
@@ -10,13 +10,6 @@ from rehearsal.azure.machines.catalogue import Size
 from rehearsal.azure.network.networks import SCALE_SET_TYPE
 
 DEFAULT_QUOTA = 1000
-
-_QUOTA = (
-    "Operation could not be completed as it results in exceeding approved {what}. Additional details - Deployment "
-    "Model: Resource Manager, Location: {region}, Current Limit: {limit}, Current Usage: {used}, Additional Required: "
-    "{more}, (Minimum) New Limit Required: {wanted}. Setup Alerts when Quota reaches threshold. Learn more at "
-    "https://aka.ms/quotamonitoringalerting . Submit a request for Quota increase at https://aka.ms/ProdportalCRP"
-)
 
 
 def usage(context: Context, family: str) -> int:
@@ -51,8 +44,12 @@ def check_quota(context: Context, size: Size, machines: int, spot: bool) -> None
         limit = context.quotas.get(name, DEFAULT_QUOTA)
         used, more = usage(context, name), machines * size.vcpus
         if used + more > limit:
-            raise ArmError(
-                "OperationNotAllowed",
-                _QUOTA.format(what=text, region=context.region, limit=limit, used=used, more=more, wanted=used + more),
-                409,
+            raise refused(
+                "OperationNotAllowed/quota",
+                what=text,
+                region=context.region,
+                limit=limit,
+                used=used,
+                more=more,
+                wanted=used + more,
             )

@@ -6,9 +6,8 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rehearsal.azure.arm.errors import invalid_parameter
+from rehearsal.azure.arm.errors import refused
 
-_KEY = "The value of parameter linuxConfiguration.ssh.publicKeys.keyData is invalid."
 _KEY_TYPES = ("ssh-rsa", "ssh-ed25519")
 _RSA_LEAST = 2048
 
@@ -31,4 +30,4 @@ def _check(text: str) -> None:
         or stated.decode("ascii", "replace") != kind
         or (kind == "ssh-rsa" and len(blob) * 8 < _RSA_LEAST)
     ):
-        raise invalid_parameter("linuxConfiguration.ssh.publicKeys.keyData", _KEY)
+        raise refused("InvalidParameter/key")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_reference
+from rehearsal.azure.arm.errors import ArmError, invalid_reference, refused
 from rehearsal.azure.arm.faults import not_available
 from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request, at
@@ -21,32 +21,6 @@ from rehearsal.azure.machines.catalogue import ZONES, Size
 from rehearsal.azure.machines.quotas import check_quota
 from rehearsal.azure.machines.ssh_keys import check_keys
 from rehearsal.azure.network.networks import INTERFACE_TYPE
-
-_SIZE = "The value {size} provided for the VM size is not valid. The valid sizes in the current region are: {sizes}."
-_ZONE = (
-    "The zone(s) '{zone}' for resource '{id}' is not supported. The supported zones for location '{region}' are "
-    "'{zones}'"
-)
-_IMAGE = (
-    "The platform image '{image}' is not available. Verify that all fields in the storage profile are correct. For "
-    "more details about storage profile information, please refer to https://aka.ms/storageprofile."
-)
-_PROCESSOR = (
-    "Cannot create a VM of size '{size}' because this VM size only supports a CPU Architecture of '{wanted}', but an "
-    "image or disk with CPU Architecture '{given}' was given. Please make sure that the VM size and the image have the "
-    "same CPU Architecture."
-)
-_GENERATION = (
-    "The selected VM size '{size}' cannot boot Hypervisor Generation '{given}'. If this was a Create operation please "
-    "check that the Hypervisor Generation of the Image matches the Hypervisor Generation of the selected VM Size."
-)
-_NIC = (
-    "Network Interface {nic} is already attached to another virtual machine {user}, so it cannot be attached to {id}."
-)
-_IDENTITY = (
-    "Identity operation for resource '{id}' failed with error 'Failed to perform resource identity operation. The user "
-    "assigned identity {identity} was not found'."
-)
 
 
 class VirtualMachine(Kind):
@@ -60,11 +34,12 @@ class VirtualMachine(Kind):
         size = self._size(properties)
         zones = resource.body.get("zones") or []
         if len(zones) > 1 or any(zone not in ZONES for zone in zones):
-            raise ArmError(
-                "AvailabilityZoneNotSupported",
-                _ZONE.format(
-                    zone=",".join(zones), id=request.id.text, region=self.context.region, zones=",".join(ZONES)
-                ),
+            raise refused(
+                "AvailabilityZoneNotSupported/machine",
+                zone=",".join(zones),
+                id=request.id.text,
+                region=self.context.region,
+                zones=",".join(ZONES),
             )
         restricted = self.context.restricted.get(size.name.lower(), ())
         if not self.context.zones_of(size) or any(zone in restricted for zone in zones):
@@ -79,7 +54,7 @@ class VirtualMachine(Kind):
                 raise invalid_reference(reference, request.id.text)
             user = at(interface.properties, "virtualMachine.id")
             if user and not same(user, request.id.text):
-                raise ArmError("OperationNotAllowed", _NIC.format(nic=reference, user=user, id=request.id.text), 409)
+                raise refused("OperationNotAllowed/attached", nic=reference, user=user, id=request.id.text)
         if not request.existing:
             check_quota(self.context, size, 1, spot)
         # ARM keeps the custom data to itself: it may hold secrets, and here it holds the bootstrap token.
@@ -121,10 +96,8 @@ class VirtualMachine(Kind):
         name = str(at(properties, "hardwareProfile.vmSize", ""))
         size = self.context.size(name)
         if size is None:
-            raise invalid_parameter(
-                "hardwareProfile.vmSize",
-                _SIZE.format(size=name, sizes=", ".join(size.name for size in self.context.sizes)),
-            )
+            sizes = ", ".join(size.name for size in self.context.sizes)
+            raise refused("InvalidParameter/size", size=name, sizes=sizes)
         return size
 
     def _check_image(self, properties: Mapping[str, Any], size: Size) -> None:
@@ -132,22 +105,20 @@ class VirtualMachine(Kind):
         image = str(reference.get("communityGalleryImageId") or reference.get("id") or "")
         definition = self.context.images.find(image)
         if definition is None:
-            raise ArmError("PlatformImageNotFound", _IMAGE.format(image=image), 404)
+            raise refused("PlatformImageNotFound", image=image)
         if definition.architecture != size.architecture:
-            raise ArmError(
-                "BadRequest", _PROCESSOR.format(size=size.name, wanted=size.architecture, given=definition.architecture)
+            raise refused(
+                "BadRequest/processor", size=size.name, wanted=size.architecture, given=definition.architecture
             )
         if definition.generation not in size.family.generations.split(","):
-            raise ArmError(
-                "BadRequest", _GENERATION.format(size=size.name, given=definition.generation.removeprefix("V"))
-            )
+            raise refused("BadRequest/generation", size=size.name, given=definition.generation.removeprefix("V"))
 
     def _check_identities(self, resource: Resource) -> None:
         assigned = at(resource.body, "identity.userAssignedIdentities") or {}
         for identifier in assigned:
             identity = self.context.get(identifier)
             if identity is None or identity.type != IDENTITY_TYPE:
-                raise ArmError("FailedIdentityOperation", _IDENTITY.format(id=resource.id.text, identity=identifier))
+                raise refused("FailedIdentityOperation/machine", id=resource.id.text, identity=identifier)
             assigned[identifier] = {name: identity.properties[name] for name in ("principalId", "clientId")}
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import Kind, Request
 from rehearsal.azure.arm.store import Resource
@@ -27,13 +27,7 @@ class LogWorkspace(Kind):
         """Recover a deleted one with its data, where one of that name was at the same place."""
         deleted = None if request.existing else self.context.get(self._deleted(resource))
         if deleted and deleted.body["location"] != resource.body["location"]:
-            raise ArmError(
-                "Conflict",
-                f"The workspace name '{request.id.name}' is not available: a workspace of that name was deleted from "
-                f"{deleted.body['location']} within the last 14 days. Recover it there, delete it with force, or "
-                "choose another name.",
-                409,
-            )
+            raise refused("Conflict/workspace", name=request.id.name, location=deleted.body["location"])
         if deleted:
             resource.properties["customerId"] = deleted.properties["customerId"]
 

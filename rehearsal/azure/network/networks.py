@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, ip_network
 
-from rehearsal.azure.arm.errors import ArmError, invalid_reference
+from rehearsal.azure.arm.errors import ArmError, invalid_reference, refused
 from rehearsal.azure.arm.identifiers import ResourceId, same
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.rows import each
@@ -24,28 +24,6 @@ _RESERVED_FIRST, _RESERVED = 4, 5
 #: Public addresses that nobody has: a range for documentation.
 _FIRST_ADDRESS = IPv4Address("203.0.113.1")
 
-_BAD_CIDR = (
-    "The address prefix {cidr} for resource {id} is not formatted correctly. It should follow CIDR notation, for "
-    "example 10.0.0.0/24."
-)
-_UNALIGNED = (
-    "The address prefix {cidr} in resource {id} has an invalid CIDR notation. For the given prefix length, the address "
-    "prefix should be {right}."
-)
-_OUTSIDE = (
-    "Subnet '{name}' is not valid because its IP address range is outside the IP address range of virtual network "
-    "'{network}'."
-)
-_OVERLAP = (
-    "Subnet '{name}' is not valid because its IP address range overlaps with that of an existing subnet in virtual "
-    "network '{network}'."
-)
-_FULL = "Subnet {name} with address prefix {cidr} does not have enough capacity for 1 IP addresses."
-_STILL_USED = (
-    "Address prefix {cidr} of virtual network {network} cannot be removed or changed because the subnet {subnet} lies "
-    "in it."
-)
-
 
 class VirtualNetwork(Kind):
     """A virtual network. Subnets in its body are made, changed and removed with it; a body without any leaves them."""
@@ -58,10 +36,7 @@ class VirtualNetwork(Kind):
         for subnet in self.context.store.of_type(SUBNET_TYPE, request.id.text):
             cidr = network(subnet.properties["addressPrefix"], subnet.id.text)
             if not any(cidr.subnet_of(prefix) for prefix in space):
-                raise ArmError(
-                    "InUsePrefixCannotBeDeleted",
-                    _STILL_USED.format(cidr=cidr, network=request.id.name, subnet=subnet.id.name),
-                )
+                raise refused("InUsePrefixCannotBeDeleted", cidr=cidr, network=request.id.name, subnet=subnet.id.name)
         resource.private["subnets"] = resource.properties.pop("subnets", None)
 
     def created(self, resource: Resource, request: Request) -> None:
@@ -114,11 +89,11 @@ class Subnet(Kind):
         names = {"name": request.id.name, "network": request.id.names[0]}
         space = each(parent.body, "addressSpace.addressPrefixes[]") if parent else []
         if not any(cidr.subnet_of(network(prefix, request.id.parent)) for prefix in space):
-            raise ArmError("NetcfgInvalidSubnet", _OUTSIDE.format(**names))
+            raise refused("NetcfgInvalidSubnet/outside", **names)
         for other in self.context.store.of_type(SUBNET_TYPE, request.id.parent):
             other_cidr = network(other.properties["addressPrefix"], other.id.text)
             if not same(other.id.text, request.id.text) and cidr.overlaps(other_cidr):
-                raise ArmError("NetcfgInvalidSubnet", _OVERLAP.format(**names))
+                raise refused("NetcfgInvalidSubnet/overlap", **names)
         if request.existing and request.existing.properties["addressPrefix"] != str(cidr):
             user = next(self.users(request.existing), None)
             if user:
@@ -162,7 +137,7 @@ class NetworkInterface(Kind):
             else:
                 taken += int(user.body["sku"]["capacity"])
         if len(used) + taken + 1 > cidr.num_addresses - _RESERVED:
-            raise ArmError("SubnetIsFull", _FULL.format(name=subnet.id.name, cidr=cidr))
+            raise refused("SubnetIsFull", name=subnet.id.name, cidr=cidr)
         # The scale sets' instances come first: their addresses are counted, not named.
         addresses = range(int(cidr.network_address) + _RESERVED_FIRST + taken, int(cidr.broadcast_address))
         return next(address for number in addresses if (address := str(IPv4Address(number))) not in used)
@@ -189,9 +164,9 @@ def network(cidr: str, identifier: str) -> IPv4Network:
     try:
         loose = ip_network(cidr, strict=False)
     except ValueError:
-        raise ArmError("InvalidAddressPrefixFormat", _BAD_CIDR.format(cidr=cidr or "''", id=identifier)) from None
+        raise refused("InvalidAddressPrefixFormat", cidr=cidr or "''", id=identifier) from None
     if not isinstance(loose, IPv4Network) or "/" not in cidr:
-        raise ArmError("InvalidAddressPrefixFormat", _BAD_CIDR.format(cidr=cidr, id=identifier))
+        raise refused("InvalidAddressPrefixFormat", cidr=cidr, id=identifier)
     if str(loose) != cidr:
-        raise ArmError("InvalidCIDRNotation", _UNALIGNED.format(cidr=cidr, id=identifier, right=loose))
+        raise refused("InvalidCIDRNotation", cidr=cidr, id=identifier, right=loose)
     return loose

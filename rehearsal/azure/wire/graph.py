@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError, refused
 from rehearsal.azure.arm.store import Resource, Store
 from rehearsal.azure.identity.access import Access
 
@@ -69,4 +69,4 @@ def _row(resource: Resource) -> dict[str, Any]:
 
 
 def _unknown(clause: str) -> ArmError:
-    return ArmError("InvalidQuery", f"The rehearsal's Resource Graph does not understand '{clause}'.")
+    return refused("InvalidQuery", clause=clause)

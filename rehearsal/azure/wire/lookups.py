@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from rehearsal.azure.arm.errors import ArmError, group_not_found
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.identifiers import ResourceId, group_id
 from rehearsal.azure.arm.kind import at
@@ -61,11 +61,6 @@ _IN_GROUP: Final = "/resourceGroups/(?P<group>[^/]+)/resources"
 _NETWORK_USAGES: Final = r"/providers/Microsoft\.Network/locations/[^/]+/usages"
 _COMPUTE_REGION: Final = r"/providers/Microsoft\.Compute/locations/[^/]+"
 
-_NO_SUBSCRIPTION = "The subscription '{id}' could not be found."
-_BAD_VERSION = "The api-version '{given}' is invalid. The supported versions are '{known}'."
-_NO_PROVIDER = "The resource namespace '{namespace}' is invalid."
-_NO_FEATURE = "The feature '{feature}' could not be found."
-_NO_IMAGE = "The community gallery image '{gallery}/{image}' does not exist."
 
 Found = dict[str, Any]
 _Row = tuple[str, str, Collection[str], Callable[[Mapping[str, str], str], Found]]
@@ -121,10 +116,10 @@ class Lookups:
 
     def _require(self, subscription: str, what: str, version: str, versions: Collection[str], caller: str) -> None:
         if subscription.lower() != self._context.subscription:
-            raise ArmError("SubscriptionNotFound", _NO_SUBSCRIPTION.format(id=subscription), 404)
+            raise refused("SubscriptionNotFound", id=subscription)
         if version not in versions:
             known = ", ".join(sorted(versions))
-            raise ArmError("InvalidApiVersionParameter", _BAD_VERSION.format(given=version, known=known))
+            raise refused("InvalidApiVersionParameter", given=version, known=known)
         with self._context.store.lock:
             self._access.require_subscription(caller, f"{what}/read", self._context.subscription)
         if error := self._context.faults.meet("GET", what, self._context.region):
@@ -155,7 +150,7 @@ class Lookups:
     def _provider(self, asked: Mapping[str, str], caller: str) -> Found:
         name = _spelt(asked["namespace"], _PROVIDERS)
         if name is None:
-            raise ArmError("InvalidResourceNamespace", _NO_PROVIDER.format(namespace=asked["namespace"]), 404)
+            raise refused("InvalidResourceNamespace", namespace=asked["namespace"])
         return {
             "id": f"/subscriptions/{self._context.subscription}/providers/{name}",
             "namespace": name,
@@ -166,7 +161,7 @@ class Lookups:
     def _feature(self, asked: Mapping[str, str], caller: str) -> Found:
         feature = f"{asked['namespace']}/{asked['feature']}"
         if feature.lower() != "microsoft.compute/encryptionathost":
-            raise ArmError("FeatureNotFound", _NO_FEATURE.format(feature=feature), 404)
+            raise refused("FeatureNotFound", feature=feature)
         registered = feature.lower() in {name.lower() for name in self._context.features}
         return {
             "id": f"/subscriptions/{self._context.subscription}/providers/Microsoft.Features/providers/{feature}",
@@ -179,7 +174,7 @@ class Lookups:
         scope = f"/subscriptions/{self._context.subscription}{asked['scope']}"
         group = ResourceId.parse(scope).group
         if group and self._context.get(group_id(self._context.subscription, group)) is None:
-            raise group_not_found(group)
+            raise refused("ResourceGroupNotFound", name=group)
         return _values(
             *(
                 {
@@ -195,7 +190,7 @@ class Lookups:
     def _in_group(self, asked: Mapping[str, str], caller: str) -> Found:
         group = group_id(self._context.subscription, asked["group"])
         if self._context.get(group) is None:
-            raise group_not_found(asked["group"])
+            raise refused("ResourceGroupNotFound", name=asked["group"])
         return _values(
             *(
                 {key: value for key, value in one.body.items() if key in _LISTED}
@@ -212,7 +207,7 @@ class Lookups:
     def _images(self, asked: Mapping[str, str], caller: str) -> Found:
         versions = self._context.images.versions(asked["gallery"], asked["image"], self._context.region)
         if versions is None:
-            raise ArmError("CommunityGalleryImageNotFound", _NO_IMAGE.format(**asked), 404)
+            raise refused("CommunityGalleryImageNotFound", **asked)
         return _values(*versions)
 
     def _usages(self, asked: Mapping[str, str], caller: str) -> Found:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from karpenter import clock
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError, refused
 from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.manager import Accepted, Arm
 from rehearsal.azure.context import Context
@@ -41,7 +41,6 @@ _log = logging.getLogger(__name__)
 
 _UNAUTHENTICATED = "Authentication failed. The 'Authorization' header is missing."
 _INVALID = "The access token is invalid."
-_NO_CONTENT = "The request content was invalid and could not be deserialized."
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class HttpRequest:
         except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
-            raise ArmError("InvalidRequestContent", _NO_CONTENT)
+            raise refused("InvalidRequestContent/json")
         return body
 
 
@@ -132,8 +131,8 @@ class Routes:
                 raise
             # ARM has a schema for each body, and refuses another before anything reads it; here reading finds it out.
             _log.warning("A body of another shape: %s %s", request.method, request.path, exc_info=True)
-            refused = ArmError("InvalidRequestContent", f"{_NO_CONTENT} ({error!r})")
-            return HttpResponse(refused.status, refused.body)
+            refusal = refused("InvalidRequestContent/value", error=error)
+            return HttpResponse(refusal.status, refusal.body)
 
     def _login(self, request: HttpRequest) -> HttpResponse:
         if match := _DISCOVERY.fullmatch(request.path):
@@ -221,7 +220,7 @@ class Routes:
         if request.method == "POST":
             identifier, _, name = path.rpartition("/")
             return HttpResponse(200, self._arm.post(identifier, name, version, request.json, caller))
-        raise ArmError("MethodNotAllowed", f"The HTTP method '{request.method}' is not supported.", 405)
+        raise refused("MethodNotAllowed", method=request.method)
 
     def _subscription_wide(self, request: HttpRequest, caller: str) -> HttpResponse | None:
         """The catalogue, operations and Resource Graph; None for everything else."""
@@ -242,7 +241,7 @@ class Routes:
     def _operation(self, identifier: str) -> HttpResponse:
         operation = self._context.operations.get(identifier)
         if operation is None:
-            raise ArmError("NotFound", f"The entity {identifier} was not found.", 404)
+            raise refused("NotFound", identifier=identifier)
         body: dict[str, Any] = {"id": identifier, "name": identifier, "status": operation.status}
         if operation.done and operation.error:
             body |= operation.error.body
