@@ -36,6 +36,9 @@ def before(last: LastState, stem: str) -> EksBefore:
         flow_log_days=int(
             _outputs(last, "aws:cloudwatch/logGroup:LogGroup", f"{stem}-flow-logs-group").get("retentionInDays") or 0
         ),
+        association=_outputs(
+            last, "aws:eks/podIdentityAssociation:PodIdentityAssociation", f"{stem}-controller-association"
+        ).get("associationId", ""),
         cilium=last.find("kubernetes:helm.sh/v3:Release", f"{stem}-cilium-release") is not None,
     )
 

@@ -36,6 +36,7 @@ class EksBefore:
         nat_gateways: karpstack:network.natGateways of the stack's own VPC.
         flow_log_days: Days that the flow logs of that VPC are kept; 0 without any.
         cilium: Whether the stack has installed Cilium.
+        association: ID of the controller's pod identity association.
     """
 
     account: str = ""
@@ -53,6 +54,7 @@ class EksBefore:
     nat_gateways: str = ""
     flow_log_days: int = 0
     cilium: bool = False
+    association: str = ""
 
     @property
     def gone(self) -> str:
@@ -75,10 +77,16 @@ def destroying(settings: EksSettings | ExistingEksSettings, before: EksBefore, *
     other_cluster = elsewhere or [*_other_cluster(settings, before)]
     if other_cluster:
         yield from other_cluster
-    elif isinstance(settings, EksSettings):
+        return
+    if isinstance(settings, EksSettings):
         yield from _other_network(settings, before)
     elif before.cilium and not settings.cilium.install:
         yield replacing("cilium-removed", ("cilium", "install"), True, False, cluster=before.existing)
+    if before.association and settings.karpenter.identity == "irsa":
+        # amazon-eks-pod-identity-webhook, pkg/handler: an association goes before the annotation of IRSA. The engine
+        # deletes it last.
+        names = {"cluster": before.cluster or before.existing, "association": before.association}
+        yield replacing("identity-changed", ("karpenter", "identity"), "pod-identity", "irsa", **names)
 
 
 def version_steps(settings: EksSettings, before: EksBefore) -> Iterator[Finding]:

@@ -28,6 +28,10 @@ CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         ['karpstack:network.natGateways = "none", was "single"', "role and instanceProfile"],
     ),
+    "identity": (
+        {"karpstack:karpenter/identity": "irsa"},
+        ['karpstack:karpenter.identity = "irsa", was "pod-identity"', "delete-pod-identity-association"],
+    ),
     "existing": (
         {
             "karpstack:cluster": {"existing": "shop"},
@@ -184,9 +188,15 @@ def test_another_identity_makes_other_pods_of_the_controller(kept: RehearsedStac
         found = api.list_namespaced_pod("kube-system", label_selector="app.kubernetes.io/name=karpenter").items
         return {pod.metadata.name for pod in found if not pod.metadata.deletion_timestamp}
 
-    before = pods()
-    updated(kept, shop, **{"karpstack:karpenter/identity": "irsa"})
-    assert before.isdisjoint(pods())
+    before, identity, consent = pods(), "karpstack:karpenter/identity", "karpstack:allowReplacement"
+    eks, cluster = kept.aws("eks"), kept.outputs()["clusterName"]
+    (association,) = eks.list_pod_identity_associations(clusterName=cluster)["associations"]
+    eks.delete_pod_identity_association(clusterName=cluster, associationId=association["associationId"])
+    updated(kept, shop, **{identity: "irsa", consent: ["cluster"]})
+    with_irsa = pods()
+    assert before.isdisjoint(with_irsa)
+    updated(kept, shop, **{identity: "pod-identity", consent: None})
+    assert with_irsa.isdisjoint(pods())
 
 
 def test_another_type_of_system_nodes_comes_before_the_old_goes(kept: RehearsedStack, shop: Shop) -> None:

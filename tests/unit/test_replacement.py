@@ -78,6 +78,8 @@ def last(kind: str = "own") -> dict[str, Any]:
     for urn, each in made.resources.items():
         outputs = known[urn]["outputs"]
         outputs |= made.outputs.get(urn, {}) | {"arn": f"arn:aws:any:us-east-1:{ACCOUNT}:{each.name}"}
+        if each.name == "eks-controller-association":
+            outputs["associationId"] = "a-1"
         if each.type == "aws:eks/cluster:Cluster":
             outputs["vpcConfig"] = {**outputs["vpcConfig"], "vpcId": VPCS[0]}
             outputs["deletionProtection"] = True
@@ -110,6 +112,11 @@ def last(kind: str = "own") -> dict[str, Any]:
         ("own", {"network__natGateways": "none", **ISOLATED}, ["network.natGateways", '"none", was "single"']),
         ("isolated", {}, ["network.natGateways", '"single", was "none"', "role and instanceProfile"]),
         ("logged", {}, ["network.flowLogRetentionDays = 0, was 30", "all flow logs in it"]),
+        (
+            "own",
+            {"karpenter__identity": "irsa"},
+            ["karpenter.identity", '"irsa", was "pod-identity"', "--association-id a-1"],
+        ),
         ("with-cilium", EXISTING, ["cilium.install = false, was true", "Cilium would be uninstalled from shop"]),
     ],
 )

@@ -28,7 +28,19 @@ POLICY_ATTACHED = "Cannot delete a policy attached to entities."
 URL_TAKEN = "Provider with url {url} already exists."
 NO_HTTPS = "Invalid Open ID Connect Provider URL"
 
+_TAG_VALUE = (
+    "1 validation error detected: Value '{value}' at 'tags.{index}.member.value' failed to satisfy constraint: Member "
+    "must satisfy regular expression pattern: [\\p{{L}}\\p{{Z}}\\p{{N}}_.:/=+\\-@]*"
+)
 _WHITE = re.compile(r"\s")
+
+
+def _tag_pairs(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return tags as IAM takes them; moto judges their keys and not their values."""
+    for index, value in enumerate(tags.values(), 1):
+        if not re.fullmatch(r"[\w\s.:/=+\-@]*", value):
+            raise AwsRefusalError("ValidationError", _TAG_VALUE.format(value=value, index=index))
+    return pairs(tags)
 
 
 def _tag_calls(noun: str, key: str) -> TagCalls:
@@ -62,7 +74,7 @@ class Role(AwsResource):
         self.client.create_role(
             RoleName=inputs["name"],
             AssumeRolePolicyDocument=trust,
-            Tags=pairs(self.tags(inputs)),
+            Tags=_tag_pairs(self.tags(inputs)),
             **api(inputs, self.at_creation),
         )
         return str(inputs["name"])
@@ -131,7 +143,7 @@ class Policy(AwsResource):
         created = self.client.create_policy(
             PolicyName=inputs["name"],
             PolicyDocument=_within(inputs["policy"], "PolicySize", POLICY_LIMIT),
-            Tags=pairs(self.tags(inputs)),
+            Tags=_tag_pairs(self.tags(inputs)),
             **api(inputs, ("description", "path")),
         )
         return str(created["Policy"]["Arn"])
@@ -208,7 +220,7 @@ class InstanceProfile(AwsResource):
     def make(self, inputs: Properties) -> str:
         """create_instance_profile."""
         self.client.create_instance_profile(
-            InstanceProfileName=inputs["name"], Path=inputs["path"], Tags=pairs(self.tags(inputs))
+            InstanceProfileName=inputs["name"], Path=inputs["path"], Tags=_tag_pairs(self.tags(inputs))
         )
         return str(inputs["name"])
 
@@ -279,7 +291,7 @@ class OpenIdConnectProvider(AwsResource):
                 Url=inputs["url"],
                 ClientIDList=inputs["clientIdLists"],
                 ThumbprintList=inputs.get("thumbprintLists", []),
-                Tags=pairs(self.tags(inputs)),
+                Tags=_tag_pairs(self.tags(inputs)),
             )
         except ClientError as error:
             if error.response["Error"]["Code"] != "EntityAlreadyExists":
