@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 Properties = dict[str, Any]
 
@@ -74,22 +74,22 @@ class Resource(ABC):
     """
 
     token: str
-    accepts: ClassVar[frozenset[str]] = frozenset()
+    accepts: frozenset[str] = frozenset()
     #: Properties, or dotted paths into them such as `metadata.name`.
     replace_on: frozenset[str] = frozenset()
     #: Outputs that are secrets whatever the inputs were.
     secret_outputs: frozenset[str] = frozenset()
     #: Whether a replacement must delete first because two cannot exist under one name.
-    delete_before_replace: ClassVar[bool] = False
+    delete_before_replace: bool = False
     #: The property that gets a name of the form `<logical name>-<hex digits>` when the program gives none, and
     #: keeps it from one deployment to the next. Empty for types without a name.
-    name_property: ClassVar[str] = ""
+    name_property: str = ""
     #: How many hex digits an automatic name has; with none, the separator goes too.
-    name_digits: ClassVar[int] = 7
+    name_digits: int = 7
     #: What stands between the logical name and the digits.
-    name_separator: ClassVar[str] = "-"
+    name_separator: str = "-"
     #: Seconds that an operation may take when the program sets no customTimeouts.
-    default_timeout: ClassVar[float] = 600.0
+    default_timeout: float = 600.0
 
     def unknown(self, inputs: Properties) -> list[str]:
         """The names in `inputs` that this stand-in does not know."""

@@ -1,7 +1,7 @@
 """The stand-in for pulumi-aws: the resource types and data sources that the program uses, over a simulated account.
 
 Inputs are translated to calls of the AWS API and answers to outputs, as the real provider does; the account behind
-it (`rehearsal.aws`) decides. It knows exactly the types, properties and data sources listed here.
+it (`rehearsal.aws`) decides. It knows exactly the types and properties of types.yaml.
 """
 
 from __future__ import annotations
@@ -13,63 +13,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.attachment.resource import Properties, RefusedError, Resource
 from rehearsal.attachment.server import Configuration, Provider
-from rehearsal.aws import kms, logs, sqs
-from rehearsal.aws.ec2 import endpoints, flow_logs, launch_template, network, security_groups
 from rehearsal.aws.ec2 import resources as ec2
-from rehearsal.aws.eks import node_group
+from rehearsal.aws.ec2.launch_template import LaunchTemplate
 from rehearsal.aws.eks import resources as eks
-from rehearsal.aws.events import resources as events
+from rehearsal.aws.eks.node_group import NodeGroup
 from rehearsal.aws.iam import resources as iam
 from rehearsal.aws.invokes import invokes
-from rehearsal.aws.resource import AwsResource, Session
+from rehearsal.aws.resource import ROWS, AwsResource, Session
 
 if TYPE_CHECKING:
     from rehearsal.aws.account import Account
     from rehearsal.cluster.control_plane import Clusters
 
-__all__ = ["PACKAGE", "TYPES", "VERSION", "configuration", "invokes", "resources"]
-
 PACKAGE: Final = "aws"
 VERSION: Final = "7.51.1"
 
-#: Every resource type that the stand-in knows.
-TYPES: tuple[type[AwsResource], ...] = (
-    network.Vpc,
-    network.Subnet,
-    network.InternetGateway,
-    network.Eip,
-    network.NatGateway,
-    network.RouteTable,
-    network.Route,
-    network.RouteTableAssociation,
-    security_groups.SecurityGroup,
-    security_groups.DefaultSecurityGroup,
-    security_groups.SecurityGroupIngressRule,
-    security_groups.SecurityGroupEgressRule,
-    endpoints.VpcEndpoint,
-    ec2.Tag,
-    flow_logs.FlowLog,
-    launch_template.LaunchTemplate,
-    eks.Cluster,
-    node_group.NodeGroup,
-    eks.Addon,
-    eks.AccessEntry,
-    eks.AccessPolicyAssociation,
-    eks.PodIdentityAssociation,
-    iam.Role,
-    iam.Policy,
-    iam.RolePolicyAttachment,
-    iam.InstanceProfile,
-    iam.OpenIdConnectProvider,
-    iam.ServiceLinkedRole,
-    sqs.Queue,
-    sqs.QueuePolicy,
-    events.EventRule,
-    events.EventTarget,
-    logs.LogGroup,
-    kms.Key,
-    kms.Alias,
-)
+#: The types that have behaviour which no row can say; the others are rows alone.
+_BEHAVIOUR: Final[Mapping[str, type[AwsResource]]] = {
+    kind.type: kind
+    for kind in (
+        *(ec2.Route, ec2.RouteTableAssociation, ec2.VpcEndpoint, LaunchTemplate),
+        *(eks.Cluster, eks.Addon, NodeGroup),
+        *(iam.Role, iam.QueuePolicy, iam.OpenIdConnectProvider),
+    )
+}
 
 
 def resources(
@@ -80,7 +47,7 @@ def resources(
 ) -> list[Resource]:
     """One of each type, for one instance of the provider; the arguments are those of `Session`."""
     session = Session(account, clusters, dict(default_tags or {}), dict(deployer or {}))
-    return [kind(session) for kind in TYPES]
+    return [_BEHAVIOUR.get(token, AwsResource)(session, token) for token in ROWS]
 
 
 def configuration(account: Account, clusters: Clusters) -> Configuration:

@@ -1,7 +1,8 @@
-"""What all AWS resource types of the stand-in share: the order of calls, names, tags, errors and drift.
+"""What all AWS resource types of the stand-in share: a type's row, and the calls of AWS's API that it names.
 
-A type says what is particular to it (`make`, `complete`, `look`, `change`, `remove`, `retag`); it holds no state,
-the simulated account does. What the account refuses is shown in the words of the provider and of AWS.
+A row (types.yaml) says which calls make, describe, change and delete a resource; a type whose behaviour it cannot say
+has a class besides. No state is held here, the simulated account does. What the account refuses is shown in the words
+of the provider and of AWS.
 """
 
 from __future__ import annotations
@@ -9,26 +10,34 @@ from __future__ import annotations
 import json
 import logging
 import re
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from urllib.parse import unquote
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Created, Failure, Properties, RefusedError, Resource
+from rehearsal.attachment.lifecycle import RowResource
+from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Failure, Properties, RefusedError, has_unknowns
+from rehearsal.attachment.rows import Row, load
 from rehearsal.aws import tags as tags_of
+from rehearsal.aws.calls import AwsRefusalError, Step, alike, evaluated, members, search, steps
 
 if TYPE_CHECKING:
     from rehearsal.aws.account import Account
     from rehearsal.cluster.control_plane import Clusters
 
+__all__ = ["ROWS", "AwsRefusalError", "AwsResource", "AwsRow", "Session"]
+
 _log = logging.getLogger(__name__)
 _GONE = re.compile(r"NotFound|NoSuchEntity|NonExistentQueue|QueueDoesNotExist")
 #: Properties with keys of the user's: of a block, what the program leaves out is AWS's to choose; of these it is gone.
 _MAPS = frozenset({"tags", "tagsAll", "labels"})
+_QUOTA = "Cannot exceed quota for {quota}: {limit}"
+_STEPS = ("create", "then", "read", "update", "delete", "tags")
 
 
 @dataclass
@@ -48,107 +57,123 @@ class Session:
     deployer: Mapping[str, str] = field(default_factory=dict)
 
 
-class AwsRefusalError(RefusedError):
-    """AWS would answer the request with this error code and message."""
+@dataclass(frozen=True, kw_only=True)
+class AwsRow(Row):
+    """A row of types.yaml, see there."""
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"api error {code}: {message}")
-        self.code = code
+    service: str
+    source: str = ""
+    arn: str = ""
+    kind: str = ""
+    outputs: Sequence[str] = ()
+    documents: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    create: Sequence[Step] = ()
+    id: str = ""
+    parts: str = ""
+    imports: Sequence[str] = ()
+    then: Sequence[Step] = ()
+    read: Sequence[Step] = ()
+    update: Sequence[Step] | None = None
+    delete: Sequence[Step] = ()
+    tags: Sequence[Step] = ()
+
+    @classmethod
+    def of(cls, token: str, written: Mapping[str, Any]) -> Self:
+        """As for every row, with the calls."""
+        return super().of(token, {key: steps(one) if key in _STEPS else one for key, one in written.items()})
 
 
-@dataclass(frozen=True)
-class TagCalls:
-    """How the API of a service changes the tags of a type: `tag_<noun>` and `untag_<noun>`.
-
-    Attributes:
-        key: The parameter that names the resource; the other parameters are written like it.
-        named_by: The output that the parameter takes; empty for the ID.
-        noun: What the calls are named after.
-        pair: The names of key and value in a list of tags; empty where tags are an object.
-    """
-
-    key: str
-    named_by: str = ""
-    noun: str = "resource"
-    pair: tuple[str, ...] = ()
+#: Each type's row by its token.
+ROWS: Final = load(AwsRow, Path(__file__).with_name("types.yaml"))
 
 
-class AwsResource(Resource):
+class AwsResource(RowResource):
     """A resource type of pulumi-aws.
 
-    Creation is `make` (one call, gives the ID), `complete` (everything that needs the ID) and `look`; when one of
-    the last two fails, what was made is removed again, so that the next `pulumi up` finds no left-over.
+    When something fails after its creation, it is removed again, so that the next `pulumi up` finds no left-over.
     """
 
-    #: What the real provider calls the type in its messages, for example `EC2 VPC`.
-    title: ClassVar[str]
-    #: The boto3 client in use.
-    service: ClassVar[str]
-    required: ClassVar[frozenset[str]] = frozenset()
-    #: How many characters AWS takes for the name.
-    name_limit: ClassVar[int] = 255
-    #: What AWS chooses when the program leaves it out; leaving it out later is no change. Properties, or dotted paths
-    #: into their blocks. Of properties, what the SDK calls optional as input and not as output (a test holds them
-    #: against each other); of blocks, what the Terraform provider's schema calls Optional and Computed.
-    computed: ClassVar[frozenset[str]] = frozenset()
-    #: What AWS does not tell, and the provider gives to a resource that it imports; other such properties it leaves
-    #: unset, so that the first update after an import sets them in Pulumi's state. They are what the provider's own
-    #: tests of imports leave out (ImportStateVerifyIgnore).
-    unread: ClassVar[Mapping[str, Any]] = {}
-    #: How its tags are changed; only of types that have tags.
-    tag_calls: ClassVar[TagCalls]
-    #: What the provider fills in when the program leaves it out. What is not in `accepts` can have no other value.
-    defaults: ClassVar[Mapping[str, Any]] = {}
-    #: What the provider answers of what a resource does not have; recorded, see docs/recorded.md.
-    unset: ClassVar[Mapping[str, Any]] = {}
+    #: The type, of those that have a class of their own.
+    type: ClassVar[str] = ""
+    row: AwsRow
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, token: str = "") -> None:
+        super().__init__(ROWS[token or self.type])
         self.session = session
         self.account = session.account
 
     @property
     def client(self) -> Any:
         """The boto3 client of this type's service (boto3 ships no types)."""
-        return self.account.client(self.service)
+        return self.account.client(self.row.service)
 
-    # What a type says about itself.
+    # What a type may add.
 
-    def examine(self, inputs: Properties) -> Iterator[Failure]:
-        """Find what the provider refuses before any call; may meet `UNKNOWN`."""
-        yield from ()
-
-    @abstractmethod
     def make(self, inputs: Properties) -> str:
         """Send the request that creates the resource and give its ID."""
+        self.check_documents(inputs)
+        if self.row.service == "iam":
+            tags_of.check_iam(self.tags(inputs))
+        words = self.words("", inputs)
+        *before, create = self.row.create
+        for step in before:
+            step.run(self.client, words)
+        more = tags_of.parameter(self.client, create.operation, self._kind, self.tags(inputs)) or {}
+        if not create.exact:
+            parameters = {key: key for key in members(self.client, create.operation) if key not in create.given}
+            called = alike(self.accepts - {"tags"}, parameters)
+            more |= {key: inputs[name] for name, key in called if inputs.get(name) is not None}
+        return self.identity(words, create.send(self.client, words, more))
+
+    def identity(self, inputs: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+        """The ID, from the inputs or from the answer to the creation."""
+        return self.row.id.format(**inputs) if "{" in self.row.id else str(search(self.row.id, answer, inputs))
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Do what creation takes beyond the first request: attach, set attributes, wait."""
+        words = self.words(id, inputs)
+        for step in self.row.then:
+            step.run(self.client, words)
+        tags, create = self.tags(inputs), self.row.create[-1:]
+        takes_tags = create and tags_of.parameter(self.client, create[0].operation, self._kind, tags) is not None
+        if "tags" in self.accepts and tags and create and not takes_tags:
+            self.retag(id, words, tags, [])
 
-    @abstractmethod
-    def look(self, id: str, state: Properties) -> Properties | None:
-        """Ask the account; all its tags as a dict under `tags`. None or an error of AWS's not-found kind: gone.
+    def describe(self, id: str, state: Properties) -> Properties | None:
+        """Ask the account; all its tags under `tags`. None or an error of AWS's not-found kind: gone.
 
-        What the API does not report is left out: it keeps the value of `state`.
+        What the API does not report is left out: it keeps the value of `state`. None says that there is nothing.
         """
+        words = self.words(id, state)
+        names = {*self.accepts, *self.row.outputs}
+        seen = {name: words[name] for name in names & self._parts(id).keys()}
+        for step in self.row.read:
+            found = search(step.at, step.send(self.client, words), words)
+            if not found:
+                return None
+            words["before"] = found
+            seen |= dict(alike(names, found))
+            seen |= {name: search(expression, found, words) for name, expression in step.take.items()}
+        if self.row.arn and "arn" in self.row.outputs:
+            seen["arn"] = words["arn"]
+        return seen
 
-    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Change everything but tags in place."""
-        raise RefusedError("the provider stand-in cannot change in place: " + ", ".join(sorted(self.differs(old, new))))
+        differs = self.differs(old, new)
+        if self.row.update is None:
+            raise RefusedError("the provider stand-in cannot change in place: " + ", ".join(sorted(differs)))
+        self.check_documents(new)
+        outputs = {key: value for key, value in old.items() if key not in self.accepts}
+        words = self.words(id, {**outputs, **new})
+        for step in self.row.update:
+            step.run(self.client, words, differs)
 
-    @abstractmethod
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Delete it and wait; an error of AWS's not-found kind counts as done."""
-
-    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
-        """Set and remove tags by the calls that `tag_calls` describes."""
-        calls = self.tag_calls
-        named = {calls.key: state[calls.named_by] if calls.named_by else id}
-        tags, keys = ("Tags", "TagKeys") if calls.key[0].isupper() else ("tags", "tagKeys")
-        if drop:
-            getattr(self.client, f"untag_{calls.noun}")(**named, **{keys: drop})
-        if put:
-            written = tags_of.pairs(put, *calls.pair) if calls.pair else put
-            getattr(self.client, f"tag_{calls.noun}")(**named, **{tags: written})
+        words = self.words(id, state)
+        for step in self.row.delete:
+            step.run(self.client, words)
 
     # The order of calls, the same for all.
 
@@ -157,51 +182,36 @@ class AwsResource(Resource):
         named = new.get(self.name_property) is not None and self.name_property not in new.get(AUTOMATIC, [])
         return self.delete_before_replace or named
 
-    def unknown(self, inputs: Properties) -> list[str]:
-        """As for every resource; what would be answered anyway changes nothing, so it is taken."""
-        told = {**self.unset, **self.defaults}
-        return [name for name in super().unknown(inputs) if name not in told or inputs[name] != told[name]]
-
     def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
-        """Fill in the provider's defaults and all tags, and find what is missing or malformed."""
-        given = {key: value for key, value in inputs.items() if value is not None}
-        checked = {**self.defaults, **given}
-        if "tags" in self.accepts and (checked.get("tags") or self.session.default_tags):
-            checked["tagsAll"] = self.tags(checked) if is_known(checked.get("tags")) else UNKNOWN
-        failures = [
-            Failure(key, f"Missing required argument: {self.title} cannot be created without {key}; set it")
-            for key in sorted((self.required | {self.name_property} - {""}) - checked.keys())
-        ]
-        physical = checked.get(self.name_property)
-        if isinstance(physical, str) and len(physical) > self.name_limit:
-            failures.append(
-                Failure(
-                    self.name_property,
-                    f"{physical!r} has {len(physical)} characters, AWS takes "
-                    f"{self.name_limit} for an {self.title}; choose a shorter one",
-                )
-            )
+        """As for every row, with all tags."""
+        checked, failures = super().check(inputs, name=name)
         failures.extend(tags_of.failures(checked.get("tags")))
-        if not failures:
-            failures.extend(self.examine(checked))
+        if "tags" in self.accepts and (checked.get("tags") or self.session.default_tags):
+            checked["tagsAll"] = UNKNOWN if has_unknowns(checked.get("tags")) else self.tags(checked)
         return checked, failures
 
     def imported(self, id: str) -> tuple[str, Properties]:
-        """As for every resource, with what the provider makes of what AWS does not tell."""
-        return id, dict(self.unread)
+        """As for every row; some types are imported by an ID of another form."""
+        if not self.row.imports:
+            return super().imported(id)
+        form, said = self.row.imports
+        found = read_form(form, id)
+        if not found:
+            raise RefusedError(f"unexpected format of ID ({id!r}), expected {said}")
+        return found.pop("id", "") or self.identity(found, {}), {**self.row.unread, **found}
 
     def before(self, inputs: Properties, state: Properties, new: Properties) -> Properties:
         """The state, as bridged providers compare (pulumi-terraform-bridge, Provider.Diff), and not the inputs before.
 
         Where the program says nothing, what AWS chose itself is left out, and what is empty.
         """
-        names = (*self.accepts, *self.defaults, "tagsAll")
+        names = (*self.accepts, *self.row.defaults, "tagsAll")
         compared = {name: self._compared(name, state.get(name), new.get(name)) for name in names}
         return {name: value for name, value in compared.items() if value is not None}
 
     def _compared(self, path: str, seen: Any, given: Any) -> Any:
         if given is None:
-            chosen = path in self.computed or not seen or seen == self.unset.get(path)
+            chosen = path in self.row.computed or not seen or seen == self.row.unset.get(path)
             return None if chosen else seen
         seen = same(given, seen)
         if isinstance(seen, dict) and isinstance(given, dict) and path.rpartition(".")[2] not in _MAPS:
@@ -213,58 +223,28 @@ class AwsResource(Resource):
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
         """Inputs and what stays as it is; all tags are known as soon as its own are."""
-        tags = {"tagsAll": self.tags(inputs)} if "tags" in self.accepts and is_known(inputs.get("tags")) else {}
+        known = "tags" in self.accepts and not has_unknowns(inputs.get("tags"))
+        tags = {"tagsAll": self.tags(inputs)} if known else {}
         kept = {name: value for name, value in state.items() if name != "tagsAll"}
         return {**kept, **self._region(), **inputs, **tags}
 
-    def create(self, inputs: Properties, *, timeout: float) -> Created:
-        """Make, complete, look; see the class."""
-        with self._telling("creating", str(inputs.get(self.name_property, ""))):
-            id = self.make(inputs)
-        with self._telling("creating", id):
-            try:
-                self.complete(id, inputs, timeout)
-                outputs = self._seen(id, inputs)
-            except BaseException:
-                try:
-                    self.remove(id, inputs, timeout)
-                except Exception:
-                    _log.exception("%s (%s) could not be removed again after its creation failed", self.title, id)
-                raise
-        if outputs is None:
-            raise RefusedError(f"creating {self.title} ({id}): it was gone before it could be read")
-        return Created(id, outputs)
+    def failed(self, id: str, inputs: Properties, timeout: float, error: BaseException) -> None:
+        """Remove it again."""
+        try:
+            self.remove(id, inputs, timeout)
+        except Exception:
+            _log.exception("%s (%s) could not be removed again after its creation failed", self.row.title, id)
 
-    def read(self, id: str, state: Properties) -> Properties | None:
-        """What the account holds now, in the shapes of the program where they mean the same."""
-        with self._telling("reading", id):
-            return self._seen(id, state)
-
-    def update(self, id: str, old: Properties, new: Properties, *, timeout: float) -> Properties:
-        """Change tags, then the rest, and look."""
-        kept = {key: value for key, value in old.items() if key not in self.accepts and key != "tagsAll"}
-        with self._telling("updating", id):
-            if "tags" in self.accepts:
-                before, after = old.get("tagsAll", self.tags(old)), self.tags(new)
-                put = {key: value for key, value in after.items() if before.get(key) != value}
-                drop = sorted(before.keys() - after.keys())
-                if put or drop:
-                    self.retag(id, {**kept, **new}, put, drop)
-            if self.differs(old, new):
-                self.change(id, old, new, timeout)
-            outputs = self._seen(id, {**kept, **new})
-        if outputs is None:
-            raise RefusedError(f"updating {self.title} ({id}): it does not exist any more; run pulumi refresh")
-        return outputs
-
-    def delete(self, id: str, state: Properties, *, timeout: float) -> None:
-        """Remove it; what is gone already is well."""
-        with self._telling("deleting", id):
-            try:
-                self.remove(id, state, timeout)
-            except ClientError as error:
-                if not is_gone(error):
-                    raise
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Change tags, then the rest."""
+        if "tags" in self.accepts:
+            before, after = old.get("tagsAll", self.tags(old)), self.tags(new)
+            put = {key: value for key, value in after.items() if before.get(key) != value}
+            drop = sorted(before.keys() - after.keys())
+            if put or drop:
+                self.retag(id, self.words(id, {**old, **new}), put, drop)
+        if self.differs(old, new):
+            self.adjust(id, old, new, timeout)
 
     def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
         """As for every resource; an import takes as inputs what is neither empty nor a default, and what is required.
@@ -272,23 +252,86 @@ class AwsResource(Resource):
         So it is in bridged providers (pulumi-terraform-bridge, extractSchemaInputsObject).
         """
         if not old:
-            usual = {**self.unset, **self.defaults}
+            usual = self.row.usual
             outputs = {
                 name: value
                 for name, value in outputs.items()
-                if name in self.required or (value != usual[name] if name in usual else value)
+                if name in self.row.required or (value != usual[name] if name in usual else value)
             }
         return super().inputs_of(outputs, old)
 
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """What the account holds now, in the shapes of the program where they mean the same."""
+        seen = self.describe(id, state)
+        if seen is None:
+            return None
+        if "tags" in self.accepts:
+            given = tags_of.unpaired(seen.pop("tags", {}))
+            tags = {key: value for key, value in given.items() if not key.startswith("aws:")}
+            own = state.get("tags") or {}
+            default = {
+                key for key, value in self.session.default_tags.items() if key not in own and tags.get(key) == value
+            }
+            seen["tagsAll"] = tags
+            seen["tags"] = {key: value for key, value in tags.items() if key not in default}
+            if not seen["tags"] and state.get("tags") is None:
+                del seen["tags"]
+        kept = {key: value for key, value in state.items() if key in self.accepts and key != "tags"}
+        everything = {**kept, **{key: self._shown(key, value) for key, value in seen.items()}}
+        found = {key: same(kept.get(key), value) for key, value in everything.items() if value is not None}
+        fixed = {key: value for key, value in self.row.defaults.items() if key not in self.accepts}
+        empty = {key: value for key, value in self.row.unset.items() if key not in found}
+        return {**self._region(), **fixed, **found, **empty}
+
+    def is_gone(self, error: Exception) -> bool:
+        """Whether AWS says that the thing does not exist."""
+        return isinstance(error, ClientError) and bool(_GONE.search(error.response["Error"]["Code"]))
+
+    @contextmanager
+    def telling(self, action: str, subject: str) -> Iterator[None]:
+        """Show what the account refuses as the provider shows AWS's refusals."""
+        what = f"{action} {self.row.title}" + (f" ({subject})" if subject else "")
+        try:
+            yield
+        except ClientError as error:
+            detail = error.response["Error"]
+            raise RefusedError(
+                f"{what}: operation error {self.row.service.upper()}: {error.operation_name}, "
+                f"api error {detail['Code']}: {detail['Message']}"
+            ) from error
+        except (ParamValidationError, RefusedError) as error:
+            raise RefusedError(f"{what}: {error}") from error
+
     # Help for the types.
 
-    def tags(self, inputs: Properties) -> dict[str, str]:
-        """All tags that the resource gets: the provider's default ones and its own."""
-        return {**self.session.default_tags, **(inputs.get("tags") or {})}
+    def words(self, id: str, state: Mapping[str, Any]) -> Properties:
+        """What the expressions of the row find: inputs or outputs, and what the ID says."""
+        account = self.account
+        own = {"id": id, "last": id.rpartition("/")[2], "account": account.account_id, "region": account.region}
+        found = {**self._parts(id), **state, **own}
+        return {**found, "arn": self.arn(self.row.arn.format(**own))} if self.row.arn else found
 
-    def arn(self, service: str, rest: str) -> str:
+    def tags(self, inputs: Mapping[str, Any]) -> dict[str, str]:
+        """All tags that the resource gets: the provider's default ones and its own."""
+        return {**self.session.default_tags, **(inputs.get("tags") or {})} if "tags" in self.accepts else {}
+
+    def retag(self, id: str, words: Properties, put: dict[str, str], drop: list[str]) -> None:
+        """Set and remove tags by the calls `tag_<noun>` and `untag_<noun>`, or EC2's."""
+        (step,) = self.row.tags or steps({"create_tags": {"Resources": ["id"]}})
+        named = evaluated(step.given, words)
+        if drop and step.operation == "create_tags":
+            self.client.delete_tags(**named, Tags=[{"Key": key} for key in drop])
+        elif drop:
+            operation = f"un{step.operation}"
+            (keys,) = (name for name in members(self.client, operation) if name.lower() == "tagkeys")
+            getattr(self.client, operation)(**named, **{keys: drop})
+        if put:
+            tags = tags_of.parameter(self.client, step.operation, "", put) or {}
+            getattr(self.client, step.operation)(**named, **tags)
+
+    def arn(self, rest: str) -> str:
         """An ARN in this account and region."""
-        return f"arn:aws:{service}:{self.account.region}:{self.account.account_id}:{rest}"
+        return f"arn:aws:{self.row.service}:{self.account.region}:{self.account.account_id}:{rest}"
 
     def differs(self, old: Properties, new: Properties) -> set[str]:
         """The accepted properties, tags apart, in which new inputs differ from old outputs."""
@@ -296,67 +339,31 @@ class AwsResource(Resource):
         # An empty map, an empty list and false are what AWS answers for something that was not set.
         return {key for key in self.accepts - {"tags"} if (before.get(key) or None) != (new.get(key) or None)}
 
-    def _seen(self, id: str, state: Properties) -> Properties | None:
-        try:
-            seen = self.look(id, state)
-        except ClientError as error:
-            if is_gone(error):
-                return None
-            raise
-        if seen is None:
-            return None
-        if "tags" in self.accepts:
-            everything = {key: value for key, value in seen.pop("tags", {}).items() if not key.startswith("aws:")}
-            own = state.get("tags") or {}
-            default = {
-                key
-                for key, value in self.session.default_tags.items()
-                if key not in own and everything.get(key) == value
-            }
-            seen["tagsAll"] = everything
-            seen["tags"] = {key: value for key, value in everything.items() if key not in default}
-            if not seen["tags"] and state.get("tags") is None:
-                del seen["tags"]
-        kept = {key: value for key, value in state.items() if key in self.accepts and key != "tags"}
-        found = {key: same(kept.get(key), value) for key, value in {**kept, **seen}.items()}
-        fixed = {key: value for key, value in self.defaults.items() if key not in self.accepts}
-        empty = {key: value for key, value in self.unset.items() if found.get(key) is None}
-        return {**self._region(), **fixed, **found, **empty}
+    @property
+    def _kind(self) -> str:
+        return self.row.kind or self.row.arn.partition("/")[0]
+
+    def _parts(self, id: str) -> dict[str, str]:
+        """The properties that stand in the ID."""
+        form = self.row.parts or self.row.id
+        return read_form(form, id) if id and "{" in form else {}
+
+    def check_documents(self, inputs: Properties) -> None:
+        """Refuse documents that are longer than IAM takes; white space does not count."""
+        for name, (quota, limit) in self.row.documents.items():
+            if len(re.sub(r"\s", "", inputs[name])) > limit:
+                raise AwsRefusalError("LimitExceeded", _QUOTA.format(quota=quota, limit=limit))
+
+    def _shown(self, name: str, value: Any) -> Any:
+        if isinstance(value, datetime):
+            return moment(value)
+        if name in self.row.documents:  # boto3 decodes documents into dicts, or leaves them encoded for a URL
+            return unquote(value) if isinstance(value, str) else json.dumps(value)
+        return value
 
     def _region(self) -> Properties:
         # IAM is the same in all regions.
-        return {} if self.service == "iam" else {"region": self.account.region}
-
-    @contextmanager
-    def _telling(self, action: str, subject: str) -> Iterator[None]:
-        what = f"{action} {self.title}" + (f" ({subject})" if subject else "")
-        try:
-            yield
-        except ClientError as error:
-            detail = error.response["Error"]
-            service = self.service.upper()
-            raise RefusedError(
-                f"{what}: operation error {service}: {error.operation_name}, "
-                f"api error {detail['Code']}: {detail['Message']}"
-            ) from error
-        except ParamValidationError as error:
-            raise RefusedError(f"{what}: {error}") from error
-        except RefusedError as error:
-            raise RefusedError(f"{what}: {error}") from error
-
-
-def is_gone(error: ClientError) -> bool:
-    """Whether AWS says that the thing does not exist."""
-    return bool(_GONE.search(error.response["Error"]["Code"]))
-
-
-def is_known(value: Any) -> bool:
-    """Whether a value and everything in it is known."""
-    if isinstance(value, Mapping):
-        return all(is_known(item) for item in value.values())
-    if isinstance(value, list | tuple):
-        return all(is_known(item) for item in value)
-    return value is not UNKNOWN
+        return {} if self.row.service == "iam" else {"region": self.account.region}
 
 
 def same(kept: Any, seen: Any) -> Any:
@@ -377,26 +384,9 @@ def same(kept: Any, seen: Any) -> Any:
     return seen
 
 
-def halves(id: str, between: str, form: str) -> tuple[str, str]:
-    """The two parts of an ID by which the provider imports a resource.
-
-    Raises:
-        RefusedError: It has another form.
-    """
-    first, _, second = id.partition(between)
-    if not first or not second:
-        raise RefusedError(f"unexpected format of ID ({id!r}), expected {form}")
-    return first, second
-
-
-def api(inputs: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The named properties that have a value, with the API's names: the same with a capital."""
-    return {capital(name): inputs[name] for name in sorted(names) if inputs.get(name) is not None}
-
-
-def properties(answer: Mapping[str, Any], names: Iterable[str]) -> Properties:
-    """The named properties out of an answer of the API; what it leaves out is left out."""
-    return {name: answer[capital(name)] for name in sorted(names) if capital(name) in answer}
+def moment(time: datetime) -> str:
+    """A time as the provider writes it: `2026-01-31T12:00:00Z`."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def capital(name: str) -> str:
@@ -404,9 +394,11 @@ def capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def moment(time: datetime) -> str:
-    """A time as the provider writes it: `2026-01-31T12:00:00Z`."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def read_form(form: str, text: str) -> dict[str, str]:
+    """What stands in a text for the names of a form such as `{clusterName}:{addonName}`; nothing in another one."""
+    pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(form))
+    found = re.fullmatch(pattern, text)
+    return found.groupdict() if found else {}
 
 
 def _text(value: Any) -> str:

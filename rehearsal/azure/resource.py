@@ -121,9 +121,9 @@ class AzureResource(Resource):
     parameters: ClassVar[tuple[str, ...]]
     _in_path: ClassVar[re.Pattern[str]]
     #: As azure-native names: eight hex digits after the logical name, and a child by the logical name alone.
-    name_digits: ClassVar[int]
-    name_separator: ClassVar[str] = ""
-    default_timeout: ClassVar[float] = 3600.0
+    name_digits: int
+    name_separator: str = ""
+    default_timeout: float = 3600.0
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

@@ -3,94 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, Final
 
 from rehearsal.attachment.resource import Properties
-from rehearsal.aws.ec2.resources import Ec2Resource
-from rehearsal.aws.resource import api, capital
+from rehearsal.aws.resource import AwsResource, capital
 from rehearsal.aws.tags import pairs, unpaired
 
+#: What is beside a version's data.
+_OUTSIDE: Final = frozenset({"name", "description", "updateDefaultVersion", "tags"})
 #: Flags of a block device, which the provider writes as text so that they can be left out.
 _TEXT_FLAGS = frozenset({"encrypted", "deleteOnTermination"})
 
 
-class LaunchTemplate(Ec2Resource):
+class LaunchTemplate(AwsResource):
     """A launch template. A change makes a new version; with `updateDefaultVersion` it becomes the default one."""
 
-    token = "aws:ec2/launchTemplate:LaunchTemplate"
-    title, noun = "EC2 Launch Template", "LaunchTemplate"
-    #: What goes into a version.
-    data = frozenset(
-        {
-            "imageId",
-            "instanceType",
-            "keyName",
-            "userData",
-            "metadataOptions",
-            "blockDeviceMappings",
-            "iamInstanceProfile",
-            "monitoring",
-            "vpcSecurityGroupIds",
-            "tagSpecifications",
-        }
-    )
-    accepts = data | {"name", "description", "updateDefaultVersion", "tags"}
-    replace_on = frozenset({"name"})
-    computed = frozenset(
-        {
-            "metadataOptions",
-            *(f"metadataOptions.{name}" for name in ("httpEndpoint", "httpProtocolIpv6", "httpPutResponseHopLimit")),
-            *(f"metadataOptions.{name}" for name in ("httpTokens", "instanceMetadataTags")),
-            *(f"blockDeviceMappings.ebs.{name}" for name in ("iops", "throughput", "volumeSize", "volumeType")),
-        }
-    )
-    name_property, name_limit = "name", 125
-    unset: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(
-            (
-                "description",
-                "ebsOptimized",
-                "imageId",
-                "instanceInitiatedShutdownBehavior",
-                "instanceType",
-                "kernelId",
-                "keyName",
-                "namePrefix",
-                "ramDiskId",
-                "userData",
-            ),
-            "",
-        ),
-        "blockDeviceMappings": [],
-        "disableApiStop": False,
-        "disableApiTermination": False,
-        "licenseSpecifications": [],
-        "networkInterfaces": [],
-        "securityGroupNames": [],
-        "tagSpecifications": [],
-        "vpcSecurityGroupIds": [],
-    }
+    type = "aws:ec2/launchTemplate:LaunchTemplate"
 
-    def request(self, inputs: Properties) -> dict[str, Any]:
-        """Name and first version."""
-        return {
-            "LaunchTemplateName": inputs["name"],
-            "LaunchTemplateData": self._data(inputs),
-            **({"VersionDescription": inputs["description"]} if inputs.get("description") else {}),
-        }
+    def words(self, id: str, state: Mapping[str, Any]) -> Properties:
+        """With what goes into a version, as `data`."""
+        data = {name: value for name, value in state.items() if name in self.accepts - _OUTSIDE}
+        data["securityGroupIds"] = data.pop("vpcSecurityGroupIds", None)
+        return {**super().words(id, state), "data": _to_api(data)}
 
-    def describe(self, id: str) -> dict[str, Any] | None:
-        """The template, with its tags of now: moto describes it with those of its creation."""
-        described = super().describe(id)
-        if described is not None:
-            described["Tags"] = self.client.describe_tags(Filters=[{"Name": "resource-id", "Values": [id]}])["Tags"]
-        return described
-
-    def outputs(self, id: str, described: dict[str, Any]) -> Properties:
+    def describe(self, id: str, state: Properties) -> Properties | None:
         """The template and its latest version."""
-        versions = self.client.describe_launch_template_versions(LaunchTemplateId=id, Versions=["$Latest"])
-        version = versions["LaunchTemplateVersions"][0]
-        data = dict.fromkeys(self.data) | _from_api(version["LaunchTemplateData"])
+        seen = super().describe(id, state)
+        if seen is None:
+            return None
+        data = dict.fromkeys(self.accepts - _OUTSIDE) | _from_api(seen.pop("data"))
         data["vpcSecurityGroupIds"] = data.pop("securityGroupIds", None)
         if data["metadataOptions"]:
             data["metadataOptions"] = {"httpProtocolIpv6": "", "instanceMetadataTags": "", **data["metadataOptions"]}
@@ -98,41 +39,14 @@ class LaunchTemplate(Ec2Resource):
         data["tagSpecifications"] = [
             block for block in data["tagSpecifications"] or [] if block["resourceType"] != "launch-template"
         ] or None
-        return {
-            "arn": self.arn("ec2", f"launch-template/{id}"),
-            "name": described["LaunchTemplateName"],
-            "defaultVersion": described["DefaultVersionNumber"],
-            "latestVersion": described["LatestVersionNumber"],
-            **{name: value for name, value in data.items() if name in self.data and value is not None},
-            "description": version.get("VersionDescription"),
-        }
-
-    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """A new version, unless only `updateDefaultVersion` differs."""
-        if self.differs(old, new) - {"updateDefaultVersion"}:
-            request = self.request(new)
-            del request["LaunchTemplateName"]
-            created = self.client.create_launch_template_version(LaunchTemplateId=id, **request)
-            latest = created["LaunchTemplateVersion"]["VersionNumber"]
-        else:
-            latest = (self.describe(id) or {})["LatestVersionNumber"]
-        if new.get("updateDefaultVersion"):
-            self.client.modify_launch_template(LaunchTemplateId=id, DefaultVersion=str(latest))
+        return {**seen, **{name: value for name, value in data.items() if name in self.accepts and value is not None}}
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
         """A change of what a version holds gives numbers that are not known yet."""
-        seen = self._seen(id, {}) if id else None
+        seen = self.read(id, {}) if id else None
         if seen is None or self.differs(seen, inputs) - {"updateDefaultVersion"}:
             state = {name: value for name, value in state.items() if name not in ("latestVersion", "defaultVersion")}
         return super().preview(inputs, id=id, state=state)
-
-    def _data(self, inputs: Properties) -> dict[str, Any]:
-        plain = api(
-            {**inputs, "securityGroupIds": inputs.get("vpcSecurityGroupIds")},
-            (self.data | {"securityGroupIds"}) - {"vpcSecurityGroupIds"},
-        )
-        data: dict[str, Any] = _to_api(plain)
-        return data
 
 
 def _to_api(value: Any) -> Any:

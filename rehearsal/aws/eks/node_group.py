@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping
 from email import message_from_bytes
-from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.aws.eks.resources import EksResource
@@ -45,68 +44,12 @@ EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule"
 class NodeGroup(EksResource):
     """A managed node group. ID: `<cluster>:<node group>`."""
 
-    token = "aws:eks/nodeGroup:NodeGroup"
-    title = "EKS Node Group"
-    #: Properties that the API has under the same name, in request and answer.
-    plain = frozenset(
-        {
-            "clusterName",
-            "amiType",
-            "capacityType",
-            "diskSize",
-            "instanceTypes",
-            "labels",
-            "releaseVersion",
-            "scalingConfig",
-            "taints",
-            "updateConfig",
-            "version",
-        }
-    )
-    accepts = plain | {"nodeGroupName", "nodeRoleArn", "subnetIds", "launchTemplate", "tags"}
-    replace_on = frozenset(
-        {
-            "clusterName",
-            "nodeGroupName",
-            "nodeRoleArn",
-            "subnetIds",
-            "amiType",
-            "capacityType",
-            "diskSize",
-            "instanceTypes",
-            "launchTemplate.id",
-            "launchTemplate.name",
-        }
-    )
-    required = frozenset({"clusterName", "nodeRoleArn", "subnetIds", "scalingConfig"})
-    computed = frozenset(
-        {
-            *("amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "updateConfig", "version"),
-            *("launchTemplate.id", "launchTemplate.name"),
-        }
-    )
-    name_property, name_limit = "nodeGroupName", 63
-    unset: ClassVar[Mapping[str, Any]] = {
-        "labels": {},
-        "nodeGroupNamePrefix": "",
-        "taints": [],
-        "updateConfig": {"maxUnavailable": 1, "maxUnavailablePercentage": 0},
-    }
-    default_timeout = 3600.0
+    type = "aws:eks/nodeGroup:NodeGroup"
 
     def make(self, inputs: Properties) -> str:
         """create_nodegroup, after what EKS checks and moto does not."""
         self._check(inputs)
-        template = {"launchTemplate": inputs["launchTemplate"]} if inputs.get("launchTemplate") else {}
-        self.client.create_nodegroup(
-            **{name: inputs[name] for name in self.plain if inputs.get(name) is not None},
-            **template,
-            nodegroupName=inputs["nodeGroupName"],
-            nodeRole=inputs["nodeRoleArn"],
-            subnets=inputs["subnetIds"],
-            tags=self.tags(inputs),
-        )
-        return f"{inputs['clusterName']}:{inputs['nodeGroupName']}"
+        return super().make(inputs)
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Let the instances join and wait until their nodes are Ready."""
@@ -130,31 +73,7 @@ class NodeGroup(EksResource):
             machines, taints=_taints(inputs.get("taints") or []), labels=self._labels(inputs), timeout=seconds
         )
 
-    def look(self, id: str, state: Properties) -> Properties | None:
-        """describe_nodegroup."""
-        cluster, _, name = id.partition(":")
-        seen = self.client.describe_nodegroup(clusterName=cluster, nodegroupName=name)["nodegroup"]
-        template = seen.get("launchTemplate")
-        return {
-            **{key: seen[key] for key in self.plain if key in seen},
-            "nodeGroupName": name,
-            "arn": seen["nodegroupArn"],
-            "nodeRoleArn": seen["nodeRole"],
-            "subnetIds": seen["subnets"],
-            "releaseVersion": seen["releaseVersion"],
-            "status": seen["status"],
-            "tags": seen.get("tags", {}),
-            # The version is the program's: see the module.
-            "launchTemplate": {**template, **(state.get("launchTemplate") or {})} if template else None,
-            "resources": [
-                {
-                    "autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", []),
-                    "remoteAccessSecurityGroupId": "",
-                }
-            ],
-        }
-
-    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Size, update settings, version and the image's release; nodes come and go with all but the second."""
         differs = self.differs(old, new)
         beyond = differs - {"scalingConfig", "updateConfig", "launchTemplate", "releaseVersion", "version"}
@@ -182,13 +101,13 @@ class NodeGroup(EksResource):
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Drain its nodes, as EKS does, take them out of the cluster, and delete the group with the instances."""
-        cluster, _, name = id.partition(":")
+        cluster = id.partition(":")[0]
         running = self.session.clusters.get(cluster)
         if running is not None:
             names = [machine.node_name for machine in self._machines(id)]
             running.drain(names, self.account.timing.condition)
             running.remove_nodes(names)
-        self.client.delete_nodegroup(clusterName=cluster, nodegroupName=name)
+        super().remove(id, state, timeout)
 
     def _machines(self, id: str) -> list[Machine]:
         cluster, _, name = id.partition(":")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -17,7 +17,7 @@ from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
 from rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
 from rehearsal.aws.iam.policies import decision
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session, TagCalls, halves, is_gone, moment
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session
 from rehearsal.cluster import control_plane
 
 #: Seconds that the rehearsal gives an add-on; EKS takes up to 20 minutes, but here a pod starts within seconds.
@@ -30,6 +30,7 @@ FAILED_ADDON = (
     "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: InsufficientNumberOfReplicas: "
     "The add-on is unhealthy because it doesn't have the desired number of replicas. {reason}"
 )
+_ENDPOINT_DEFAULTS = {"endpointPrivateAccess": False, "endpointPublicAccess": True}
 NO_CLUSTER = "No cluster found for name: {name}."
 
 _DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
@@ -38,9 +39,6 @@ _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.1
 
 class EksResource(AwsResource):
     """An EKS type."""
-
-    service = "eks"
-    tag_calls = TagCalls("resourceArn", named_by="arn")
 
     def control_plane(self, cluster: str) -> control_plane.Cluster:
         """The running control plane of a cluster."""
@@ -53,68 +51,13 @@ class EksResource(AwsResource):
 class Cluster(EksResource):
     """A cluster and its control plane. ID: its name."""
 
-    token = "aws:eks/cluster:Cluster"
-    title = "EKS Cluster"
-    accepts = frozenset(
-        {
-            "name",
-            "version",
-            "roleArn",
-            "bootstrapSelfManagedAddons",
-            "vpcConfig",
-            "kubernetesNetworkConfig",
-            "accessConfig",
-            "encryptionConfig",
-            "enabledClusterLogTypes",
-            "zonalShiftConfig",
-            "deletionProtection",
-            "upgradePolicy",
-            "tags",
-        }
-    )
-    replace_on = frozenset(
-        {
-            "name",
-            "roleArn",
-            "bootstrapSelfManagedAddons",
-            "kubernetesNetworkConfig.serviceIpv4Cidr",
-            "accessConfig.bootstrapClusterCreatorAdminPermissions",
-        }
-    )
-    required = frozenset({"roleArn", "vpcConfig"})
-    computed = frozenset(
-        {
-            "version",
-            "kubernetesNetworkConfig",
-            *(f"kubernetesNetworkConfig.{name}" for name in ("elasticLoadBalancing", "ipFamily", "serviceIpv4Cidr")),
-            "kubernetesNetworkConfig.serviceIpv6Cidr",
-            "accessConfig",
-            "accessConfig.authenticationMode",
-            *(f"vpcConfig.{name}" for name in ("clusterSecurityGroupId", "publicAccessCidrs", "vpcId")),
-            "zonalShiftConfig",
-            "deletionProtection",
-            "upgradePolicy",
-        }
-    )
-    # Of both the provider's Read makes one value for every cluster that it imports (hashicorp/terraform-provider-aws,
-    # internal/service/eks/cluster.go, and #39058, where the first replaces a cluster whose program says true).
-    unread: ClassVar[Mapping[str, Any]] = {
-        "bootstrapSelfManagedAddons": False,
-        "accessConfig": {"bootstrapClusterCreatorAdminPermissions": True},
-    }
-    name_property, name_limit = "name", 100
-    defaults: ClassVar[Mapping[str, Any]] = {"bootstrapSelfManagedAddons": True}
-    unset: ClassVar[Mapping[str, Any]] = {"deletionProtection": False}
-    endpoint_defaults: ClassVar[Mapping[str, bool]] = {"endpointPrivateAccess": False, "endpointPublicAccess": True}
-    default_timeout = 1800.0
-    #: Two clusters cannot have one name, and the rehearsal's program names its cluster.
-    delete_before_replace = True
+    type = "aws:eks/cluster:Cluster"
 
     def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
         """As for every type; who may reach the endpoint has defaults of its own."""
         access = inputs.get("vpcConfig")
         if isinstance(access, Mapping):
-            inputs = {**inputs, "vpcConfig": {**self.endpoint_defaults, **access}}
+            inputs = {**inputs, "vpcConfig": {**_ENDPOINT_DEFAULTS, **access}}
         return super().check(inputs, name=name)
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
@@ -171,43 +114,7 @@ class Cluster(EksResource):
             # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
             raise RefusedError(str(error)) from error
 
-    def look(self, id: str, state: Properties) -> Properties | None:
-        """describe_cluster."""
-        seen = self.client.describe_cluster(name=id)["cluster"]
-        logs = [
-            kind
-            for entry in seen.get("logging", {}).get("clusterLogging", [])
-            if entry["enabled"]
-            for kind in entry["types"]
-        ]
-        encryption = seen.get("encryptionConfig") or [None]
-        return {
-            "name": id,
-            "arn": seen["arn"],
-            "version": seen["version"],
-            "roleArn": seen["roleArn"],
-            "endpoint": seen["endpoint"],
-            "status": seen["status"],
-            "platformVersion": seen["platformVersion"],
-            "createdAt": moment(seen["createdAt"]),
-            "tags": seen.get("tags", {}),
-            "certificateAuthority": {"data": seen["certificateAuthority"]["data"]},
-            "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
-            "vpcConfig": seen["resourcesVpcConfig"],
-            "enabledClusterLogTypes": logs or None,
-            "kubernetesNetworkConfig": {
-                "ipFamily": "ipv4",
-                "serviceIpv6Cidr": "",
-                **seen.get("kubernetesNetworkConfig", {}),
-            },
-            "encryptionConfig": encryption[0],
-            "zonalShiftConfig": seen.get("zonalShiftConfig"),
-            "deletionProtection": seen.get("deletionProtection", False),
-            "upgradePolicy": seen.get("upgradePolicy"),
-            "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})},
-        }
-
-    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Version, endpoint access, subnets, logs, zonal shift, protection and support; the rest has no stand-in."""
         differs = self.differs(old, new)
         by_itself = {"zonalShiftConfig", "deletionProtection", "upgradePolicy"}
@@ -239,9 +146,9 @@ class Cluster(EksResource):
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Delete it, unless it has node groups, and stop the control plane."""
         try:
-            self.client.delete_cluster(name=id)
+            super().remove(id, state, timeout)
         except ClientError as error:
-            if not is_gone(error):
+            if not self.is_gone(error):
                 raise
         self.session.clusters.stop(id)
 
@@ -300,24 +207,7 @@ def _check_public_access(network: Mapping[str, Any]) -> None:
 class Addon(EksResource):
     """An add-on, ready when its workload is. ID: `<cluster>:<add-on>`."""
 
-    token = "aws:eks/addon:Addon"
-    title = "EKS Add-On"
-    accepts = frozenset(
-        {
-            "clusterName",
-            "addonName",
-            "addonVersion",
-            "configurationValues",
-            "resolveConflictsOnCreate",
-            "resolveConflictsOnUpdate",
-            "preserve",
-            "tags",
-        }
-    )
-    replace_on = required = frozenset({"clusterName", "addonName"})
-    computed = frozenset({"addonVersion", "configurationValues"})
-    unset: ClassVar[Mapping[str, Any]] = {"configurationValues": "", "serviceAccountRoleArn": ""}
-    default_timeout = 1200.0
+    type = "aws:eks/addon:Addon"
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """The rehearsal runs some add-ons only."""
@@ -332,11 +222,7 @@ class Addon(EksResource):
     def make(self, inputs: Properties) -> str:
         """create_addon."""
         self._check_configuration(inputs)
-        given = {name: inputs[name] for name in ("addonVersion", "configurationValues") if inputs.get(name)}
-        self.client.create_addon(
-            clusterName=inputs["clusterName"], addonName=inputs["addonName"], tags=self.tags(inputs), **given
-        )
-        return f"{inputs['clusterName']}:{inputs['addonName']}"
+        return super().make(inputs)
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Apply the workload and wait for it."""
@@ -350,21 +236,7 @@ class Addon(EksResource):
         if problem:
             raise RefusedError(FAILED_ADDON.format(reason=problem))
 
-    def look(self, id: str, state: Properties) -> Properties | None:
-        """describe_addon."""
-        cluster, _, addon = id.partition(":")
-        seen = self.client.describe_addon(clusterName=cluster, addonName=addon)["addon"]
-        return {
-            "clusterName": cluster,
-            "addonName": addon,
-            "addonVersion": seen["addonVersion"],
-            "configurationValues": seen.get("configurationValues", ""),
-            "arn": seen["addonArn"],
-            "tags": seen.get("tags", {}),
-            **_times(seen),
-        }
-
-    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """The version and the configuration; how conflicts are resolved is only of use then."""
         differs = self.differs(old, new) & {"addonVersion", "configurationValues"}
         given = {name: new[name] for name in sorted(differs) if new.get(name)}
@@ -381,7 +253,7 @@ class Addon(EksResource):
         running = self.session.clusters.get(cluster)
         if running is not None and not state.get("preserve"):
             running.delete(self.manifests(cluster, addon))
-        self.client.delete_addon(clusterName=cluster, addonName=addon, preserve=bool(state.get("preserve")))
+        super().remove(id, state, timeout)
 
     def manifests(self, cluster: str, addon: str) -> list[dict[str, Any]]:
         """The workload of an add-on in a cluster."""
@@ -412,133 +284,6 @@ class Addon(EksResource):
         return ""
 
 
-class AccessEntry(EksResource):
-    """A principal that may use the cluster, or a node role whose nodes may join it. ID: `<cluster>:<principal>`."""
-
-    token = "aws:eks/accessEntry:AccessEntry"
-    title, tag_calls = "EKS Access Entry", TagCalls("resourceArn", named_by="accessEntryArn")
-    accepts = frozenset({"clusterName", "principalArn", "type", "kubernetesGroups", "userName", "tags"})
-    replace_on = frozenset({"clusterName", "principalArn", "type"})
-    required = frozenset({"clusterName", "principalArn"})
-    computed = frozenset({"kubernetesGroups", "userName"})
-    defaults: ClassVar[Mapping[str, Any]] = {"type": "STANDARD"}
-
-    def make(self, inputs: Properties) -> str:
-        """create_access_entry."""
-        self.client.create_access_entry(
-            **self._key(inputs), type=inputs["type"], tags=self.tags(inputs), **self._names(inputs)
-        )
-        return f"{inputs['clusterName']}:{inputs['principalArn']}"
-
-    def look(self, id: str, state: Properties) -> Properties | None:
-        """describe_access_entry."""
-        cluster, _, principal = id.partition(":")
-        seen = self.client.describe_access_entry(clusterName=cluster, principalArn=principal)["accessEntry"]
-        return {
-            "clusterName": cluster,
-            "principalArn": principal,
-            "type": seen["type"],
-            "userName": seen["username"],
-            "kubernetesGroups": seen.get("kubernetesGroups", []),
-            "accessEntryArn": seen["accessEntryArn"],
-            "tags": seen.get("tags", {}),
-            **_times(seen),
-        }
-
-    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Groups and user name."""
-        self.client.update_access_entry(**self._key(new), **{"kubernetesGroups": [], **self._names(new)})
-
-    def remove(self, id: str, state: Properties, timeout: float) -> None:
-        """delete_access_entry."""
-        cluster, _, principal = id.partition(":")
-        self.client.delete_access_entry(clusterName=cluster, principalArn=principal)
-
-    def _key(self, inputs: Properties) -> dict[str, str]:
-        return {"clusterName": inputs["clusterName"], "principalArn": inputs["principalArn"]}
-
-    def _names(self, inputs: Properties) -> dict[str, Any]:
-        given = {"kubernetesGroups": inputs.get("kubernetesGroups"), "username": inputs.get("userName")}
-        return {key: value for key, value in given.items() if value is not None}
-
-
-class AccessPolicyAssociation(EksResource):
-    """What a principal may do. ID: `<cluster>#<principal>#<policy>`."""
-
-    token = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
-    title = "EKS Access Policy Association"
-    accepts = replace_on = required = frozenset({"clusterName", "principalArn", "policyArn", "accessScope"})
-
-    def make(self, inputs: Properties) -> str:
-        """associate_access_policy."""
-        self.client.associate_access_policy(**{name: inputs[name] for name in self.accepts})
-        return f"{inputs['clusterName']}#{inputs['principalArn']}#{inputs['policyArn']}"
-
-    def look(self, id: str, state: Properties) -> Properties | None:
-        """Find it among the policies of the principal."""
-        cluster, principal, policy = id.split("#")
-        associated = self.client.list_associated_access_policies(clusterName=cluster, principalArn=principal)
-        for seen in associated["associatedAccessPolicies"]:
-            if seen["policyArn"] == policy:
-                return {
-                    "clusterName": cluster,
-                    "principalArn": principal,
-                    "policyArn": policy,
-                    "accessScope": seen["accessScope"],
-                    **_times(seen),
-                }
-        return None
-
-    def remove(self, id: str, state: Properties, timeout: float) -> None:
-        """disassociate_access_policy."""
-        cluster, principal, policy = id.split("#")
-        self.client.disassociate_access_policy(clusterName=cluster, principalArn=principal, policyArn=policy)
-
-
-class PodIdentityAssociation(EksResource):
-    """The role of a service account's pods. ID: the association's."""
-
-    token = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
-    title, tag_calls = "EKS Pod Identity Association", TagCalls("resourceArn", named_by="associationArn")
-    accepts = frozenset({"clusterName", "namespace", "serviceAccount", "roleArn", "tags"})
-    replace_on = frozenset({"clusterName", "namespace", "serviceAccount"})
-    required = accepts - {"tags"}
-    unset: ClassVar[Mapping[str, Any]] = {"disableSessionTags": False}
-    delete_before_replace = True
-
-    def make(self, inputs: Properties) -> str:
-        """create_pod_identity_association."""
-        created = self.client.create_pod_identity_association(
-            **{name: inputs[name] for name in self.required}, tags=self.tags(inputs)
-        )
-        return str(created["association"]["associationId"])
-
-    def imported(self, id: str) -> tuple[str, Properties]:
-        """By cluster and association: `example-cluster,a-yrpsdroc4ei7k6xps`."""
-        cluster, association = halves(id, ",", "cluster-name,association-id")
-        return association, {"clusterName": cluster}
-
-    def look(self, id: str, state: Properties) -> Properties | None:
-        """describe_pod_identity_association."""
-        seen = self.client.describe_pod_identity_association(clusterName=state["clusterName"], associationId=id)[
-            "association"
-        ]
-        return {
-            **{name: seen[name] for name in (*self.required, "associationArn", "associationId")},
-            "tags": seen.get("tags", {}),
-        }
-
-    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Another role."""
-        self.client.update_pod_identity_association(
-            clusterName=new["clusterName"], associationId=id, roleArn=new["roleArn"]
-        )
-
-    def remove(self, id: str, state: Properties, timeout: float) -> None:
-        """delete_pod_identity_association."""
-        self.client.delete_pod_identity_association(clusterName=state["clusterName"], associationId=id)
-
-
 def _service_cidr(inputs: Properties) -> str:
     return str((inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr") or _DEFAULT_SERVICE_CIDR)
 
@@ -558,11 +303,6 @@ def _service_cidr_failures(cidr: str) -> Iterator[Failure]:
         )
     if not any(network.subnet_of(private) for private in _PRIVATE):
         yield Failure(key, f"serviceIpv4Cidr must be within {', '.join(map(str, _PRIVATE))}, got {cidr}")
-
-
-def _times(seen: Mapping[str, Any]) -> Properties:
-    names = ("createdAt", "modifiedAt", "associatedAt")
-    return {name: moment(seen[name]) for name in names if name in seen}
 
 
 def _logging(kinds: list[str]) -> dict[str, Any]:

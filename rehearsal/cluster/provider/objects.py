@@ -75,7 +75,7 @@ def kubernetes_object(token: str, connection: Connection) -> KubernetesObject | 
 class KubernetesObject(Resource):
     """Objects of one kind. ID: `<namespace>/<name>`, or the name alone."""
 
-    name_digits: ClassVar[int] = 8
+    name_digits: int = 8
     #: Field manager: whose the fields are that are applied.
     manager: ClassVar[str] = MANAGER
 

@@ -7,7 +7,7 @@ sets off (the Karpenter controller) are `rehearsal.cluster.releases`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rehearsal.attachment.resource import (
     UNKNOWN,
@@ -49,8 +49,8 @@ class Release(Resource):
         }
     )
     replace_on = frozenset({"name", "namespace"})
-    name_property: ClassVar[str] = "name"
-    name_digits: ClassVar[int] = 8
+    name_property: str = "name"
+    name_digits: int = 8
 
     def __init__(self, connection: Connection, charts: Charts) -> None:
         self._connection = connection

@@ -13,7 +13,7 @@ from preflight.aws.identifiers import FOUND, Account
 from preflight.finding import NotAskedError, UnknowableError
 from preflight.importing import Filled, fill, read, told
 from rehearsal.aws.account import Account as Played
-from rehearsal.aws.provider import TYPES
+from rehearsal.aws.resource import ROWS
 from tests.unit.rehearsal.aws_world import account
 from tests.unit.rehearsal.preflight_world import looked_at
 
@@ -64,7 +64,7 @@ _BY_HAND = {
 
 
 def test_ids_are_found_of_every_type_of_the_program() -> None:
-    assert {kind.token for kind in TYPES} - FOUND == _BY_HAND
+    assert set(ROWS) - FOUND == _BY_HAND
 
 
 def test_what_the_program_would_import_by_itself_is_in_the_file_too() -> None:

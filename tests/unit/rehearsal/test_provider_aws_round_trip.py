@@ -10,8 +10,7 @@ import pytest
 
 from rehearsal.attachment.difference import changes
 from rehearsal.attachment.resource import Properties, RefusedError
-from rehearsal.aws.provider import TYPES
-from rehearsal.aws.resource import AwsResource
+from rehearsal.aws.resource import ROWS, AwsResource
 from tests.unit.rehearsal.aws_world import trust
 from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 
@@ -24,11 +23,11 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 #: What AWS made, and the provider only lets go of.
 _LET_GO = {"aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"}
-_TAGGED = [kind.token for kind in TYPES if "tags" in kind.accepts]
+_TAGGED = [token for token, row in ROWS.items() if "tags" in row.accepts]
 
 
 def test_every_type_has_a_case() -> None:
-    assert {kind.token for kind in TYPES} == set(CASES)
+    assert set(ROWS) == set(CASES)
 
 
 @pytest.mark.parametrize("token", CASES)
@@ -134,7 +133,8 @@ def _imported(world: World, token: str, **inputs: Any) -> tuple[AwsResource, Pro
     seen = resource.read(id, state)
     assert seen is not None
     assert id == created.id
-    assert {key: seen[key] for key in resource.required} == {key: created.outputs[key] for key in resource.required}
+    for key in resource.row.required:
+        assert seen[key] == created.outputs[key]
     return resource, seen, checked
 
 

@@ -12,8 +12,7 @@ import pytest
 from pulumi._types import input_type_py_to_pulumi_names
 
 from rehearsal.aws.invokes import invokes
-from rehearsal.aws.provider import TYPES
-from rehearsal.aws.resource import AwsResource
+from rehearsal.aws.resource import ROWS, AwsRow
 from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 from tests.unit.rehearsal.recordings import Record, records, unanswered
 
@@ -54,30 +53,31 @@ def _names(token: str, kind: str) -> dict[str, str]:
     return names
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
-def test_type_and_inputs_are_the_sdks(kind: type[AwsResource]) -> None:
-    assert _sdk(kind.token).pulumi_type == kind.token
-    names = set(_names(kind.token, "Args").values())
-    assert kind.accepts <= names, "no input of the SDK"
-    assert {path.split(".")[0] for path in kind.replace_on} <= kind.accepts
-    assert kind.required <= kind.accepts
-    assert {path.split(".")[0] for path in kind.computed} <= kind.accepts
-    assert set(kind.defaults) <= names
-    assert not kind.defaults.keys() & kind.unset.keys()
-    assert kind.name_property in kind.accepts | {""}
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.token)
+def test_type_and_inputs_are_the_sdks(row: AwsRow) -> None:
+    assert _sdk(row.token).pulumi_type == row.token
+    names = set(_names(row.token, "Args").values())
+    paths = {path.split(".")[0] for path in row.replaces if "." in path}
+    decided = [*row.updates, *(row.replaces & names), *row.refused, *(row.usual.keys() & names) - row.accepts]
+    assert sorted(decided) == sorted(names), "each input is updated, replaces, is refused, or has one value: one of them"
+    assert paths <= row.updates
+    assert row.required <= row.accepts
+    assert {path.split(".")[0] for path in row.computed} <= row.accepts
+    assert not row.defaults.keys() & row.unset.keys()
+    assert row.name in row.accepts | {""}
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
-def test_what_the_sdk_requires_is_required(kind: type[AwsResource]) -> None:
-    cls = _sdk(kind.token)
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.token)
+def test_what_the_sdk_requires_is_required(row: AwsRow) -> None:
+    cls = _sdk(row.token)
     arguments = getattr(importlib.import_module(cls.__module__), f"{cls.__name__}Args")
-    names = _names(kind.token, "Args")
+    names = _names(row.token, "Args")
     needed = {
         names[name]
         for name, parameter in inspect.signature(arguments.__init__).parameters.items()
         if name in names and parameter.default is inspect.Parameter.empty
     }
-    assert needed | _STRICTER.get(kind.token, set()) == kind.required
+    assert needed | _STRICTER.get(row.token, set()) == row.required
 
 
 #: What AWS chooses although the SDK calls it optional as output, too: of a rule's state the provider says that nothing
@@ -85,13 +85,13 @@ def test_what_the_sdk_requires_is_required(kind: type[AwsResource]) -> None:
 _CHOSEN = {"aws:cloudwatch/eventRule:EventRule": {"state"}, "aws:eks/cluster:Cluster": {"zonalShiftConfig"}}
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
-def test_what_aws_chooses_is_what_the_sdk_gives_where_the_program_gives_nothing(kind: type[AwsResource]) -> None:
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.token)
+def test_what_aws_chooses_is_what_the_sdk_gives_where_the_program_gives_nothing(row: AwsRow) -> None:
     """An input that is optional, and an output that is not: Computed in Terraform, or with a default."""
-    given = kind.required - _STRICTER.get(kind.token, set())
-    filled = {*kind.defaults, kind.name_property, *given, "region"}
-    chosen = (set(_promised(kind.token)) & kind.accepts) - filled
-    assert chosen | _CHOSEN.get(kind.token, set()) == {path for path in kind.computed if "." not in path} - filled
+    given = row.required - _STRICTER.get(row.token, set())
+    filled = {*row.defaults, row.name, *given, "region"}
+    chosen = (set(_promised(row.token)) & row.accepts) - filled
+    assert chosen | _CHOSEN.get(row.token, set()) == {path for path in row.computed if "." not in path} - filled
 
 
 @pytest.mark.parametrize("token", CASES)

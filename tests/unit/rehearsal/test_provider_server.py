@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import grpc
 import pytest
@@ -92,7 +92,7 @@ class Volume(Bucket):
     """The same under another name, without automatic names."""
 
     token = "fake:index:Volume"
-    name_property: ClassVar[str] = ""
+    name_property: str = ""
 
 
 @pytest.fixture
