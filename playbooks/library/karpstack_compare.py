@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 from ansible.module_utils.basic import AnsibleModule
 
+from playbooks.documentation import argument_spec
 from scale_test.reports import comparison
 from scale_test.reports.comparing import compare_reports
 from scale_test.text.shown import visible
@@ -79,14 +79,7 @@ not_compared:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            **{key: {"type": "path", "required": True} for key in ("before", "after", "dest")},
-            "rules": {"type": "dict", "required": True},
-            "fail_if": {"type": "str", "choices": ["", *get_args(comparison.FailIf)], "default": ""},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=argument_spec(DOCUMENTATION), supports_check_mode=True)
     given = {key: Path(module.params[key]) for key in ("before", "after", "dest")}
     try:
         result, changed = compare_reports(**given, rules=module.params["rules"], write=not module.check_mode)

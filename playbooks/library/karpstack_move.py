@@ -10,6 +10,7 @@ from kubernetes import client
 from kubernetes.config import ConfigException
 
 from components.workloads.running import AUTOSCALER, running
+from playbooks.documentation import argument_spec
 from scale_test.acting import moving
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.connecting import connect
@@ -104,15 +105,7 @@ drained:
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["cordoned", "drained", "undone"], "required": True},
-            "groups": {"type": "list", "elements": "str", "default": []},
-            "node_pools": {"type": "list", "elements": "str", "default": []},
-            "node": {"type": "str"},
-            "patience": {"type": "float", "default": 900},
-            "accept_waiting": {"type": "bool", "default": False},
-            "accepted": {"type": "list", "elements": "str", "default": []},
-        },
+        argument_spec=argument_spec(DOCUMENTATION),
         required_if=[("state", "drained", ["node"])],
         supports_check_mode=True,
     )

@@ -1,4 +1,4 @@
-"""Ansible module: what is in the way of `pulumi up`. See DOCUMENTATION."""
+"""Ansible module: what is in the way of `pulumi up`, or of `pulumi destroy`. See DOCUMENTATION."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from playbooks.documentation import argument_spec
 from preflight.finding import UnknowableError
-from preflight.looking import PROJECT, before_up
+from preflight.looking import PROJECT, before_destroy, before_up
 from preflight.shown import as_result
 from scale_test.text.shown import visible
 
 DOCUMENTATION = r"""
 module: karpstack_preflight
-short_description: Look at the account that a stack is for, before pulumi up
+short_description: Check the account of a stack before pulumi up, or the account and the cluster before pulumi destroy
 description:
   - Asks the AWS account or the Azure subscription that the stack is for, with the credentials that its provider would
-    take. Nothing is changed, with or without check mode.
+    take, and before pulumi destroy the cluster too. Nothing is changed, with or without check mode.
   - What is in the way does not fail the module; RV(in_the_way) has it. It fails where nothing can be asked.
 author: karpstack
 options:
@@ -24,11 +25,22 @@ options:
     description: Name of the stack, C(eks) for C(Pulumi.eks.yaml).
     type: str
     required: true
+  before:
+    description: What is to be done to the stack.
+    type: str
+    choices: [up, destroy]
+    default: up
   project:
-    description: Folder with C(Pulumi.yaml); the checkout of the module if not said.
+    description: Folder with C(Pulumi.yaml); the checkout of the module if not given.
     type: path
   config_file:
-    description: The stack's configuration; C(Pulumi.<stack>.yaml) of the project if not said.
+    description: Before up, the stack's configuration; C(Pulumi.<stack>.yaml) of the project if not given.
+    type: path
+  stack_outputs:
+    description: Before destroy, the stack's outputs; Pulumi is asked if not given.
+    type: dict
+  kubeconfig:
+    description: Before destroy, the cluster's kubeconfig; the one that E(KUBECONFIG) names if not given.
     type: path
 """
 
@@ -36,6 +48,11 @@ EXAMPLES = r"""
 - name: See what is in the way of pulumi up
   karpstack_preflight:
     stack: eks
+
+- name: See what would block pulumi destroy, or outlive it
+  karpstack_preflight:
+    stack: eks
+    before: destroy
 """
 
 RETURN = r"""
@@ -56,21 +73,17 @@ summary:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "stack": {"type": "str", "required": True},
-            "project": {"type": "path"},
-            "config_file": {"type": "path"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=argument_spec(DOCUMENTATION), supports_check_mode=True)
     given = module.params
+    project = Path(given["project"] or PROJECT)
+    config_file, kubeconfig = (Path(given[key]) if given[key] else None for key in ("config_file", "kubeconfig"))
     try:
-        checked = before_up(
-            given["stack"],
-            project=Path(given["project"] or PROJECT),
-            config_file=Path(given["config_file"]) if given["config_file"] else None,
-        )
+        if given["before"] == "up":
+            checked = before_up(given["stack"], project=project, config_file=config_file)
+        else:
+            checked = before_destroy(
+                given["stack"], project=project, outputs=given["stack_outputs"] or None, kubeconfig=kubeconfig
+            )
     except UnknowableError as error:
         module.fail_json(msg=visible(error))
     module.exit_json(changed=False, **as_result(checked))

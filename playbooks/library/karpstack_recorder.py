@@ -7,6 +7,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
 from karpenter.instance_types import FactsError
+from playbooks.documentation import argument_spec
 from scale_test.recording.process import RecorderError, stop
 from scale_test.recording.record import RecordedError, Sources, record
 from scale_test.scenarios.environments import Stack, StackError
@@ -77,22 +78,9 @@ _STOP_SECONDS = 100.0
 
 def main() -> None:
     """Run the module."""
+    token = {"no_log": True, "fallback": (env_fallback, ["KARPSTACK_METRICS_TOKEN"])}
     module = AnsibleModule(
-        argument_spec={
-            "timeline": {"type": "path", "required": True},
-            "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
-            "kubeconfig": {"type": "path"},
-            "metrics_url": {"type": "str", "default": ""},
-            "metrics_token": {
-                "type": "str",
-                "no_log": True,
-                "fallback": (env_fallback, ["KARPSTACK_METRICS_TOKEN"]),
-            },
-            "facts": {"type": "path"},
-            "stack": {"type": "str"},
-            "stack_outputs": {"type": "dict"},
-            "owner": {"type": "int"},
-        },
+        argument_spec=argument_spec(DOCUMENTATION, metrics_token=token),
         required_if=[("state", "started", ["stack", "stack_outputs"])],
     )
     given = module.params

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from playbooks.documentation import argument_spec
 from scale_test.text.shown import visible
 from snapshot.anonymise import anonymised, hash_key
 from snapshot.cluster import ClusterError, take
@@ -74,17 +75,7 @@ notes:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "out": {"type": "path", "required": True},
-            "exports": {"type": "list", "elements": "path", "default": []},
-            "kubeconfig": {"type": "path"},
-            "context": {"type": "str"},
-            "anonymise": {"type": "bool", "default": False},
-            "key": {"type": "str", "no_log": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=argument_spec(DOCUMENTATION, key={"no_log": True}), supports_check_mode=True)
     given = module.params
     try:
         check_output(Path(given["out"]), "out:")

@@ -50,12 +50,11 @@ def test_the_playbook_removes_what_is_left_first_and_at_the_end_whatever_the_mod
     before = play["tasks"][: play["tasks"].index(recorded)]
     for tasks in (before, recorded["always"]):
         removals = [
-            task
-            for task in tasks
-            for module in ("karpstack_workloads", "karpstack_nodes")
-            if task.get(module, {}).get("state") == "absent"
+            task for task in tasks if task.get("karpstack_action", {}).get("name", "").startswith("whatif.remove_")
         ]
         assert len(removals) == 2
         assert not any("as-is" in str(task.get("when")) for task in removals)
-    (load,) = [task for task in recorded["block"] if "karpstack_workloads" in task]
-    assert load["karpstack_workloads"]["nodes"] == "{{ nodes }}"
+    (load,) = [
+        task for task in recorded["block"] if task.get("karpstack_action", {}).get("name") == "whatif.make_workload"
+    ]
+    assert load["karpstack_action"]["arguments"]["nodes"] == "{{ nodes }}"
