@@ -51,7 +51,7 @@ def main() -> None:
     elif module.check_mode:
         module.exit_json(skipped=True, msg=f"{name} would change something")
     try:
-        module.exit_json(**_call(action, given))
+        result = _call(action, given)
     except ValidationError as error:
         wrong = (f"{'.'.join(map(str, details['loc']))}: {details['msg']}" for details in error.errors())
         module.fail_json(msg=f"{module.params['name']}: {'; '.join(wrong)}")
@@ -59,6 +59,9 @@ def main() -> None:
         module.fail_json(msg=str(error), **error.told)
     except actions.ERRORS as error:
         module.fail_json(msg=str(error))
+    for warning in result.pop("warnings", []):
+        module.warn(warning)
+    module.exit_json(**result)
 
 
 def _call(action: Any, given: dict[str, Any]) -> dict[str, Any]:

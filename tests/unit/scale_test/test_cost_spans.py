@@ -11,7 +11,6 @@ from scale_test.recording.timeline import SCENARIO_LABEL, Line
 from scale_test.reports.report import make
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
-from tests.unit.scale_test.test_told_stories import told as recorded
 from tests.unit.scale_test.told_choices import ON_DEMAND, SPOT, STORY, TAKEN, Choices, types
 
 LAUNCHED = [{"type": "Launched", "status": "True", "lastTransitionTime": "2026-11-22T20:00:00Z"}]
@@ -124,16 +123,6 @@ def test_where_a_timeline_does_not_tell_what_a_patch_made_there_is_no_bound(scen
     patched = story(patching(scenario, 1), found)["cost"]
     assert (patched["bound_usd"], patched["ratio"]) == (None, None)
     assert patched["no_bound"] == f"the record does not tell what NodePool {TAKEN} may launch after it was changed"
-
-
-@pytest.mark.parametrize("kind", ["eks", "aks-nap", "aks-self-hosted"])
-def test_the_recorded_story_of_daemon_sets_stays_within_its_bound(shipped: dict[str, Scenario], kind: str) -> None:
-    cloud, region = ("aws", "us-east-1") if kind == "eks" else ("azure", "westus2")
-    stack = Stack("told", {"cloud": cloud, "region": region})
-    lines = recorded(f"{kind}.daemon-sets")
-    made = make([shipped["daemon-sets"].in_environment(kind)], lines, stack, facts=Facts.load(cloud))
-    (cost,) = [one for one in made["stories"][0]["assertions"] if one["name"].endswith(", cost")]
-    assert (cost["passed"], "is the bound" in cost["seen"]) == (True, True)
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from pydantic import ValidationError
 from karpenter.instance_types import Facts
 from scale_test.judging.replay import NodeClaim, Replay
 from scale_test.numbers import disruptions
-from scale_test.numbers.durations import NAMES
 from scale_test.recording.timeline import Line
 from scale_test.reports import report
 from scale_test.reports.page import render
@@ -56,15 +54,6 @@ def phases(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["phase"]: row for row in found["durations"]}
 
 
-def test_a_report_has_the_form_that_is_documented(numbers: Numbers) -> None:
-    made = numbers(version="0.1.0")
-    Report.model_validate(json.loads(json.dumps(made)))
-    assert made["schema"] == 2
-    assert made["versions"]["karpstack"] == "0.1.0"
-    assert made["environment"]["kind"] == "eks"
-    assert made["environment"]["simulated"]
-
-
 @pytest.mark.parametrize("change", [{"more": 1}, {"seconds": -1}, {"schema": 1}])
 def test_another_form_is_noticed(numbers: Numbers, change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -76,15 +65,6 @@ def test_a_story_that_never_began_has_the_same_form(numbers: Numbers, timeline: 
     Report.model_validate(made)
     assert story(made, SPOT)["durations"] == []
     assert not story(made, SPOT)["passed"]
-
-
-def test_every_phase_is_there_in_its_order(numbers: Numbers) -> None:
-    for found in numbers()["stories"]:
-        assert [row["phase"] for row in found["durations"]] == list(NAMES)
-        for row in found["durations"]:
-            assert row["n"] == len(row["values"])
-            assert row["values"] == sorted(row["values"])
-            assert row["n"] == 0 or row["values"][0] <= row["p50"] <= row["p90"] <= row["p99"] <= row["max"]
 
 
 def test_what_a_fake_had_a_part_in_is_marked(numbers: Numbers, timeline: list[Line]) -> None:
@@ -154,42 +134,6 @@ def test_a_report_from_before_the_marks_can_be_read(numbers: Numbers) -> None:
     assert "simulated" not in cost
 
 
-def test_phases_add_up(numbers: Numbers) -> None:
-    rows = phases(story(numbers()))
-    assert rows["pod_pending_to_running"]["n"] == 5
-    parts = ("pod_pending_to_nominated", "pod_nominated_to_scheduled", "pod_scheduled_to_running")
-    total = sum(sum(rows[part]["values"]) for part in parts)
-    assert total == pytest.approx(sum(rows["pod_pending_to_running"]["values"]), abs=0.02)
-    assert story(numbers())["pending_pod_seconds"] == pytest.approx(
-        sum(rows["pod_pending_to_running"]["values"]), abs=0.02
-    )
-
-
-def test_a_node_tells_when_it_was_disrupted_drained_and_gone(numbers: Numbers) -> None:
-    for found in numbers()["stories"]:
-        for claim in found["nodeclaims"]:
-            times = list(claim["t"].values())
-            assert None not in times
-            assert times == sorted(times)
-            assert claim["memory_bytes"] > 0
-            assert claim["price_source"] == "controller"
-    old, new = story(numbers(), SPOT)["nodeclaims"]
-    assert (old["disruption"], new["disruption"]) == ("Underutilized", None)
-
-
-def test_how_much_of_a_step_was_reached_when(numbers: Numbers) -> None:
-    found = story(numbers())
-    rows = [row for row in found["reached"] if row["kind"] == "pods"]
-    assert [row["percent"] for row in rows] == [50, 70, 90, 99, 100]
-    seconds = [row["seconds"] for row in rows]
-    assert seconds == sorted(seconds)
-    (step,) = found["steps"]
-    assert seconds[-1] <= step["seconds"]
-    # 50 % of five pods are three of them.
-    third = next(row for row in found["series"]["pods"] if row[2] >= 3)[0]
-    assert seconds[0] == pytest.approx(third - step["requested"], abs=0.002)
-
-
 def test_what_was_not_reached_has_no_time(numbers: Numbers, timeline: list[Line]) -> None:
     last = max(
         index
@@ -200,28 +144,6 @@ def test_what_was_not_reached_has_no_time(numbers: Numbers, timeline: list[Line]
     rows = {row["percent"]: row["seconds"] for row in story(made)["reached"] if row["kind"] == "pods"}
     assert rows[70] is not None
     assert rows[100] is None
-
-
-def test_the_cost_is_the_area_under_its_curve(numbers: Numbers) -> None:
-    for found in numbers()["stories"]:
-        rows = [*found["series"]["cost"], [found["seconds"], 0, 0]]
-        spent = sum((later[0] - row[0]) * row[1] for row, later in itertools.pairwise(rows)) / 3600
-        assert found["cost"]["usd"] == pytest.approx(spent, rel=1e-2)
-        lived = sum(
-            (claim["t"]["gone"] - claim["t"]["launched"]) * claim["price_per_hour"] for claim in found["nodeclaims"]
-        )
-        assert found["cost"]["usd"] == pytest.approx(lived / 3600, rel=1e-2)
-        assert found["cost"]["unknown"] == []
-
-
-def test_the_bound_is_the_least_that_the_pools_allow(numbers: Numbers) -> None:
-    """Five pods of 1 GiB each, on any of four types: one c5.large at the least, for most of the time."""
-    found = story(numbers())
-    least = max(row[2] for row in found["series"]["cost"])
-    assert 0.085 <= least <= 0.096  # between c5.large and m5.large, which five pods got
-    assert found["cost"]["ratio"] == pytest.approx(found["cost"]["usd"] / found["cost"]["bound_usd"], rel=1e-2)
-    assert found["cost"]["ratio"] > 1
-    assert story(numbers(), SPOT)["cost"]["ratio"] > 1
 
 
 def test_without_facts_there_is_no_bound_and_it_says_so(numbers: Numbers) -> None:
@@ -263,17 +185,6 @@ def test_a_price_that_is_not_known_is_named(numbers: Numbers, timeline: list[Lin
     assert found["nodeclaims"][0]["price_source"] is None
 
 
-def test_consolidation_tells_what_it_saved(numbers: Numbers) -> None:
-    assert story(numbers())["consolidation"] is None
-    found = story(numbers(), SPOT)
-    old, new = found["nodeclaims"]
-    step = found["steps"][1]
-    assert found["consolidation"]["step"] == 2
-    assert found["consolidation"]["first_action"] == pytest.approx(old["t"]["disrupted"] - step["requested"], abs=0.002)
-    assert found["consolidation"]["last_gone"] == pytest.approx(old["t"]["gone"] - step["requested"], abs=0.002)
-    assert found["consolidation"]["saving_per_hour"] == pytest.approx(old["price_per_hour"] - new["price_per_hour"])
-
-
 def test_the_controllers_process_is_told(numbers: Numbers, timeline: list[Line]) -> None:
     found = numbers()["controller"]
     assert found["restarts"] == 0
@@ -292,74 +203,6 @@ def test_a_controller_that_started_anew_counts_from_nothing(numbers: Numbers) ->
     found = numbers([start, sample(5, 7, 3, 1), sample(10, 9, 3, 1), sample(15, 1, 2, 2)])["controller"]
     assert [row[2:] for row in found["samples"]] == [[0, 0], [2, 0], [3, 2]]
     assert (found["cpu_seconds"], found["api_errors"], found["restarts"]) == (3, 2, 1)
-
-
-def test_steps_and_assertions_lead_into_the_timeline(numbers: Numbers, timeline: list[Line]) -> None:
-    for found in numbers()["stories"]:
-        for assertion in found["assertions"]:
-            assert assertion["lines"] == sorted(assertion["lines"])
-            if assertion["step"]:
-                last = timeline[assertion["lines"][-1] - 1]
-                assert (last["type"], last["scenario"], last["step"] + 1) == ("STEP", found["name"], assertion["step"])
-    claim = story(numbers())["nodeclaims"][0]["name"]
-    about = next(row for row in story(numbers())["assertions"] if row["name"].endswith("instance type"))
-    named = [timeline[number - 1]["object"] for number in about["lines"][:-1]]
-    assert named
-    assert all(claim in json.dumps(found) for found in named)
-
-
-def broken(timeline: list[Line], kind: str) -> list[Line]:
-    """The recorded run, as if the consolidated node had been interrupted."""
-    at = next(
-        index
-        for index, line in enumerate(timeline)
-        if line.get("kind") == "NodeClaim"
-        and any(condition["type"] == "DisruptionReason" for condition in line["object"]["conditions"])
-    )
-    fault = {
-        "type": "FAULT",
-        "received": timeline[at]["received"],
-        "scenario": SPOT,
-        "step": 1,
-        "kind": kind,
-        "detail": {"nodeClaim": timeline[at]["object"]["metadata"]["name"]},
-    }
-    return [*timeline[:at], fault, *timeline[at:]]
-
-
-@pytest.mark.parametrize("kind", ["interruption", "rebalance"])
-def test_an_interruption_ends_when_the_pods_run_elsewhere(numbers: Numbers, timeline: list[Line], kind: str) -> None:
-    found = story(numbers(broken(timeline, kind)), SPOT)
-    (row,) = found["interruptions"]
-    (fault,) = found["faults"]
-    old = found["nodeclaims"][0]
-    assert (row["nodeclaim"], row["kind"]) == (old["name"], kind)
-    assert row["t"] == fault["t"] == pytest.approx(old["t"]["disrupted"], abs=0.002)
-    again = [pods[0] for pods in found["series"]["pods"] if pods[0] > row["t"] and pods[2] == 1]
-    assert row["replacement_running"] == pytest.approx(again[-1] - row["t"], abs=0.002)
-
-
-def test_other_faults_are_told_and_are_no_interruptions(numbers: Numbers, timeline: list[Line]) -> None:
-    found = story(numbers(broken(timeline, "throttle")), SPOT)
-    assert [row["kind"] for row in found["faults"]] == ["throttle"]
-    assert found["interruptions"] == []
-
-
-def test_an_interrupted_node_says_so(numbers: Numbers, timeline: list[Line]) -> None:
-    claim = story(numbers())["nodeclaims"][0]
-    end = next(index for index, line in enumerate(timeline) if line["type"] == "STEP")
-    event = {
-        "type": "ADDED",
-        "received": timeline[end]["received"],
-        "kind": "Event",
-        "object": {
-            "metadata": {"name": "e", "uid": "e"},
-            "involvedObject": {"kind": "NodeClaim", "name": claim["name"]},
-            "reason": "SpotInterrupted",
-        },
-    }
-    made = numbers([*timeline[:end], event, *timeline[end:]])
-    assert story(made)["nodeclaims"][0]["disruption"] == "Interrupted"
 
 
 def node_claim(second: int, *, deleting: bool = False, reason: str | None = None, expire: str = "Never") -> Line:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from junitparser import JUnitXml
 
 from scale_test.recording.timeline import Line
 from scale_test.reports import report
-from scale_test.reports.junit import junit
 from scale_test.reports.table import table
 from scale_test.reports.writing import with_evidence_in
 from scale_test.scenarios.environments import Stack
@@ -38,130 +35,6 @@ def make(scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str
     return made
 
 
-def test_both_stories_passed(make: Make) -> None:
-    made = make()
-    assert report.failures(made) == []
-    assert made["passed"]
-    assert made["stack"] == "eks"
-    assert made["versions"] == {"kubernetes": "v1.36.3", "karpenter": "1.14.1", "karpstack": None}
-    assert [story["name"] for story in made["stories"]] == [FIT, SPOT]
-    json.dumps(made)
-
-
-def test_nodeclaims_are_told_with_type_price_and_times(make: Make) -> None:
-    fit, spot = make()["stories"]
-    (claim,) = fit["nodeclaims"]
-    assert (claim["instance_type"], claim["capacity_type"], claim["nodepool"]) == (
-        "m5.large",
-        "on-demand",
-        "cheapest-fit",
-    )
-    assert claim["price_per_hour"] == 0.096
-    assert claim["simulated"]
-    assert claim["created"] <= claim["launched"] <= claim["registered"] <= claim["initialized"] < claim["gone"]
-    large, small = spot["nodeclaims"]
-    assert (large["instance_type"], small["instance_type"]) == ("c8g.2xlarge", "c6g.large")
-    assert small["price_per_hour"] < large["price_per_hour"]
-
-
-def test_phases_follow_each_other(make: Make) -> None:
-    phases = {phase["phase"]: phase for phase in make()["stories"][0]["phases"]}
-    order = [
-        "pods_created",
-        "nodeclaims_created",
-        "nodeclaims_launched",
-        "nodeclaims_registered",
-        "nodeclaims_initialized",
-        "at_rest",
-    ]
-    times = [phases[phase]["last"] for phase in order]
-    assert times == sorted(times)
-    assert phases["pods_created"]["n"] == 5
-
-
-@pytest.mark.parametrize(
-    ("story", "step", "expect", "message"),
-    [
-        (
-            FIT,
-            0,
-            {"instanceTypes": ["m5.xlarge"]},
-            "instance type: expected m5.xlarge; seen m5.large; look at timeline.jsonl",
-        ),
-        (
-            FIT,
-            0,
-            {"instanceTypes": ["c5.large", "r5.large"]},
-            "instance type: expected c5.large or r5.large; seen m5.large",
-        ),
-        (FIT, 0, {"nodes": 2}, "number of nodes: expected 2; seen 1"),
-        (FIT, 0, {"capacityType": "spot"}, "capacity type: expected spot; seen on-demand"),
-        (FIT, 0, {"nodePool": "default"}, "NodePool: expected default; seen cheapest-fit"),
-        (FIT, 0, {"within": 1}, "time: expected at rest within 1 s; seen at rest after"),
-        (
-            FIT,
-            0,
-            {"nodeLabels": {"karpenter.k8s.aws/instance-gpu-name": "present"}},
-            "expected present; seen missing",
-        ),
-        (
-            FIT,
-            0,
-            {"replacement": {}},
-            "replacement: expected every node replaced by a new one; seen nothing -> m5.large",
-        ),
-        (
-            SPOT,
-            0,
-            {"nodeLabels": {"karpenter.k8s.aws/instance-size": ["xlarge"]}},
-            "expected xlarge; seen 2xlarge",
-        ),
-        (SPOT, 0, {"alwaysAHome": True}, "homes: expected no pod unschedulable; seen inflate-"),
-        (
-            SPOT,
-            1,
-            {"readyGap": 0},
-            "ready replicas: expected never fewer than 1 for more than 0 s; seen fewer than 1",
-        ),
-    ],
-)
-def test_a_wrong_expectation_fails(make: Make, story: str, step: int, expect: dict[str, Any], message: str) -> None:
-    made = make(story, step, **expect)
-    failures = report.failures(made)
-    assert not made["passed"]
-    assert any(message in failure for failure in failures), failures
-    assert all(f"{story}: step {step + 1}" in failure and "look at" in failure for failure in failures)
-    assert f"evidence/{story}/" in failures[0]
-
-
-def test_without_prices_the_saving_fails_and_says_how_to_get_them(make: Make, timeline: list[Line]) -> None:
-    made = make(lines=[line for line in timeline if line["type"] != "PRICE"])
-    (failure,) = report.failures(made)
-    assert "saving" in failure
-    assert "price of" in failure
-    assert "port-forward" in failure
-    assert "karpenter_metrics_url" in failure
-    assert made["stories"][0]["nodeclaims"][0]["price_per_hour"] is None
-
-
-def test_a_dearer_replacement_fails(make: Make, timeline: list[Line]) -> None:
-    lines = [line | {"pricePerHour": 1.0} if line.get("instanceType") == "c6g.large" else line for line in timeline]
-    (failure,) = report.failures(make(lines=lines))
-    assert "saving -0." in failure
-
-
-def test_a_replacement_as_large_as_before_fails(make: Make, timeline: list[Line]) -> None:
-    small = make()["stories"][1]["nodeclaims"][1]["name"]
-    lines = [
-        line | {"object": line["object"] | {"capacity": {"cpu": "8"}}}
-        if line.get("kind") == "NodeClaim" and line["object"]["metadata"]["name"] == small
-        else line
-        for line in timeline
-    ]
-    (failure,) = report.failures(make(lines=lines))
-    assert "size: expected fewer CPUs than before; seen c8g.2xlarge -> c6g.large: 8 -> 8 CPUs" in failure
-
-
 def test_a_node_that_goes_before_its_replacement_is_ready_fails(make: Make, timeline: list[Line]) -> None:
     """As if the replacement had been initialized only when the old node was gone."""
     small = make()["stories"][1]["nodeclaims"][1]["name"]
@@ -180,13 +53,6 @@ def test_a_node_that_goes_before_its_replacement_is_ready_fails(make: Make, time
     assert any(
         "order: expected each node disrupted only after" in failure for failure in report.failures(make(lines=lines))
     )
-
-
-def test_what_is_left_behind_fails(make: Make, timeline: list[Line]) -> None:
-    lines = [line for line in timeline if (line["type"], line.get("kind")) != ("DELETED", "NodePool")]
-    failures = report.failures(make(lines=lines))
-    expected = "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left"
-    assert f"eks-cheapest-fit: {expected}; seen NodePool cheapest-fit" in failures[0]
 
 
 def test_a_story_that_broke_off_fails(make: Make, timeline: list[Line]) -> None:
@@ -306,22 +172,6 @@ def test_a_gap_in_the_record_is_told(make: Make, timeline: list[Line]) -> None:
     assert make(lines=[*timeline, gap])["gaps"] == [
         {"kind": "Pod", "at": gap["received"], "reason": "too old resource version"}
     ]
-
-
-def test_junit_has_a_case_for_each_assertion(make: Make, tmp_path: Path) -> None:
-    made = make(instanceTypes=["m5.xlarge"])
-    junit(made).write(str(tmp_path / "junit.xml"))
-    suites = {suite.name: suite for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))}
-    assert suites[FIT].tests == len(made["stories"][0]["assertions"])
-    assert (suites[FIT].failures, suites[SPOT].failures) == (1, 0)
-    (failed,) = [case for case in suites[FIT] if case.result]
-    assert "expected m5.xlarge; seen m5.large" in failed.result[0].message
-
-
-def test_the_table_shows_verdicts_nodes_and_prices(make: Make) -> None:
-    shown = table(make(instanceTypes=["m5.xlarge"]))
-    for part in ("FAILED", "passed", "m5.large on-demand", "c8g.2xlarge spot", "0.0960"):
-        assert part in shown
 
 
 def test_nodes_that_are_alike_are_one_row(make: Make) -> None:

@@ -1,0 +1,71 @@
+"""All that a report says of each recorded story, held against a file: numbers, reasons, assertions, table, JUnit.
+
+`pytest --update-goldens` writes the files; look at the difference that `zcat` shows before you commit it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from karpenter.instance_types import Facts
+from scale_test.numbers.thresholds import Thresholds
+from scale_test.reports import report
+from scale_test.reports.junit import junit
+from scale_test.reports.reasons import markdown
+from scale_test.reports.schema import Report
+from scale_test.reports.table import table
+from scale_test.scenarios.environments import Stack
+from scale_test.scenarios.scenario import Scenario
+from tests.unit.scale_test.test_told_stories import PLAIN, RECORDED, stories_of, told
+
+HERE = Path(__file__).parent
+OUTPUTS = {
+    "aws": {"cloud": "aws", "region": "us-east-1", "karpenterVersion": "1.14.1", "interruptionQueue": "queue"},
+    "azure": {"cloud": "azure", "region": "westus2", "karpenterVersion": "managed"},
+}
+
+
+def differences(before: Any, after: Any, at: str = "") -> list[str]:
+    """Return where two documents differ, at most ten places."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        pairs = [(f"{at}.{key}", before.get(key), after.get(key)) for key in {**before, **after}]
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = [(f"{at}.{index}", *pair) for index, pair in enumerate(zip(before, after, strict=True))]
+    else:
+        return [] if before == after else [f"{at}: {str(before)[:200]} -> {str(after)[:200]}"]
+    return [line for key, old, new in pairs for line in differences(old, new, key)][:10]
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *RECORDED])
+def test_the_report_is_the_golden_one(name: str, shipped: dict[str, Scenario], request: pytest.FixtureRequest) -> None:
+    kind = name.split(".")[0]
+    cloud = "aws" if kind == "eks" else "azure"
+    scenarios = [shipped[one].in_environment(kind) for one in stories_of(name)]
+    limits = yaml.safe_load((HERE.parents[2] / "playbooks" / "thresholds.yml").read_text())
+    made = report.make(
+        scenarios,
+        told(name),
+        Stack("told", OUTPUTS[cloud]),
+        facts=Facts.load(cloud),
+        thresholds=Thresholds.parse(limits, "thresholds", shipped),
+        version="0.1.0",
+    )
+    Report.model_validate(made)
+    cases = [(case.name, [one.message for one in case.result]) for suite in junit(made) for case in suite]
+    found = {
+        "report": made,
+        "table": [row for row in table(made).splitlines() if row[:1] in "│┃"],
+        "why": markdown(made).splitlines(),
+        "junit": cases,
+    }
+    found = json.loads(json.dumps(found))
+    path = HERE / "told" / f"{name}.report.json.gz"
+    if request.config.getoption("--update-goldens"):
+        path.write_bytes(gzip.compress(f"{json.dumps(found, indent=1)}\n".encode(), mtime=0))
+    assert differences(json.loads(gzip.decompress(path.read_bytes())), found) == []
