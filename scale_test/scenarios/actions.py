@@ -13,6 +13,7 @@ from karpenter.quantities import duration
 from .curve import Curve
 from .curve import of as curve_of
 from .formats import DAY, LONGEST_LIFE, DnsLabel, Image, Model, Nothing, Pods, Word
+from .problems import refuse
 
 CAPACITY_TYPE, ZONE, NODE_POOL = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone", "karpenter.sh/nodepool"
 
@@ -114,7 +115,7 @@ class Nodes(Model):
     @model_validator(mode="after")
     def _one_at_least(self) -> Self:
         if self.nodes != "all" and self.nodes < 1:
-            raise ValueError("no node would be chosen, so nothing would happen; say 1 or more, or all")
+            raise refuse("no-node")
         return self
 
     def suits(self, labels: Mapping[str, str]) -> bool:
@@ -145,7 +146,7 @@ class OutOfCapacity(Model):
     @model_validator(mode="after")
     def _not_everything(self) -> Self:
         if self.instance_types == "all" and not self.capacity_types and not self.zones:
-            raise ValueError("the cloud would have nothing at all; name capacityTypes or zones")
+            raise refuse("all-out-of-capacity")
         return self
 
 
@@ -175,7 +176,7 @@ class Churn(Model):
     @model_validator(mode="after")
     def _two_changes_at_least(self) -> Self:
         if self.changes < 2:
-            raise ValueError("replicas would not go up and down; let `for` be twice `every` at least")
+            raise refuse("churn-too-short")
         return self
 
     @property
@@ -198,9 +199,9 @@ def _seconds(value: object) -> float:
     try:
         seconds = float(str(value)) if number else duration(str(value)).total_seconds()
     except ValueError as error:
-        raise ValueError("this is no time; write for example 24h, 168h or 1h30m, or seconds as a number") from error
+        raise refuse("time") from error
     if not 0 < seconds <= LONGEST_LIFE:
-        raise ValueError(f"a cluster lives for 1s to {LONGEST_LIFE / 3600:g}h; write for example 24h")
+        raise refuse("life-length", hours=f"{LONGEST_LIFE / 3600:g}")
     return seconds
 
 
@@ -253,7 +254,7 @@ class Meanwhile(Model):
     @model_validator(mode="after")
     def _one_time_and_one_fault(self) -> Self:
         if (self.once is None) == (self.after is None):
-            raise ValueError("when is not said, or twice; write one of once and after")
+            raise refuse("meanwhile-when")
         if len(self.faults) != 1:
-            raise ValueError("what is not said, or twice; write one of killController, restartApiServer and interrupt")
+            raise refuse("meanwhile-what")
         return self

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from .contradictions import node_class_name
 from .environments import Environment, environment_of, why_impossible
-from .scenario import Scenario, ScenarioError, instead, node_class_name
+from .scenario import Scenario, ScenarioError, instead
 
 
 class Skipped(NamedTuple):

@@ -106,14 +106,17 @@ def of_kind(kind: str) -> Environment:
     return next(known for known in ENVIRONMENTS if known.kind == kind)
 
 
-def missing_zone(cloud: str, zone: str) -> str:
-    """Why nothing can ever be in a zone: its region is known and has no such zone; empty where it may have one."""
+def missing_zone(cloud: str, zone: str) -> dict[str, str]:
+    """Words of the finding that nothing can ever be in a zone: its region is known and has no such zone.
+
+    Empty where it may have one.
+    """
     zones = Offers.load(cloud).zones
     region = max((name for name in zones if zone.startswith(name)), key=len, default="")
     # Local zones have longer names and are in no list; whether a stack is in the region is seen when one is chosen.
     if not region or len(zone) > len(region) + 2 or Offers.load(cloud).zone(zone, region) != "wrong":
-        return ""
-    return f"{region} has no such zone, so nothing could ever be there; {instead(zone, zones[region])}"
+        return {}
+    return {"region": region, "instead": instead(zone, zones[region])}
 
 
 def why_impossible(fault: Fault, environment: Environment, outputs: Mapping[str, Any], *, rehearsed: bool) -> str:

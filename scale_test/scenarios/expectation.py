@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from .formats import DAY, LONGEST_LIFE, Count, DnsLabel, DnsName, LabelKey, LabelValue, Model, Range, Reason, Text, Word
+from .problems import refuse
 
 
 class Replacement(Model):
@@ -138,12 +139,9 @@ class Expectation(Places):
     @model_validator(mode="after")
     def _can_come_true(self) -> Self:
         if self.hold >= self.within:
-            raise ValueError(
-                f"hold {self.hold:g} is not less than within {self.within:g}, so that every run would be late; "
-                "let within hold both the way to rest and the time that it must last"
-            )
+            raise refuse("hold-too-long", hold=f"{self.hold:g}", within=f"{self.within:g}")
         if self.replacement and self.undisturbed:
-            raise ValueError("replacement and undisturbed exclude each other; leave one of them out")
+            raise refuse("replacement-undisturbed")
         return self
 
     @property

@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from karpenter.quantities import exact
 
 from ..text.shown import visible
+from .problems import refuse
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -57,7 +58,7 @@ class Range(Model):
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
         if self.max is not None and self.max < self.min:
-            raise ValueError("no number is at least min and at most max; swap them")
+            raise refuse("range-empty")
         return self
 
     @property
@@ -84,67 +85,66 @@ Count = Annotated[Range, BeforeValidator(_range, json_schema_input_type=Pods | R
 
 def _dns_label(value: str) -> str:
     if not _DNS_LABEL.fullmatch(value):
-        raise ValueError("Kubernetes would refuse it as a name; use at most 63 of a-z, 0-9 and -, no - at the ends")
+        raise refuse("dns-label")
     return value
 
 
 def _dns_name(value: str) -> str:
     if not _DNS_NAME.fullmatch(value):
-        raise ValueError("Kubernetes would refuse it as a name; use at most 253 of a-z, 0-9, - and .")
+        raise refuse("dns-name")
     return value
 
 
 def _label_key(value: str) -> str:
     prefix, _, name = value.rpartition("/")
     if not _LABEL_NAME.fullmatch(name) or ("/" in value and not _DNS_NAME.fullmatch(prefix)):
-        raise ValueError("Kubernetes would refuse it as a key; write one such as example.com/name or name")
+        raise refuse("label-key")
     return value
 
 
 def _label_value(value: str) -> str:
     if value and not _LABEL_NAME.fullmatch(value):
-        raise ValueError("Kubernetes would refuse it as a label's value; use at most 63 of A-Z, a-z, 0-9, -, _ and .")
+        raise refuse("label-value")
     return value
 
 
 def _no_decimal(value: object) -> object:
     if isinstance(value, float):
-        raise ValueError("YAML takes it for a number, of which 1.10 is 1.1; put it in quotes as it is meant")
+        raise refuse("decimal")
     return value
 
 
 def _quantity(value: str) -> str:
-    refused = "Kubernetes would refuse it as a quantity; write one such as 2, 500m or 1.5Gi"
-    if len(value) > _DIGITS or value.startswith("-"):
-        raise ValueError(refused)
     try:
-        exact(value)
-    except ValueError as error:
-        raise ValueError(refused) from error
-    return value
+        if len(value) <= _DIGITS and not value.startswith("-"):
+            exact(value)
+            return value
+    except ValueError:
+        pass
+    raise refuse("quantity")
 
 
 def _image(value: str) -> str:
     if not _IMAGE.fullmatch(value):
-        raise ValueError("no node could pull it; write an image such as registry.k8s.io/pause:3.10")
+        raise refuse("image")
     return value
 
 
 def _word(value: str) -> str:
     if not _WORD.fullmatch(value):
-        raise ValueError("nothing has such a name; use at most 128 of A-Z, a-z, 0-9, -, _ and .")
+        raise refuse("word")
     return value
 
 
 def _reason(value: str) -> str:
     if not _REASON.fullmatch(value):
-        raise ValueError("no event has such a reason; write a word such as Nominated")
+        raise refuse("reason")
     return value
 
 
 def _text(value: str) -> str:
     if len(value) > _TEXT or visible(value) != value:
-        raise ValueError(f"reports and terminals could not show it; use at most {_TEXT} characters that can be seen")
+        raise refuse("text", most=_TEXT)
     return value
 
 

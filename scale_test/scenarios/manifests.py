@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
 from .formats import DnsLabel, DnsName, Pods
+from .problems import refuse
 
 #: The kinds with pods, and the field of `spec` that says how many; none where there is one on each node.
 COUNTED: dict[str, str | None] = {
@@ -108,32 +109,26 @@ class _Object(_Part):
 def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     kind = manifest.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"a story makes no object of this kind; use of {', '.join(KINDS)}")
+        raise refuse("kind-unknown", known=list(KINDS))
     if manifest.get("apiVersion") != KINDS[kind]:
-        raise ValueError(f"apiVersion is another one, so Kubernetes would refuse it; write apiVersion: {KINDS[kind]}")
+        raise refuse("api-version", version=KINDS[kind])
     _Object.model_validate(manifest)
     if more := sorted(map(str, manifest["metadata"].keys() - _Metadata.model_fields)):
-        raise ValueError(
-            f"metadata has {', '.join(more)}, which is not a story's to set (a finalizer could keep it from being "
-            f"removed); use of {', '.join(_Metadata.model_fields)}"
-        )
+        raise refuse("metadata-not-ours", more=more, known=list(_Metadata.model_fields))
     if kind in COUNTED:
         _Workload.model_validate(manifest)
     if kind == "PodDisruptionBudget":
         _Budget.model_validate(manifest)
     if kind == "PriorityClass" and manifest.get("globalDefault"):
-        raise ValueError("globalDefault would give other people's pods this priority; leave it out")
+        raise refuse("global-default")
     if kind == "PriorityClass" and manifest["metadata"]["name"].startswith("system-"):
-        raise ValueError("names that begin with system- are Kubernetes' own, which refuses them; give it another name")
+        raise refuse("system-priority")
     if kind == "StorageClass" and _DEFAULT_CLASS in (manifest["metadata"].get("annotations") or {}):
-        raise ValueError(f"{_DEFAULT_CLASS} would give other people's claims this class; leave it out")
+        raise refuse("default-storage-class", annotation=_DEFAULT_CLASS)
     if COPY_OF in manifest:
-        raise ValueError(f"{COPY_OF} is of nodeClasses; leave it out")
+        raise refuse("copy-of-elsewhere", key=COPY_OF)
     if given := [f"{path} {key}" for path, key in _ours(manifest)]:
-        raise ValueError(
-            "the story sets these labels itself, by which it knows its own, so that another value would be lost, or "
-            f"match no pod: {', '.join(given)}; leave them out there"
-        )
+        raise refuse("labels-of-the-story", given=given)
     return manifest
 
 

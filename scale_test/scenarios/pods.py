@@ -10,6 +10,7 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_v
 from karpenter.quantities import duration
 
 from .formats import MOST_PODS, DnsLabel, Image, LabelKey, LabelValue, Model, Pods, Quantity
+from .problems import refuse
 
 WorkloadKind = Literal["Deployment", "StatefulSet", "DaemonSet", "Job"]
 
@@ -25,7 +26,7 @@ def _do_not_disrupt(value: object, _: ValidatorFunctionWrapHandler) -> bool | st
     except ValueError:
         pass
     # parseDoNotDisrupt of pkg/utils/pod/scheduling.go, sigs.k8s.io/karpenter 1.15.
-    raise ValueError("Karpenter would take no notice of it; write true, or a duration such as 30m or 1h30m")
+    raise refuse("do-not-disrupt")
 
 
 #: Value of Karpenter's annotation: for ever, or for so long from a pod's start.
@@ -175,5 +176,5 @@ class WorkloadForm(PodForm):
     @model_validator(mode="after")
     def _no_replicas_of_a_daemon_set(self) -> Self:
         if self.kind == "DaemonSet" and self.replicas is not None:
-            raise ValueError("a DaemonSet has one pod on each node, so replicas would have no effect; leave it out")
+            raise refuse("daemon-set-replicas")
         return self

@@ -26,12 +26,12 @@ class Refusal(NamedTuple):
     Attributes:
         path: Steps from the spec, or the patch, to what is wrong.
         value: What is there.
-        why: What is wrong with it, what would come of it, and the fix.
+        words: Of the finding `api-server`.
     """
 
     path: tuple[str | int, ...]
     value: Any
-    why: str
+    words: Mapping[str, str]
 
 
 def of_spec(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Refusal]:
@@ -75,7 +75,7 @@ def leads(path: tuple[str | int, ...], given: Mapping[str, Any]) -> bool:
 
 def _refusal(kind: str, found: crds.Problem, path: tuple[str | int, ...], value: Any) -> Refusal:
     what = "is no field here" if _is_unknown(found) else found.message
-    return Refusal(path, value, f"{what}, so that the API server would refuse the {kind}; {_fix(kind, found)}")
+    return Refusal(path, value, {"what": what, "kind": kind, "fix": _fix(kind, found)})
 
 
 def _fix(kind: str, found: crds.Problem) -> str:

@@ -7,14 +7,16 @@ is left to the API server, which is told to refuse what it does not know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, Self, get_args
+from typing import Annotated, Any, Final, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
+
+from karpenter.findings import Finding
 
 from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
 from ..text import shown
@@ -33,7 +35,8 @@ from .actions import (
     Scale,
     Throttle,
 )
-from .environments import KINDS, missing_zone, of_kind
+from .contradictions import contradictions
+from .environments import KINDS
 from .expectation import Expectation, Replacement
 from .formats import DAY, DnsLabel, Model, Nothing, Sentence, Word, instead, merge_patch
 from .manifests import (
@@ -48,9 +51,8 @@ from .manifests import (
     with_number_of,
     with_pods,
 )
-from .node_pool import UNASKED, NodePoolSpec, taint_keys
 from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
-from .refusals import Refusal, leads, of_patch, of_spec
+from .problems import ContradictionError, ScenarioError, finding, message, readable_message, refuse, refused
 
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
@@ -61,54 +63,10 @@ _WITH_A_MIDDLE = ("scale", "apply", "roll_out", "patch_node_pool", "patch_node_c
 _KEYS = 6
 
 
-class ScenarioError(ValueError):
-    """Scenarios that cannot be run; the text has one line for each thing to mend."""
-
-
-class _Wrong(NamedTuple):
-    """What is wrong between several keys: the one to look at, its value as shown, and the rest of the message."""
-
-    key: str
-    value: str
-    why: str
-
-
-class _ContradictionError(ValueError):
-    def __init__(self, problems: list[_Wrong]) -> None:
-        super().__init__("; ".join(f"{wrong.key}: {wrong.why}" for wrong in problems))
-        self.problems = problems
-
-
 def _known_kinds(values: list[str]) -> list[str]:
     if unknown := [value for value in values if value not in KINDS]:
-        raise ValueError(
-            f"no such kind of environment: {', '.join(unknown)}; a kind, whatever a stack of it is called: "
-            f"use of {', '.join(KINDS)}"
-        )
+        raise refuse("environment-unknown", unknown=unknown, known=KINDS)
     return values
-
-
-def node_class_name(spec: Mapping[str, Any]) -> str:
-    """Name of the node class that a NodePool's `spec` refers to, empty if it refers to none."""
-    inner: Any = spec
-    for key in ("template", "spec", "nodeClassRef", "name"):
-        inner = inner.get(key) if isinstance(inner, Mapping) else None
-    return inner if isinstance(inner, str) else ""
-
-
-def _refused(where: str, refusal: Refusal) -> _Wrong:
-    key = f"{where}.{shown.key(refusal.path)}" if refusal.path else where
-    return _Wrong(key, "nothing" if refusal.value is None else shown.value(refusal.value), refusal.why)
-
-
-def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
-    """What the scale test could not read of a NodePool's `spec`."""
-    try:
-        NodePoolSpec.model_validate(spec)
-    except ValidationError as error:
-        for details in error.errors(include_url=False):
-            key = shown.key(["nodePools", pool, *details["loc"]])
-            yield _Wrong(key, shown.value(details["input"]), details["msg"].removeprefix("Value error, "))
 
 
 class Workload(Model):
@@ -177,20 +135,17 @@ class Step(Model):
         actions = [name for name in names if name not in ("expect", "meanwhile")]
         given = [names[name] for name in actions if getattr(self, name) is not None]
         if not given:
-            known = ", ".join(names[name] for name in actions)
-            raise ValueError(f"nothing is done, so nothing could come of it; add one of {known}")
+            raise refuse("action-missing", known=[names[name] for name in actions])
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} in one step, of which neither is first; make a step of each")
+            raise refuse("actions-several", given=" and ".join(given))
         if self.meanwhile and given[0] not in (begun := [names[name] for name in _WITH_A_MIDDLE]):
-            raise ValueError(
-                f"meanwhile goes with {', '.join(begun)}, and {given[0]} has no middle; make a step of its own of it"
-            )
+            raise refuse("meanwhile-without-middle", begun=begun, given=given[0])
         if self.churn and self.expect.within <= self.churn.seconds + self.expect.hold:
-            raise ValueError("within ends before the churn does; let it be longer than `for` and hold together")
+            raise refuse("within-before-churn-ends")
         if self.live and self.expect.within <= self.live.seconds + self.expect.hold:
-            raise ValueError("within ends before that time is over; let it be longer than `for` and hold together")
+            raise refuse("within-before-life-ends")
         if not self.live and self.expect.within > DAY:
-            raise ValueError(f"within is more than a day; only a step with live may last longer than {DAY:g} s")
+            raise refuse("within-a-day", day=f"{DAY:g}")
         return self
 
     @property
@@ -356,253 +311,30 @@ class Scenario(Model):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if problems := [
-            *self._wrong_environments(),
-            *self._wrong_manifests(),
-            *self._wrong_steps(),
-            *dict.fromkeys(self._refused()),
-        ]:
-            raise _ContradictionError(problems)
+        if found := contradictions(self):
+            raise ContradictionError(found)
         return self
 
-    def _wrong_environments(self) -> Iterator[_Wrong]:
-        for kind in self.environments:
-            if kind not in self.stacks:
-                why = f"{kind} is not under `stacks`, so it would have no effect; {instead(kind, self.stacks)}"
-                yield _Wrong(
-                    f"environments.{kind}", shown.value(self.environments[kind].model_dump(by_alias=True)), why
-                )
-        seen: set[_Wrong] = set()
-        for kind in self.stacks:
-            pools, existing = self._pools_in(kind)
-            part = self.environments.get(kind)
-            where = f"environments.{kind}." if part and part.existing_node_pools is not None else ""
-            if not pools and not existing:
-                why = "without a NodePool here or under nodePools no node could be launched; name one"
-                seen.add(_Wrong(f"{where}existingNodePools", "[]", why))
-            if both := sorted(pools.keys() & set(existing)):
-                why = f"{', '.join(both)} would be the scenario's own under nodePools; name it in one of both"
-                seen.add(_Wrong(f"{where}existingNodePools", shown.value(existing), why))
-            for name, spec in pools.items():
-                if node_class_name(spec):
-                    seen.update(_wrong_spec(name, spec))
-                else:
-                    where = f"environments.{kind}." if self.environments else ""
-                    why = (
-                        "template.spec.nodeClassRef.name is missing, so no node could be launched; "
-                        "name one of the stack's node classes"
-                    )
-                    seen.add(_Wrong(f"{where}nodePools.{name}", shown.value(spec), why))
-        yield from sorted(seen, key=lambda wrong: wrong.key)
-
-    def _refused(self) -> Iterator[_Wrong]:
-        """What the API server would refuse of NodePools, node classes and patches of them."""
-        for kind in self.stacks:
-            environment = of_kind(kind)
-            cloud, node_class = environment.cloud, environment.node_class_kind
-            pools, part = self._pools_in(kind)[0], self.environments.get(kind, Part())
-            for name, spec in pools.items():
-                if not node_class_name(spec) or any(_wrong_spec(name, spec)):
-                    continue  # which is said already
-                own = part.node_pools.get(name)
-                for refusal in of_spec(cloud, "NodePool", spec):
-                    here = own is not None and (name not in self.node_pools or leads(refusal.path, own))
-                    yield _refused(f"{f'environments.{kind}.' * here}nodePools.{name}", refusal)
-            for name, copy in self._node_classes_in(kind).items():
-                where = f"{f'environments.{kind}.' * (name in part.node_classes)}nodeClasses.{name}.spec"
-                yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, copy.spec))
-            for index, step in enumerate(self.steps):
-                change, patch = step.patch_node_pool, step.patch_node_class
-                if change and change.name in pools:
-                    where, before = f"steps.{index}.patchNodePool.spec", pools[change.name]
-                    yield from (_refused(where, one) for one in of_patch(cloud, "NodePool", change.spec, before))
-                    pools[change.name] = merge_patch(before, change.spec)
-                if patch:
-                    where = f"steps.{index}.patchNodeClass.spec"
-                    yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, patch.spec))
-
-    def _wrong_manifests(self) -> Iterator[_Wrong]:
-        if not self.workloads_after(-1):
-            why = "without a workload there are no pods, and nothing would happen; add a deployment, or workloads"
-            yield _Wrong("workload", shown.value(self.workload.model_dump(by_alias=True)), why)
-        seen: set[tuple[str, str]] = set()
-        forms = [("Deployment", self.workload.deployment.name)] if self.workload.deployment else []
-        for kind, name in (*forms, *((form.kind, name) for name, form in self.workloads.items())):
-            if ("workload", name) in seen:
-                yield _Wrong(
-                    f"workloads.{name}", kind, "workload.deployment has this name already; give it another one"
-                )
-            seen.add(("workload", name))
-        for index, manifest in enumerate(self.manifests):
-            kind, metadata = manifest["kind"], manifest["metadata"]
-            name = metadata["name"]
-            same = "workload" if kind in COUNTED else kind
-            if (same, name) in seen:
-                why = f"the scenario has a {same} of this name already, which it could not be told from; rename one"
-                yield _Wrong(f"manifests.{index}.metadata.name", shown.value(name), why)
-            seen.add((same, name))
-            yield from self._wrong_namespace(f"manifests.{index}", manifest)
-
-    def _wrong_namespace(self, where: str, manifest: Mapping[str, Any]) -> Iterator[_Wrong]:
-        namespace, here = manifest["metadata"].get("namespace"), self.workload.namespace
-        if namespace is not None and (namespace != here or manifest["kind"] in IN_NO_NAMESPACE):
-            why = f"a story makes things in its own namespace alone, which is {here}; leave the namespace out"
-            yield _Wrong(f"{where}.metadata.namespace", shown.value(namespace), why)
-
-    def _wrong_steps(self) -> Iterator[_Wrong]:
-        short = False
-        for index, step in enumerate(self.steps):
-            yield from self._wrong_workloads(index, step)
-            yield from self._wrong_expectation(index, step.expect)
-            short = (short or step.out_of_capacity is not None) and step.clear_faults is None
-            if step.out_of_capacity:
-                yield from self._wrong_zones(f"steps.{index}.outOfCapacity.zones", step.out_of_capacity.zones)
-            if step.expect.other_instance_type and not short:
-                why = "no step before it puts an instance type out of capacity; add outOfCapacity"
-                yield _Wrong(f"steps.{index}.expect.otherInstanceType", "True", why)
-            patch = step.patch_node_pool
-            if patch and any(patch.name not in self._pools_in(kind)[0] for kind in self.stacks):
-                why = (
-                    "not a NodePool of the scenario in all its environments, and it may not change others'; "
-                    f"{instead(patch.name, self.node_pools)}"
-                )
-                yield _Wrong(f"steps.{index}.patchNodePool.name", shown.value(patch.name), why)
-            change = step.patch_node_class
-            if change and any(change.name not in self._node_classes_in(kind) for kind in self.stacks):
-                why = (
-                    "not a node class of the scenario in all its environments, and it may not change the stack's; "
-                    "make a copy under nodeClasses, and let a NodePool refer to it"
-                )
-                yield _Wrong(f"steps.{index}.patchNodeClass.name", shown.value(change.name), why)
-
-    def _wrong_expectation(self, index: int, expect: Expectation) -> Iterator[_Wrong]:
-        """What a step expects of things that are not there."""
-        there = self.workloads_after(index)
-        named = {
-            "workloads": expect.workloads,
-            "disrupted": expect.disrupted,
-            "disruptedInOrder": expect.disrupted_in_order,
-        }
-        for key, names in named.items():
-            for name in names or ():
-                if name not in there:
-                    why = f"there is no workload of this name, so it would never come true; {instead(name, there)}"
-                    yield _Wrong(f"steps.{index}.expect.{key}", shown.value(name), why)
-        if expect.pod_disruption_budgets_kept:
-            yield from self._wrong_pod_budgets(index)
-        yield from self._wrong_names(index, expect)
-
-    def _wrong_pod_budgets(self, index: int) -> Iterator[_Wrong]:
-        where = f"steps.{index}.expect.podDisruptionBudgetsKept"
-        budgets = self.pod_disruption_budgets(index)
-        if not budgets:
-            why = "there is no PodDisruptionBudget, so nothing would be checked; add one under manifests"
-            yield _Wrong(where, "True", why)
-        for budget in budgets:
-            if (budget["spec"].get("selector") or {}).get("matchExpressions"):
-                name = budget["metadata"]["name"]
-                why = f"{name} has matchExpressions, by which nothing is judged here; write matchLabels"
-                yield _Wrong(where, "True", why)
-
-    def _wrong_names(self, index: int, expect: Expectation) -> Iterator[_Wrong]:
-        """Expectations that a misspelt name, or nothing at all, would let pass."""
-        where = f"steps.{index}.expect"
-        specs = [manifest["spec"]["template"]["spec"] for manifest in self.workloads_after(index).values()]
-        classes = sorted({spec["priorityClassName"] for spec in specs if spec.get("priorityClassName")})
-        for name in (name for pair in expect.scheduled_before.items() for name in pair):
-            if name not in classes:
-                why = f"no workload has this PriorityClass, so nothing would be compared; {instead(name, classes)}"
-                yield _Wrong(f"{where}.scheduledBefore", shown.value(name), why)
-        pools = {name for kind in self.stacks for part in self._pools_in(kind) for name in part}
-        taints = set(self._taints(index))
-        for name in expect.taints_gone:
-            # Which taints a NodePool has that is not the scenario's own, only the cluster knows.
-            if name not in (*UNASKED, *taints) and not any(self._pools_in(kind)[1] for kind in self.stacks):
-                why = "no NodePool of the scenario has a taint of this key, so it would always be gone"
-                yield _Wrong(f"{where}.taintsGone", shown.value(name), f"{why}; {instead(name, taints)}")
-        places = [("", expect), *((f".workloads.{name}", pods) for name, pods in expect.workloads.items())]
-        for inner, place in places:
-            for name in place.node_pools:
-                if name not in pools:
-                    why = f"the scenario has no NodePool of this name, so none is counted; {instead(name, pools)}"
-                    yield _Wrong(f"{where}{inner}.nodePools", shown.value(name), why)
-            yield from self._wrong_zones(f"{where}{inner}.zones", place.zones)
-        for name, pods in expect.workloads.items():
-            if not pods.model_fields_set:
-                yield _Wrong(f"{where}.workloads.{name}", "{}", "nothing is expected of it; say what, or leave it out")
-        if len(expect.disrupted_in_order) == 1:
-            why = "one workload has no order, so nothing would be checked; name another one, or use disrupted"
-            yield _Wrong(f"{where}.disruptedInOrder", shown.value(expect.disrupted_in_order), why)
-
-    def _wrong_zones(self, where: str, zones: Iterable[str]) -> Iterator[_Wrong]:
-        clouds = {of_kind(kind).cloud for kind in self.stacks}
-        for zone in zones:
-            whys = [missing_zone(cloud, zone) for cloud in sorted(clouds)]
-            if all(whys):
-                yield _Wrong(where, shown.value(zone), whys[0])
-
-    def _taints(self, index: int) -> Iterator[str]:
-        """Keys of the taints that its NodePools gave nodes until a step, in any environment."""
-        pools = [spec for kind in self.stacks for spec in self._pools_in(kind)[0].values()]
-        patches = [step.patch_node_pool.spec for step in self.steps[: index + 1] if step.patch_node_pool]
-        for spec in [*pools, *patches]:
-            yield from taint_keys(spec)
-
-    def _wrong_workloads(self, index: int, step: Step) -> Iterator[_Wrong]:
-        """What a step says of workloads that are not there."""
-        before = self.workloads_after(index - 1)
-        counted = [name for name, manifest in before.items() if COUNTED[manifest["kind"]]]
-        named = list(step.scale) if isinstance(step.scale, dict) else []
-        for name in named:
-            if name not in counted:
-                why = f"there is no workload of this name that can be scaled; {instead(name, counted)}"
-                yield _Wrong(f"steps.{index}.scale.{name}", shown.value(name), why)
-        if (isinstance(step.scale, int) or step.churn) and len(counted) != 1:
-            why = (
-                f"there are {len(counted)} workloads that can be scaled, so it is not said which one; "
-                f"{'write {name: replicas}, ' if step.churn is None else ''}{instead('', counted)}"
-            )
-            yield _Wrong(f"steps.{index}.{'churn' if step.churn else 'scale'}", shown.value(step.scale), why)
-        if step.live and (unused := step.live.factors.unused(counted)):
-            why = f"no workload of this name can be scaled; {instead(unused[0], counted)}"
-            yield _Wrong(f"steps.{index}.live.curve.{unused[0]}", shown.value(unused[0]), why)
-        if step.roll_out and step.roll_out.workload not in before:
-            why = f"there is no workload of this name; {instead(step.roll_out.workload, before)}"
-            yield _Wrong(f"steps.{index}.rollOut.workload", shown.value(step.roll_out.workload), why)
-        elif step.roll_out and wanted(before[step.roll_out.workload]).image == step.roll_out.image:
-            why = "the workload has this image already, so nothing would be rolled out; name another one"
-            yield _Wrong(f"steps.{index}.rollOut.image", shown.value(step.roll_out.image), why)
-        for number, manifest in enumerate(step.apply or ()):
-            where, kind = f"steps.{index}.apply.{number}", manifest["kind"]
-            if kind in IN_NO_NAMESPACE:
-                why = "a step makes things in the story's namespace alone; write it under manifests"
-                yield _Wrong(f"{where}.kind", shown.value(kind), why)
-            yield from self._wrong_namespace(where, manifest)
-            there = before.get(manifest["metadata"]["name"])
-            if there and kind in COUNTED and there["kind"] != kind:
-                why = f"the scenario has a {there['kind']} of this name already; rename one"
-                yield _Wrong(f"{where}.metadata.name", shown.value(manifest["metadata"]["name"]), why)
-
-    def _pools_in(self, kind: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    def pools_in(self, kind: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
         """The NodePools that it makes in an environment, and those that it needs there."""
         part = self.environments.get(kind, Part())
         made = merge_patch(self.node_pools, part.node_pools)
         existing = self.existing_node_pools if part.existing_node_pools is None else part.existing_node_pools
         return made, existing
 
-    def _node_classes_in(self, kind: str) -> dict[str, NodeClassCopy]:
+    def node_classes_in(self, kind: str) -> dict[str, NodeClassCopy]:
         """The node classes that it makes in an environment."""
         part = self.environments.get(kind, Part())
         return {**self.node_classes, **part.node_classes}
 
     def in_environment(self, kind: str) -> Scenario:
         """The scenario as it is in one kind of environment, with nothing left to choose."""
-        made, existing = self._pools_in(kind)
+        made, existing = self.pools_in(kind)
         return self.model_copy(
             update={
                 "node_pools": made,
                 "existing_node_pools": existing,
-                "node_classes": self._node_classes_in(kind),
+                "node_classes": self.node_classes_in(kind),
                 "environments": {},
                 "stacks": [kind],
             }
@@ -712,8 +444,8 @@ def parse(data: object, source: str) -> Scenario:
         return Scenario.model_validate(data)
     except ValidationError as error:
         errors = error.errors(include_url=False)[: shown.LINES + 1]
-        lines = [f"{source}: {line}" for details in errors for line in _explain(details)]
-        raise ScenarioError(shown.message(lines)) from error
+        findings = [found for details in errors for found in _findings(details)]
+        raise ScenarioError(message(source, findings), findings) from error
     except UnicodeEncodeError as error:  # pydantic tells neither where it is nor what else is wrong
         text = shown.value(error.object)
         problem = f"{source}: {text} has half of a character in it, which no file could hold; write it anew"
@@ -767,34 +499,25 @@ def _passed_over(folder: Path) -> Iterator[str]:
             yield f"{file}: is in a folder below, so it would be neither checked nor run; move it up, or out of there"
 
 
-def _explain(details: ErrorDetails) -> Iterator[str]:
-    """One of pydantic's errors as key, value, consequence and fix; a contradiction may be several."""
+def _findings(details: ErrorDetails) -> Sequence[Finding]:
+    """One of pydantic's errors; a contradiction may be several findings."""
     contradiction = details.get("ctx", {}).get("error")
-    if isinstance(contradiction, _ContradictionError):
-        for wrong in contradiction.problems:
-            step = _step(wrong.key.split("."))
-            yield f"{wrong.key}: {wrong.value}: {wrong.why}; the scenario cannot be run until it is mended{step}"
-        return
-    key, step = shown.key(details["loc"]) or "(the whole file)", _step(details["loc"])
-    value = shown.value(details["input"])
-    if details["type"] == "extra_forbidden":
-        allowed = [field.alias or name for name, field in _model_at(details["loc"][:-1]).model_fields.items()]
-        fix = instead(str(details["loc"][-1]), allowed)
-        yield f"{key}: {value}: unknown key, so it would have no effect; {fix}{step}"
-        return
-    if details["type"] == "missing":
-        yield f"{key}: missing, so the scenario cannot be run; add it{step}"
-        return
-    message = details["msg"]
-    if details["type"] == "value_error":  # ours
-        message = message.removeprefix("Value error, ")
-    elif details["type"] in ("model_type", "dict_type"):
-        message = f"is no mapping; write {_keys(details)}"
-    elif details["type"] == "list_type":
-        message = "is no list; write its entries in brackets, or below each other with a dash before each"
-    else:
-        message = f"{message[0].lower()}{message[1:]}"
-    yield f"{key}: {value}: {message}; the scenario cannot be run until it is mended{step}"
+    if isinstance(contradiction, ContradictionError):
+        return contradiction.findings
+    words: dict[str, object] = {}
+    match details["type"]:
+        case "extra_forbidden":
+            allowed = [field.alias or name for name, field in _model_at(details["loc"][:-1]).model_fields.items()]
+            code, words = "key-unknown", {"instead": instead(str(details["loc"][-1]), allowed)}
+        case "missing":
+            code = "key-missing"
+        case "model_type" | "dict_type":
+            code, words = "not-a-mapping", {"keys": _keys(details)}
+        case "list_type":
+            code = "not-a-list"
+        case _:
+            code, words = refused(details) or ("value-invalid", {"message": readable_message(details)})
+    return [finding(code, shown.key(details["loc"]) or "(the whole file)", details["input"], **words)]
 
 
 def _keys(details: ErrorDetails) -> str:
@@ -805,13 +528,6 @@ def _keys(details: ErrorDetails) -> str:
     needed_first = sorted(known, key=lambda one: not one[1].is_required())
     fields = [field.alias or name for name, field in needed_first]
     return f"{{{', '.join(f'{name}: ...' for name in fields[:_KEYS])}{', ...' if len(fields) > _KEYS else ''}}}"
-
-
-def _step(location: Sequence[object]) -> str:
-    """Which step it is, as people count and reports do: from 1."""
-    if len(location) < 2 or location[0] != "steps" or not str(location[1]).isdigit():
-        return ""
-    return f" (this is step {int(str(location[1])) + 1})"
 
 
 def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:

@@ -181,7 +181,12 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
         ("steps.0.expect.zoneCount", [1], ["steps.0.expect.zoneCount", "write {min: ..., max: ...}"]),
         ("labels", "long", ["labels: 'long'", "is no list; write its entries in brackets"]),
         ("workload.deployment.requests", 1, ["workload.deployment.requests: 1", "is no mapping; write keys and"]),
-        ("stacks", ["\ud800"], ["\\ud800", "half of a character"]),
+        (
+            "steps",
+            [{"live": {"for": "1s", "curve": {"\ud800": {"25h": 1}}}, "expect": {"within": 60}}],
+            ["half of a character"],
+        ),
+        ("stacks", ["\ud800"], ["\\ud800", "no such kind of environment"]),
     ],
 )
 def test_a_bad_scenario_is_refused(path: str, value: object, parts: list[str]) -> None:
