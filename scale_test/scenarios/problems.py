@@ -48,8 +48,7 @@ def finding(code: str, key: str, value: object, /, **words: object) -> Finding:
         value: What is there.
         words: What stands in the braces of the entry.
     """
-    consequence, fix, severity = CATALOGUE.words(code, words)
-    return Finding(code, key, shown.value(value), consequence, fix, severity)
+    return CATALOGUE.finding(code, words, key=key, value=shown.value(value))
 
 
 def refuse(code: str, /, **words: object) -> PydanticCustomError:
@@ -80,9 +79,9 @@ def sentence(found: Finding) -> str:
     why = "; ".join(
         part for part in (found.consequence, found.fix, _UNTIL if found.code not in _BY_THEMSELVES else "") if part
     )
-    return f"{found.key}: {value}{why}{step}"
+    return f"{found.where}: {value}{why}{step}"
 
 
-def message(source: str, findings: Iterable[Finding]) -> str:
+def message(findings: Iterable[Finding]) -> str:
     """What people read of a file's findings, a line each."""
-    return shown.message([f"{source}: {sentence(one)}" for one in findings])
+    return shown.message([sentence(one) for one in findings])

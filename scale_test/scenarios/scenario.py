@@ -8,6 +8,7 @@ is left to the API server, which is told to refuse what it does not know.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -444,8 +445,8 @@ def parse(data: object, source: str) -> Scenario:
         return Scenario.model_validate(data)
     except ValidationError as error:
         errors = error.errors(include_url=False)[: shown.LINES + 1]
-        findings = [found for details in errors for found in _findings(details)]
-        raise ScenarioError(message(source, findings), findings) from error
+        findings = [replace(found, file=source) for details in errors for found in _findings(details)]
+        raise ScenarioError(message(findings), findings) from error
     except UnicodeEncodeError as error:  # pydantic tells neither where it is nor what else is wrong
         text = shown.value(error.object)
         problem = f"{source}: {text} has half of a character in it, which no file could hold; write it anew"

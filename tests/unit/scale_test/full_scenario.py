@@ -1,10 +1,25 @@
-"""A scenario that says all that one can say of what is deployed and of what is done, as its file holds it."""
+"""Two scenarios as their files hold them: a small one, and one that says all that one can say."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 _LABELS = {"app": "pasted"}
+_NODES = {
+    "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+    "requirements": [],
+    "startupTaints": [{"key": "team.example/ready", "effect": "NoSchedule"}],
+}
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "description": "One pod gets one node",
+    "stacks": ["eks"],
+    "nodePools": {"small": {"template": {"spec": _NODES}}},
+    "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
+    "steps": [{"scale": 1, "expect": {"within": 60, "nodes": 1}}],
+}
 
 FULL: dict[str, Any] = {
     "name": "full",
@@ -103,3 +118,17 @@ FULL: dict[str, Any] = {
         {"outOfCapacity": {"instanceTypes": "all", "zones": ["us-east-1a"]}, "expect": {"within": 60}},
     ],
 }
+
+
+def with_value(scenario: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    """Return a copy of a scenario with one value set; None removes what is there, of the small one."""
+    data = copy.deepcopy(scenario)
+    *parents, last = path.split(".")
+    at: Any = data
+    for part in parents:
+        at = at[int(part)] if isinstance(at, list) else at.setdefault(part, {})
+    if value is None and scenario["name"] == "small":
+        del at[last]
+    else:
+        at[int(last) if isinstance(at, list) else last] = value
+    return data
