@@ -28,7 +28,7 @@ class Context:
         prices: What sizes cost, and with it which are sold.
         directory: Entra: who exists.
         operations: What is still running.
-        faults: Errors to inject and the call log.
+        faults: Errors to inject.
         durations: How long things take.
         images: The community galleries.
         quotas: vCPU limit by name of the family (`standardDSv5Family`), `cores` or `lowPriorityCores`; 1000 by default.

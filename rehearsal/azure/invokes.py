@@ -38,7 +38,7 @@ def invokes(session: Session, types: tuple[type[AzureResource], ...]) -> dict[st
             )
             cluster = ManagedCluster(session)
             with refusals():
-                return session.subscription.arm.post(cluster.resource_id(arguments), action, cluster.version)
+                return session.subscription.arm.post(cluster.resource_id(arguments), action, cluster.default_version)
 
         return answer
 
@@ -58,7 +58,7 @@ def _getter(resource: AzureResource, function: str) -> Invoke:
         _takes(function, arguments, parameters, parameters)
         id = resource.resource_id(arguments)
         with refusals():
-            body = resource.arm.get(id, resource.version)
+            body = resource.arm.get(id, resource.default_version)
         return {**resource.answered(body), "id": body["id"]}
 
     return answer

@@ -1,13 +1,11 @@
 """The stand-in for pulumi-azure-native: resource types and functions over a simulated subscription.
 
 Inputs are translated to requests of Azure Resource Manager and answers to outputs, as the real provider does; the
-subscription behind it (`rehearsal.azure`) decides. A type can be named with an API version too, as
-`azure-native:<module>/v20250901:<Type>`: its properties are those of the unversioned type, and ARM judges the version.
+subscription behind it (`rehearsal.azure`) decides. Types with an API version in their name are not played.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 import uuid
 from collections.abc import Mapping
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from rehearsal.azure.subscription import Subscription
     from rehearsal.cluster.control_plane import Clusters
 
-__all__ = ["PACKAGE", "TYPES", "VERSION", "configuration", "resources", "versioned"]
+__all__ = ["PACKAGE", "TYPES", "VERSION", "configuration", "resources"]
 
 PACKAGE: Final = "azure-native"
 VERSION: Final = "3.29.0"
@@ -65,8 +63,6 @@ TYPES: tuple[type[AzureResource], ...] = tuple(
     _CODE.get(token) or type(token.rpartition(":")[2], (AzureResource,), {"token": token}) for token in BY_TOKEN
 )
 
-_VERSIONED = re.compile(r"(azure-native:\w+)/v(\d{4})(\d\d)(\d\d)(\w*):(\w+)")
-
 _NO_SUBSCRIPTION = (
     "the Azure provider has no subscription, so no request has a path; run: pulumi config set "
     "azure-native:subscriptionId {subscription}"
@@ -80,17 +76,6 @@ _OTHER = (
 def resources(session: Session) -> list[Resource]:
     """One of each type, for one instance of the provider."""
     return [kind(session) for kind in TYPES]
-
-
-def versioned(session: Session, token: str) -> Resource | None:
-    """The type of a token that names an API version, or None."""
-    match = _VERSIONED.fullmatch(token)
-    if match is None:
-        return None
-    module, year, month, day, preview, name = match.groups()
-    kind = next((kind for kind in TYPES if kind.token == f"{module}:{name}"), None)
-    version = f"{year}-{month}-{day}" + (f"-{preview}" if preview else "")
-    return kind(session, version, token) if kind else None
 
 
 def configuration(subscription: Subscription, clusters: Clusters, definitions: Path) -> Configuration:
@@ -113,7 +98,7 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
             if given.get(name) and _plain(given[name]) != _plain(own):
                 raise RefusedError(_OTHER.format(name=name, given=given[name], own=own))
         session = Session(subscription, clusters, definitions, str(given.get("location") or ""))
-        return Provider(resources(session), invokes(session, TYPES), lambda token: versioned(session, token))
+        return Provider(resources(session), invokes(session, TYPES))
 
     return Configuration(
         names=frozenset({"location", "subscriptionId", "tenantId"}),

@@ -144,11 +144,9 @@ class AzureResource(Resource):
         cls.accepts = cls.body | set(cls.parameters)
         cls.replace_on = frozenset({*cls.parameters, *({"location"} & cls.body), *told.get("fixed", ())})
 
-    def __init__(self, session: Session, version: str = "", token: str = "") -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
         self.arm = session.subscription.arm
-        self.version = version or self.default_version
-        self.token = token or type(self).token
 
     # What a type may add.
 
@@ -165,7 +163,7 @@ class AzureResource(Resource):
 
     def remove(self, id: str, timeout: float) -> None:
         """Delete it in ARM, and what `complete` brought about."""
-        self.arm.delete(id, self.version)
+        self.arm.delete(id, self.default_version)
 
     # The order of calls, the same for all.
 
@@ -288,12 +286,12 @@ class AzureResource(Resource):
         outputs = {name: value for name, value in values.items() if name in known and value is not None}
         outputs = {name: _all_lifted(value) for name, value in outputs.items()}
         # A pool's own type is an input of this name; the resource's is the output.
-        return {**outputs, "type": answer["type"], "azureApiVersion": self.version}
+        return {**outputs, "type": answer["type"], "azureApiVersion": self.default_version}
 
     def _put(self, id: str, inputs: Properties, timeout: float) -> Properties:
         try:
             with refusals():
-                self.complete(id, self.arm.put(id, self.version, self.request(inputs)), timeout)
+                self.complete(id, self.arm.put(id, self.default_version, self.request(inputs)), timeout)
         except RefusedError as error:
             left = self._get(id)
             if left is None:
@@ -307,7 +305,7 @@ class AzureResource(Resource):
     def _get(self, id: str) -> Properties | None:
         with refusals():
             try:
-                return self.arm.get(id, self.version)
+                return self.arm.get(id, self.default_version)
             except ArmError as error:
                 if error.code in _GONE:
                     return None

@@ -47,7 +47,7 @@ class Subscription:
         timing: Simulated durations of the rehearsal.
         arm: Azure Resource Manager, for callers in this process.
         directory: Entra.
-        faults: Error injection and call log.
+        faults: Error injection.
         images: The community galleries.
         prices: What sizes cost.
         quotas: vCPU limits by name of the family, `cores` or `lowPriorityCores`; 1000 where nothing is set.

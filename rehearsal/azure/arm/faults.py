@@ -1,4 +1,4 @@
-"""Errors to inject, and the log of calls.
+"""Errors to inject.
 
 A fault hits calls that match what it names. Those of Azure that stories ask for have constructors, with Azure's codes,
 texts and the moment at which Azure says them: a size that is not available and a quota at once, a failed allocation at
@@ -84,30 +84,10 @@ class Fault:
         return cls("OperationNotAllowed", _THROTTLED, 429, method, resource_type, times=times, retry_after=retry_after)
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call that was answered.
-
-    Attributes:
-        method: HTTP method.
-        path: Path as it was asked for.
-        status: HTTP status of the answer.
-        caller: Object id of the principal; empty for calls in this process.
-        code: Azure's error code; empty when the call succeeded.
-    """
-
-    method: str
-    path: str
-    status: int
-    caller: str = ""
-    code: str = ""
-
-
 @dataclass
 class Faults:
-    """The faults and the log of one subscription."""
+    """The faults of one subscription."""
 
-    calls: list[Call] = field(default_factory=list)
     _faults: list[Fault] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -120,17 +100,6 @@ class Faults:
         """Forget the faults."""
         with self._lock:
             self._faults.clear()
-
-    def reset(self) -> None:
-        """Forget faults and calls."""
-        with self._lock:
-            self._faults.clear()
-            self.calls.clear()
-
-    def record(self, call: Call) -> None:
-        """Log an answered call."""
-        with self._lock:
-            self.calls.append(call)
 
     def meet(
         self, method: str, resource_type: str, region: str, body: dict[str, Any] | None = None, *, late: bool = False

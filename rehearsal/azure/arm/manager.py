@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.azure.arm import locks
 from rehearsal.azure.arm.errors import ArmError, refused
-from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, SUBSCRIPTION_TYPE, ResourceId, group_id, within
 from rehearsal.azure.arm.kind import Body, Kind, Request
 from rehearsal.azure.arm.operations import Operation
@@ -85,7 +84,7 @@ class Arm:
         Raises:
             ArmError: It does not exist (`ResourceNotFound`, `ResourceGroupNotFound`), or may not be read.
         """
-        with self._call("GET", resource_id, caller):
+        with self._call():
             identifier = ResourceId.parse(resource_id)
             kind = self._kind(identifier.type, api_version)
             self._authorise("GET", kind, identifier.text, caller)
@@ -95,7 +94,7 @@ class Arm:
 
     def list(self, collection: str, api_version: str, caller: str = "") -> list[Body]:
         """The resources of a collection, `/subscriptions/<id>/resourceGroups/<name>/providers/<type>` for example."""
-        with self._call("GET", collection, caller):
+        with self._call():
             scope, resource_type = _collection(collection)
             kind = self._kind(resource_type, api_version)
             self._authorise("GET", kind, scope, caller)
@@ -116,7 +115,7 @@ class Arm:
 
     def patch(self, resource_id: str, api_version: str, body: Mapping[str, Any], caller: str = "") -> Body:
         """Change parts of a resource."""
-        with self._call("PATCH", resource_id, caller):
+        with self._call():
             identifier = ResourceId.parse(resource_id)
             kind = self._kind(identifier.type, api_version)
             self._authorise("PATCH", kind, identifier.text, caller)
@@ -130,7 +129,7 @@ class Arm:
         self, resource_id: str, name: str, api_version: str, body: Mapping[str, Any] | None = None, caller: str = ""
     ) -> Body:
         """Run an action of a resource, `listClusterUserCredential` for example."""
-        with self._call("POST", f"{resource_id}/{name}", caller):
+        with self._call():
             identifier = ResourceId.parse(resource_id)
             kind = self._kind(identifier.type, api_version)
             self.access.require(caller, f"{kind.type}/{name}/action", identifier.text)
@@ -140,7 +139,7 @@ class Arm:
 
     def begin_put(self, resource_id: str, api_version: str, body: Mapping[str, Any], caller: str = "") -> Accepted:
         """Accept a PUT, or refuse it; see `put`."""
-        with self._call("PUT", resource_id, caller):
+        with self._call():
             identifier = ResourceId.parse(resource_id)
             kind = self._kind(identifier.type, api_version)
             self._authorise("PUT", kind, identifier.text, caller)
@@ -170,7 +169,7 @@ class Arm:
 
     def begin_delete(self, resource_id: str, api_version: str, caller: str = "") -> Accepted:
         """Accept a DELETE, or refuse it; see `delete`."""
-        with self._call("DELETE", resource_id, caller):
+        with self._call():
             identifier = ResourceId.parse(resource_id)
             kind = self._kind(identifier.type, api_version)
             self._authorise("DELETE", kind, identifier.text, caller)
@@ -299,16 +298,11 @@ class Arm:
             return self._kinds[resource.type.lower()].shown(resource) if resource else None
 
     @contextmanager
-    def _call(self, method: str, path: str, caller: str) -> Iterator[None]:
-        """One call: what is due is finished first, nobody else changes the store meanwhile, and it is logged."""
+    def _call(self) -> Iterator[None]:
+        """One call: what is due is finished first, and nobody else changes the store meanwhile."""
         with self._context.store.lock:
             self._context.operations.settle()
-            try:
-                yield
-            except ArmError as error:
-                self._context.faults.record(Call(method, path, error.status, caller, error.code))
-                raise
-            self._context.faults.record(Call(method, path, 200, caller))
+            yield
 
 
 def _collection(path: str) -> tuple[str, str]:

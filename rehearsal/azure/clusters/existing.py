@@ -138,12 +138,12 @@ class _Maker:
         if identity := self._identity():
             self._give(identity)
         try:
-            self._arm.put(self._id.text, self._kind.version, self._body(identity))
+            self._arm.put(self._id.text, self._kind.default_version, self._body(identity))
         except ArmError as error:
             wrong.append(error.message)
         if wrong:
             raise ClusterFileError("; and ".join(wrong))
-        self._kind.complete(self._id.text, self._arm.get(self._id.text, self._kind.version), JOIN_SECONDS)
+        self._kind.complete(self._id.text, self._arm.get(self._id.text, self._kind.default_version), JOIN_SECONDS)
         running = self._session.clusters.get(self._id.name)
         if running is not None:
             running.apply(map(_applicable, self._description.items))
@@ -227,7 +227,7 @@ class _Maker:
         """Bring nodes and node auto provisioning to what ARM says of the cluster now."""
         with self._following:
             try:
-                answer = self._arm.get(self._id.text, self._kind.version)
+                answer = self._arm.get(self._id.text, self._kind.default_version)
                 running = self._session.clusters.get(self._id.name)
                 if running is not None:
                     remove_pools_but(running, {pool["name"] for pool in answer["properties"]["agentPoolProfiles"]})

@@ -41,8 +41,6 @@ def check_cluster(context: Context, identifier: ResourceId, body: Mapping[str, A
     version(str(properties.get("kubernetesVersion", "")))
     _check_identity(context, identifier, body)
     pools = {pool["name"]: pool for pool in properties["agentPoolProfiles"]}
-    if len(pools) != len(properties["agentPoolProfiles"]):
-        raise refused("InvalidParameter/pools", pools=", ".join(pools))
     for name, pool in pools.items():
         row = ROWS[POOL_TYPE]
         if not re.fullmatch(row.name, str(name)):
@@ -130,14 +128,9 @@ def _minor(given: str) -> int:
 
 def _check_identity(context: Context, identifier: ResourceId, body: Mapping[str, Any]) -> None:
     assigned = at(body, "identity.userAssignedIdentities") or {}
-    if at(body, "identity.type") == "UserAssigned" and len(assigned) != 1:
-        raise refused("InvalidUserAssignedIdentities", assigned=len(assigned))
     for identity in assigned:
         if context.get(identity) is None:
             raise refused("FailedIdentityOperation/cluster", text=identifier.text, identity=identity)
-    kubelet = at(body, "properties.identityProfile.kubeletidentity.resourceId")
-    if kubelet and context.get(kubelet) is None:
-        raise refused("KubeletIdentityNotFound", kubelet=kubelet)
 
 
 def _check_ranges(context: Context, properties: Properties) -> None:

@@ -34,8 +34,6 @@ class RoleAssignment(Kind):
         role = roles.find(definition)
         if role is None:
             raise refused("RoleDefinitionDoesNotExist", id=definition.rsplit("/", 1)[-1].replace("-", ""))
-        if "/providers/microsoft.authorization/roledefinitions/" not in definition.lower():
-            raise refused("InvalidRoleDefinitionId", definition=definition)
         kind = self._kind(principal, str(at(request.body, "properties.principalType", "")))
         if request.existing and (
             request.existing.properties["principalId"].lower() != principal.lower()

@@ -14,7 +14,6 @@ from rehearsal.azure.identity.entra import FederatedCredential, Principal
 
 IDENTITY_TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 CREDENTIAL_TYPE = f"{IDENTITY_TYPE}/federatedIdentityCredentials"
-_MOST_CREDENTIALS = 20
 
 
 class UserAssignedIdentity(Kind):
@@ -44,8 +43,6 @@ class FederatedIdentityCredential(Kind):
     def check(self, request: Request, resource: Resource) -> None:
         """Check that issuer and subject are not there yet."""
         properties = resource.properties
-        if len(properties["audiences"]) != 1:
-            raise refused("BadRequest/audience", name=request.id.name)
         store = self.context.store
         others = [
             one.properties
@@ -54,8 +51,6 @@ class FederatedIdentityCredential(Kind):
         ]
         if any(all(one[name] == properties[name] for name in ("issuer", "subject")) for one in others):
             raise refused("Conflict/credential")
-        if not request.existing and len(others) >= _MOST_CREDENTIALS:
-            raise refused("BadRequest/credentials")
 
 
 def make(context: Context, identifier: str, *, principal: str = "", client: str = "") -> Resource:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from rehearsal.azure.arm.errors import refused
-from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.identifiers import ResourceId, group_id
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.rows import ROWS
@@ -109,9 +108,7 @@ class Lookups:
                 self._require(match["subscription"], what, version, versions, caller)
                 with self._context.store.lock:
                     self._context.operations.settle()
-                    found = answer(match.groupdict(), caller)
-                self._context.faults.record(Call("GET", path, 200, caller))
-                return found
+                    return answer(match.groupdict(), caller)
         return None
 
     def _require(self, subscription: str, what: str, version: str, versions: Collection[str], caller: str) -> None:

@@ -15,7 +15,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from karpenter import clock
 from rehearsal.azure.arm.errors import ArmError, refused
-from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.manager import Accepted, Arm
 from rehearsal.azure.context import Context
 from rehearsal.azure.identity.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
@@ -121,9 +120,6 @@ class Routes:
         except ArmError as error:
             return HttpResponse(error.status, error.body, error.headers)
         except EntraError as error:
-            self._context.faults.record(
-                Call(request.method, f"{LOGIN}{request.path}", error.status, code=f"AADSTS{error.number}")
-            )
             _log.warning("Entra gave no token: %s%s", error, f" To mend: {error.mend}" if error.mend else "")
             return HttpResponse(error.status, error.body)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -141,7 +137,6 @@ class Routes:
         if match and request.method == "POST":
             form = {key: values[0] for key, values in parse_qs(request.body.decode()).items()}
             answer = self._context.directory.exchange(match["tenant"], form)
-            self._context.faults.record(Call("POST", f"{LOGIN}{request.path}", 200))
             return HttpResponse(200, answer)
         return HttpResponse(
             404,
@@ -229,7 +224,6 @@ class Routes:
             with context.store.lock:
                 context.operations.settle()
                 answer = graph.query(context.store, self._arm.access, caller, str(request.json.get("query", "")))
-            context.faults.record(Call("POST", path, 200, caller))
             return HttpResponse(200, answer)
         if request.method != "GET":
             return None

@@ -147,9 +147,6 @@ class Place:
     def throttled(self, times: int, method: str) -> None:
         self.azure.faults.inject(Fault.throttled(times, method))
 
-    def failed(self) -> Any:
-        return [call.code for call in self.azure.faults.calls if call.code]
-
     def move_deleted(self, location: str) -> None:
         (kept,) = self.azure._context.store.of_type(DELETED_TYPE)
         kept.body["location"] = location

@@ -95,7 +95,7 @@ def test_configurations_that_would_lead_elsewhere(
 ) -> None:
     made = configuration(provider.azure, provider.session.clusters, tmp_path)
     good = {"subscriptionId": provider.azure.subscription_id, "location": "West US 2"}
-    assert made.configure(good, threading.Event()).resource("azure-native:network/v20240501:VirtualNetwork")
+    assert made.configure(good, threading.Event()).resource("azure-native:network:VirtualNetwork")
     with pytest.raises(RefusedError, match=text):
         made.configure({**good, **changes}, threading.Event())
     assert made.replaces(good, {**good, "subscriptionId": "other"}) == ["subscriptionId"]
@@ -104,5 +104,6 @@ def test_configurations_that_would_lead_elsewhere(
 def test_a_type_that_is_not_there_is_refused_by_name(provider: Provider, tmp_path: Path) -> None:
     made = configuration(provider.azure, provider.session.clusters, tmp_path)
     instance = made.configure({"subscriptionId": provider.azure.subscription_id}, threading.Event())
-    with pytest.raises(RefusedError, match="no stand-in for azure-native:storage:StorageAccount"):
-        instance.resource("azure-native:storage:StorageAccount")
+    for token in ("azure-native:storage:StorageAccount", "azure-native:network/v20241001:VirtualNetwork"):
+        with pytest.raises(RefusedError, match=f"no stand-in for {token}"):
+            instance.resource(token)

@@ -11,7 +11,7 @@ import pytest
 
 from rehearsal.attachment.difference import changes
 from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, RefusedError
-from rehearsal.azure.provider import TYPES, versioned
+from rehearsal.azure.provider import TYPES
 from tests.unit.rehearsal.azure_world import GROUP, REGION
 from tests.unit.rehearsal.provider_azure_world import LIVES, Provider
 
@@ -201,29 +201,6 @@ def test_a_child_with_an_automatic_name_is_deleted_before_it_is_replaced(provide
     assert provider.type("Subnet").deletes_first(old, old)
     group = {"resourceGroupName": "x1", AUTOMATIC: ["resourceGroupName"]}
     assert not provider.type("ResourceGroup").deletes_first(group, group)
-
-
-def test_a_version_in_the_token_is_the_api_version(provider: Provider) -> None:
-    resource = versioned(provider.session, "azure-native:network/v20241001:VirtualNetwork")
-    assert resource
-    assert resource.token == "azure-native:network/v20241001:VirtualNetwork"
-    inputs, _ = resource.check(
-        {
-            "resourceGroupName": "demo",
-            "virtualNetworkName": "net",
-            "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
-        },
-        name="net",
-    )
-    assert resource.create(inputs, timeout=5.0).outputs["azureApiVersion"] == "2024-10-01"
-    preview = versioned(provider.session, "azure-native:containerservice/v20250602preview:ManagedCluster")
-    assert getattr(preview, "version", "") == "2025-06-02-preview"
-    assert versioned(provider.session, "azure-native:network/v20241001:Nothing") is None
-    assert versioned(provider.session, "azure-native:network:VirtualNetwork") is None
-    unheard = versioned(provider.session, "azure-native:network/v19990101:VirtualNetwork")
-    assert unheard
-    with pytest.raises(RefusedError, match="NoRegisteredProviderFound"):
-        unheard.read(f"{NETWORK}/virtualNetworks/net", {})
 
 
 def test_what_arm_adds_to_what_it_was_given_is_no_drift_until_it_changes(provider: Provider) -> None:
