@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from scale_test.judging.replay import NodeClaim
 from scale_test.market.prices import Offering
+from scale_test.reports.units import plural
 
 from .answer import AsIs, Compared, Truth
 from .nodes import described
@@ -196,8 +197,8 @@ def _began(as_is: AsIs | None) -> str:
     """How the base came to its nodes."""
     if as_is is None:
         return "Karpenter chose the nodes of the base, all at once, for the pods that there are."
-    nodes = f"{as_is.made} of the real cluster's {as_is.of} nodes"
-    pods = f"{as_is.pods_placed} of {as_is.pods} pods on the node that they had"
+    nodes = f"{as_is.made} of the real cluster's {plural(as_is.of, 'node')}"
+    pods = f"{as_is.pods_placed} of {plural(as_is.pods, 'pod')} on the node that they had"
     told = f"It began with {nodes} as they were, and {pods}"
     known = [figure for figure in as_is.figures if figure.distance is not None]
     dollars = next((figure for figure in known if figure.what.startswith("dollars")), None)
@@ -207,7 +208,7 @@ def _began(as_is: AsIs | None) -> str:
     told += f", then {' and '.join(away)} away" if away else ""
     if not as_is.gone and not as_is.came:
         return f"{told}; while it settled, no node went and none came."
-    return f"{told}; while it settled, {as_is.gone} nodes went and {as_is.came} came."
+    return f"{told}; while it settled, {plural(as_is.gone, 'node')} went and {as_is.came} came."
 
 
 def _priced(node: RealNode, market: Priced) -> RealNode:
@@ -227,7 +228,7 @@ def _by_capacity(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> lis
 def _dollars(what: str, ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> Compared:
     unpriced = sum(node.usd_per_hour is None for node in ours)
     real, base = _total(ours), _total(rehearsed)
-    note = f"{unpriced} real nodes have no price" if unpriced else ""
+    note = f"without a price: {plural(unpriced, 'real node')}" if unpriced else ""
     return _compared(what, real, base, note)
 
 
@@ -248,8 +249,8 @@ def _sentence(figures: Sequence[Compared], outside: int, prices_of: str | None) 
     nodes, types = figures[:2]
     dollars = [figure for figure in figures if figure.what.startswith("dollars")]
     told = (
-        f"The rehearsed base has {nodes.rehearsed:g} nodes where the real cluster has {nodes.real:g}; "
-        f"{types.rehearsed:g} are of the same instance type"
+        f"The rehearsed base has {plural(round(nodes.rehearsed or 0), 'node')} where the real cluster has "
+        f"{nodes.real:g}, {types.rehearsed:g} of them of the same instance type"
     )
     known = next((figure for figure in dollars if figure.real is not None and figure.rehearsed is not None), None)
     if known is None:
@@ -264,5 +265,5 @@ def _sentence(figures: Sequence[Compared], outside: int, prices_of: str | None) 
             f"{cpus.real:.4g} and {gib.real:.4g}"
         )
     if outside:
-        told += f". {outside} real nodes are of no NodePool and are not compared"
+        told += f". Not compared, because of no NodePool: {plural(outside, 'real node')}"
     return told + "."

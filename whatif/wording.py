@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from karpenter.instance_types import zone_words
 from scale_test.reports import units
+from scale_test.reports.units import plural as plural
 from scale_test.text.shown import cut, listed
 
 from .answer import (
@@ -44,18 +45,12 @@ WHY = {
     "other": "another cause",
     "not said": "the controller did not say why",
 }
-_NAMED = 4  # NodePools in the sentence
+_NAMED = 4  # NodePools in the sentence, and names of pods for one cause
 _GIST = 300  # characters of why a change was refused, in the sentence
 _TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
 # Names of pods in the controller's words, by which nodes differ that stay for the same cause.
 _POD = re.compile(r"(?<=\bPod=)[^\s,)]+|(?<=-disrupt on pod )[^\s,;)]+|[\w.-]+/[\w.-]+(?= =>)")
-_NAMED = 4  # names of such pods for one cause
 _MINUS = "\N{MINUS SIGN}"
-
-
-def plural(number: int, noun: str, many: str = "") -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{units.count(number)} {noun if number == 1 else many or f'{noun}s'}"
 
 
 def signed_dollars(usd: float) -> str:

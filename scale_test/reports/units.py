@@ -58,6 +58,11 @@ def count(number: float | None) -> str:
     return NONE if number is None else f"{number:,.0f}"
 
 
+def plural(number: int, noun: str, many: str = "") -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{count(number)} {noun if number == 1 else many or f'{noun}s'}"
+
+
 def memory(size: float | None) -> str:
     """`148 MiB`, `16 GiB`."""
     if size is None:

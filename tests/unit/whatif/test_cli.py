@@ -77,7 +77,7 @@ def test_a_snapshot_is_the_truth(consolidation: Path, tmp_path: Path) -> None:
     assert truth["compared"] is True
     assert answer["snapshot"] == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     assert truth["figures"][0] == {"what": "nodes", "real": 2.0, "rehearsed": 6.0, "distance": 2.0, "note": ""}
-    assert "1 real nodes are of no NodePool" in truth["sentence"]
+    assert "Not compared, because of no NodePool: 1 real node" in truth["sentence"]
     assert truth["sentence"].endswith("The snapshot is made up, so that this says nothing of a cluster that exists.")
     path.write_text(json.dumps(snapshot | {"source": "cluster"}))
     assert main(["report", str(consolidation), "--snapshot", str(path)]) == 0

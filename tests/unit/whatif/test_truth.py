@@ -45,7 +45,7 @@ def test_without_a_real_cluster_nothing_is_claimed() -> None:
 
 def test_nodes_of_no_pool_are_not_compared() -> None:
     assert "of 1 nodes none is of a NodePool" in truth(node(pool=None)).sentence
-    assert "1 real nodes are of no NodePool" in truth(node(), node(pool=None)).sentence
+    assert "Not compared, because of no NodePool: 1 real node" in truth(node(), node(pool=None)).sentence
 
 
 def test_the_same_cluster_is_at_no_distance() -> None:
@@ -63,13 +63,13 @@ def test_another_cluster() -> None:
         "dollars an hour": 0.0,
     }
     assert found.types == {"m5.large": (3, 1), "m5.xlarge": (1, 2)}
-    assert "3 nodes where the real cluster has 4; 2 are of the same instance type" in found.sentence
+    assert "3 nodes where the real cluster has 4, 2 of them of the same instance type" in found.sentence
 
 
 def test_what_has_no_price_is_not_compared_in_dollars() -> None:
     found = truth(node(), node("m5.xlarge", None))
     assert distances(found)["dollars an hour"] is None
-    assert "1 real nodes have no price" in {figure.note for figure in found.figures}
+    assert "without a price: 1 real node" in {figure.note for figure in found.figures}
     assert "dollars are not compared" in found.sentence
 
 
@@ -111,7 +111,7 @@ def test_a_base_that_began_as_the_cluster_is_compared_when_it_was_loaded_too() -
     assert {figure.what: figure.rehearsed for figure in answer.truth.figures}["nodes"] == 3
     assert "began with 2 of the real cluster's 3 nodes as they were, and 3 of 4 pods" in answer.truth.sentence
     assert (
-        "then 33.3% in nodes and 33.3% in dollars an hour away; while it settled, 1 nodes went and 2 came."
+        "then 33.3% in nodes and 33.3% in dollars an hour away; while it settled, 1 node went and 2 came."
         in answer.truth.sentence
     )
     assert "one has no subnet" in answer.unknown
