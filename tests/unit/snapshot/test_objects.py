@@ -28,10 +28,7 @@ CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("objects.y
 def loaded_of(case: dict[str, Any]) -> Loaded:
     more = dict(case.get("snapshot", {}))
     if "workloads" in case:
-        more["workloads"] = [
-            workload(**{key: _controller(value) if key == "controller" else value for key, value in one.items()})
-            for one in case["workloads"]
-        ]
+        more["workloads"] = [workload(**_controlled(one)) for one in case["workloads"]]
     existing = Existing(
         {tuple(key.split("/")): value for key, value in case.get("own", {}).items()},
         namespaces=NAMESPACES | set(case.get("namespaces", [])),
@@ -40,10 +37,10 @@ def loaded_of(case: dict[str, Any]) -> Loaded:
     return objects(snapshot(**more), LABELS, Place(*case.get("place", [])), existing)
 
 
-def _controller(given: str) -> dict[str, str]:
-    """A controller by `API version Kind`; of apps/v1 without the version."""
-    version, _, kind = given.rpartition(" ")
-    return {"apiVersion": version or "apps/v1", "kind": kind}
+def _controlled(one: dict[str, Any]) -> dict[str, Any]:
+    """A workload whose controller is `API version Kind`; of apps/v1 without the version."""
+    version, _, kind = one.get("controller", "Deployment").rpartition(" ")
+    return {**one, "controller": {"apiVersion": version or "apps/v1", "kind": kind}}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
