@@ -7,7 +7,7 @@ Kubernetes version, which the CRD does not know. Where Karpenter finds no image,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -67,6 +67,20 @@ def verdict(alias: str, kubernetes: str, today: date) -> Verdict | None:
             f"has the version {version!r}, which is no day until today: none is found", f"write latest, or {words}"
         )
     return _pinned(name, version, kubernetes)
+
+
+def assumed(aliases: Iterable[str], kubernetes: str, today: date) -> str:
+    """Return a sentence on images that the facts do not know, so that they are taken to exist; empty without one.
+
+    Args:
+        aliases: Of EC2NodeClasses.
+        kubernetes: The cluster's version, as `1.36` or `v1.36.2`; empty if it is not known.
+        today: The day of the judgement.
+    """
+    minor = ".".join(kubernetes.removeprefix("v").split(".")[:2])
+    verdicts = {alias: verdict(alias, minor, today) for alias in aliases} if minor else {}
+    unknown = sorted(alias for alias, found in verdicts.items() if found and not found.certain)
+    return f"Assumed to exist, because the facts do not know it: the image {', '.join(unknown)}." if unknown else ""
 
 
 def _is_past(version: str, today: date) -> bool:

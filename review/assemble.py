@@ -20,7 +20,7 @@ from .findings import Verdicts
 from .model import Review, RuleText, Verdict
 from .permissions import permissions
 from .places import Places
-from .pools import cost, pools
+from .pools import assumed_images, cost, pools
 from .preview import Preview
 
 
@@ -60,6 +60,7 @@ def assemble(
         pack_configuration=settings_name,
         pack_version=next((event.version for event in preview.events if event.version), ""),
         verdict=_verdict(preview),
+        assumed=assumed_images(declared),
         failures=preview.failures,
         counts=counts(preview.digest),
         beside=beside(preview.digest),

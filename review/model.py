@@ -185,6 +185,7 @@ class Review(_Model):
     Attributes:
         counts: Resources of clouds and clusters.
         beside: How many components, the stack itself, and providers that the program names Pulumi counts beside them.
+        assumed: A sentence on images that the facts do not know; empty without one.
     """
 
     stack: str
@@ -193,6 +194,7 @@ class Review(_Model):
     pack_configuration: str
     pack_version: str
     verdict: Verdict
+    assumed: str = ""
     failures: tuple[str, ...] = ()
     counts: tuple[Count, ...]
     beside: int

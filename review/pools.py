@@ -12,9 +12,10 @@ from rules.regions import Regions
 from rules.requirements import cloud_of, requirements
 from rules.rule import NotKnownError, Rule, section
 from rules.shapes import shaped
-from rules.tokens import AKS_CLUSTER, NODE_POOL
+from rules.tokens import AKS_CLUSTER, CLUSTER, EC2_NODE_CLASS, NODE_POOL
 from rules.values import UnreadableError
 
+from karpenter import images
 from karpenter.age import old_prices, today
 from karpenter.instance_types import CAPACITY_TYPE, Region
 from karpenter.requirements import allows
@@ -59,6 +60,20 @@ def cost(pools: Sequence[Pool], resources: Sequence[Resource], settings: Mapping
         allowed=_allowed(STACK_COST_CEILING, settings),
         notes=tuple(notes),
     )
+
+
+def assumed_images(resources: Iterable[Resource]) -> str:
+    """Return a sentence on images of node classes that the facts do not know; empty without one."""
+    aliases: list[str] = []
+    version = ""
+    for resource in resources:
+        if resource.token == CLUSTER:
+            version = str(resource.inputs.get("version") or "")
+        elif resource.token == EC2_NODE_CLASS:
+            spec = resource.inputs.get("spec")
+            terms = spec.get("amiSelectorTerms") if isinstance(spec, Mapping) else ()
+            aliases += [str(term["alias"]) for term in terms or () if isinstance(term, Mapping) and "alias" in term]
+    return images.assumed(aliases, version, today())
 
 
 def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:

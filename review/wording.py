@@ -62,7 +62,7 @@ def summary(review: Review) -> str:
     sentences = [f"Resources: {resources}.", f"{tally}." if review.findings else "No findings."]
     if review.pools:
         sentences.append(f"NodePools: {stack_cost(review.cost, review.pools)}.")
-    return " ".join(sentences)
+    return " ".join(filter(None, [*sentences, review.assumed]))
 
 
 def stack_cost(cost: Cost, pools: Sequence[Pool]) -> str:

@@ -85,12 +85,13 @@ def answer(
     bought = {
         claim.offering for claim in told.claims if claim.offering and any(there(claim, time) for time in told.ends)
     }
+    said = sentence(before, after, radius, told.refused, stayed, prices_of(market, bought), told.being_deleted)
     return Answer(
         stack=told.stack.name,
         base=told.settings.get("base"),
         candidate=told.candidate,
         verdict=verdict,
-        sentence=sentence(before, after, radius, told.refused, stayed, prices_of(market, bought), told.being_deleted),
+        sentence=" ".join(filter(None, (said, told.replay.assumed_images))),
         refused=told.refused,
         simulated=told.simulated,
         region=region,

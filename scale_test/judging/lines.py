@@ -104,6 +104,7 @@ class _Object(_Part):
     maxUnavailable: int | str | None = None  # noqa: N815
     unhealthyPodEvictionPolicy: str = ""  # noqa: N815
     maxPods: Index = 0  # noqa: N815
+    images: list[str] = Field(default_factory=list)
     zones: list[str] = Field(default_factory=list)
     requirements: list[_Requirement] = Field(default_factory=list)
     minValuesRelaxed: bool = False  # noqa: N815

@@ -12,6 +12,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from karpenter import age, images
+
 from ..market.prices import Offering, PriceSource, offering_of
 from ..market.quantities import amount
 from ..recording.timeline import SCENARIO_LABEL, Line, parse_time
@@ -245,6 +247,7 @@ class Replay:
         self._node_pool_specs: dict[str, Line] = {}
         self._max_pods: dict[tuple[str, str], int] = {}
         self._zones: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._images: set[str] = set()
         self._nominated: dict[str, set[str]] = {}
         self.marks: list[Line] = []
         self.ready: dict[str, list[tuple[datetime, int]]] = {}
@@ -328,6 +331,7 @@ class Replay:
                 self._node_pool_specs[name] = excerpt["spec"]
             if "maxPods" in excerpt:
                 self._max_pods[kind, name] = excerpt["maxPods"]
+            self._images.update(excerpt.get("images", ()))
             if "zones" in excerpt:
                 self._zones[kind, name] = tuple(excerpt["zones"])
             if not deleted:
@@ -488,6 +492,11 @@ class Replay:
     def node_class_zones(self, kind: str, name: str) -> tuple[str, ...] | None:
         """The zones in which a node class has subnets; None where the timeline does not tell."""
         return self._zones.get((kind, name))
+
+    @property
+    def assumed_images(self) -> str:
+        """A sentence on images of node classes that the facts do not know; empty without one."""
+        return images.assumed(self._images, str(self.start.get("kubernetes") or ""), age.today())
 
     def node_class(self, node_pool: str) -> tuple[str, str]:
         """Kind and name of the node class that a NodePool refers to; empty where the timeline does not tell."""

@@ -215,6 +215,8 @@ def excerpt(kind: str, item: dict[str, Any]) -> Line:
     elif kind.endswith("NodeClass"):
         # The one has it in the kubelet's configuration, the other beside it.
         kept |= _pick({**spec, **(spec.get("kubelet") or {})}, "maxPods")
+        if aliases := [term["alias"] for term in spec.get("amiSelectorTerms") or () if "alias" in term]:
+            kept["images"] = aliases
         if "subnets" in status:  # on AWS; on Azure they are no zone's
             kept["zones"] = sorted({subnet["zone"] for subnet in status["subnets"] if subnet.get("zone")})
     return kept

@@ -89,6 +89,7 @@ def make(
             **{key: outputs[key] for key in ("cloud", "region", "clusterName") if key in outputs},
             "kind": environment.kind if environment else None,
             "simulated": replay.rehearsed,
+            **({"assumed_images": assumed} if (assumed := replay.assumed_images) else {}),
             "prices_of": market.prices_of if market and "controller" in replay.price_sources.values() else None,
         },
         **({"clock": replay.clock} if replay.clock else {}),

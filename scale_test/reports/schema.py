@@ -52,6 +52,7 @@ class EnvironmentOfRun(_Model):
     kind: str | None
     simulated: bool
     prices_of: str | None = None
+    assumed_images: str = ""
     cloud: str | None = None
     region: str | None = None
     clusterName: str | None = None  # noqa: N815

@@ -39,7 +39,7 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
             drawn.add_row(*first, *cells)
             first = ("", "", "", "", "")
         drawn.add_section()
-    captions = []
+    captions = [assumed] if (assumed := report["environment"].get("assumed_images")) else []
     if region := report["environment"].get("prices_of"):
         captions.append(f"Prices are those of {region}, not of {report['environment']['region']}.")
     if any(claim.get("price_simulated") for story in report["stories"] for claim in story["nodeclaims"]):

@@ -251,6 +251,15 @@ def test_a_pool_has_its_types_and_its_ceiling() -> None:
     assert "and nothing bounds none" in page.render(found)
 
 
+def test_images_that_are_assumed_are_said_in_the_first_lines() -> None:
+    cluster = step(tokens.CLUSTER, "cluster", {"version": "1.36"})
+    terms = [{"alias": "bottlerocket@v9.0.0"}, {"alias": "al2023@latest"}]
+    found = review(preview(cluster, step(tokens.EC2_NODE_CLASS, "default", {"spec": {"amiSelectorTerms": terms}})))
+    assert wording.summary(found).endswith("the facts do not know it: the image bottlerocket@v9.0.0.")
+    unknown = step(tokens.EC2_NODE_CLASS, "default", {"spec": UNKNOWN})
+    assert not review(preview(cluster, unknown)).assumed
+
+
 def test_a_pool_is_not_guessed() -> None:
     unknown = {"key": "kubernetes.io/arch", "operator": "In", "values": UNKNOWN}
     secret = {"key": "kubernetes.io/arch", "operator": "In", "values": ["[secret]"]}

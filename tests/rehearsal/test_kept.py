@@ -210,7 +210,10 @@ def test_another_type_of_system_nodes_comes_before_the_old_goes(kept: RehearsedS
     assert {node.metadata.labels["node.kubernetes.io/instance-type"] for node in nodes} == {"m6i.large"}
 
 
-def test_a_protected_stack_goes_after_the_update_that_lifts_it(kept: RehearsedStack) -> None:
+def test_a_protected_stack_goes_after_the_update_that_lifts_it(kept: RehearsedStack, shop: Shop) -> None:
+    # Its pods would find no other place, and hold their node.
+    shop.close()
+    kept.configure(**{PROTECTION: True})
     refused = kept.by_hand("pulumi", "destroy", "--yes", "--non-interactive")
     assert refused.returncode != 0
     assert "protected" in refused.stdout, refused.stdout

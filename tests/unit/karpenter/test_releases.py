@@ -65,3 +65,11 @@ def test_the_calendars_go_forward(cloud: str) -> None:
 def test_an_alias_has_an_image_or_none(alias: str, kubernetes: str, certain: bool | None) -> None:
     found = images.verdict(alias, kubernetes, date(2026, 11, 22))
     assert (found and found.certain) is certain
+
+
+def test_what_is_assumed_to_exist_is_said() -> None:
+    said = "Assumed to exist, because the facts do not know it: the image bottlerocket@v9.0.0."
+    aliases = ["al2023@latest", "bottlerocket@v9.0.0", "bottlerocket@v1.64.0"]
+    day = date(2026, 11, 22)
+    assert images.assumed(aliases, "v1.36.2", day) == images.assumed(aliases, "1.36", day) == said
+    assert images.assumed(aliases, "", day) == images.assumed(aliases[:1], "1.36", day) == ""

@@ -14,10 +14,12 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
+from scale_test.judging.replay import Replay
 from scale_test.recording.timeline import Line
 from scale_test.reports import charts, page, units
 from scale_test.reports.drawing import Drawing, quantiles, thin
 from scale_test.reports.report import make
+from scale_test.reports.table import table
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
 from scale_test.text.shown import visible
@@ -344,6 +346,18 @@ def test_each_dollar_says_of_which_region_it_is_where_that_is_not_the_stacks(rep
     dollars = re.findall(r"\$[0-9][0-9.,]*(.{0,20})", Page(page.render(report)).text)
     assert len(dollars) > 3
     assert {rest.strip()[:18] for rest in dollars} == {"price of us-east-1"}
+
+
+def test_images_that_are_assumed_are_said_in_the_first_lines(report: dict[str, Any]) -> None:
+    replay, node_class = Replay(), {"metadata": {"name": "a", "uid": "u"}, "images": ["bottlerocket@v9.0.0"]}
+    line = {"received": "2026-11-22T00:00:00+00:00"}
+    begun = {"type": "START", "kubernetes": "v1.36.2"} | line
+    replay.apply([begun, {"type": "ADDED", "kind": "EC2NodeClass", "object": node_class} | line])
+    said = "Assumed to exist, because the facts do not know it: the image bottlerocket@v9.0.0."
+    assert replay.assumed_images == said
+    report["environment"]["assumed_images"] = said
+    assert said in Page(page.render(report)).text
+    assert said in table(report, 400)
 
 
 def test_gaps_of_the_record_are_told(report: dict[str, Any]) -> None:

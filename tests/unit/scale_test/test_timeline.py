@@ -150,6 +150,8 @@ def test_a_node_class_keeps_the_zones_of_its_subnets() -> None:
     found = {"metadata": {"name": "default"}, "status": {"subnets": subnets}}
     assert excerpt("EC2NodeClass", found)["zones"] == ["us-east-1a", "us-east-1c"]
     assert "zones" not in excerpt("AKSNodeClass", {"metadata": {"name": "default"}, "status": {}})
+    terms = [{"alias": "al2023@v20261121"}, {"id": "ami-1"}]
+    assert excerpt("EC2NodeClass", found | {"spec": {"amiSelectorTerms": terms}})["images"] == ["al2023@v20261121"]
 
 
 def test_an_excerpt_of_a_pod_keeps_what_it_asks_for() -> None:
