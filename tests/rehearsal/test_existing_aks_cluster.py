@@ -37,13 +37,6 @@ def _before(cluster: dict[str, Any]) -> None:
         pool |= SCALED
 
 
-def test_a_cluster_that_cannot_be_played_is_told_with_its_file(tmp_path: Path) -> None:
-    result = example(tmp_path, lambda cluster: cluster["agentPoolProfiles"][0].pop("vmSize")).command("up")
-    assert result.returncode != 0
-    assert f"Pulumi.{STACK}.cluster.json: cluster.agentPoolProfiles.0.vmSize" in result.stdout
-    assert "Traceback" not in result.stdout
-
-
 class Owner:
     """Whoever owns the cluster, at work with the Azure CLI: what its commands ask of ARM."""
 

@@ -65,13 +65,6 @@ def test_what_is_wrong_is_told_before_anything_is_made(tmp_path: Path) -> None:
     assert "Traceback" not in result.stdout
 
 
-def test_a_cluster_that_cannot_be_played_is_told_with_its_file(tmp_path: Path) -> None:
-    result = example(tmp_path, lambda file: file["nodegroups"][0].pop("instanceTypes")).command("up")
-    assert result.returncode != 0
-    assert f"Pulumi.{STACK}.cluster.json: nodegroups.0.instanceTypes" in result.stdout
-    assert "Traceback" not in result.stdout
-
-
 class GroupedShop(Shop):
     """One on managed node groups."""
 
