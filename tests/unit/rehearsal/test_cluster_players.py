@@ -67,7 +67,7 @@ class Cloud(UnaskedCloud):
 
     def ensure(self, service: Mapping[str, Any]) -> str:
         self._balance("ensure", service)
-        return "web.elb.example"
+        return "web.elb"
 
     def remove(self, service: Mapping[str, Any]) -> None:
         self._balance("remove", service)
