@@ -15,10 +15,12 @@ from typing import Any, Self
 
 import jmespath
 from botocore import xform_name
+from botocore.exceptions import ClientError
 from jmespath.functions import Functions, signature
 
 from rehearsal.attachment.resource import RefusedError
 
+_GONE = re.compile(r"NotFound|NoSuchEntity|NonExistentQueue|QueueDoesNotExist")
 _WORD = re.compile(r"(?<!')\$(\w+)")
 Words = Mapping[str, Any]
 
@@ -108,6 +110,11 @@ class Step:
         for item in search(self.each, answer, words) or () if self.each else ():
             for step in self.do:
                 step.run(client, {**words, "item": item})
+
+
+def is_gone(error: ClientError) -> bool:
+    """Whether AWS says that the thing does not exist."""
+    return bool(_GONE.search(error.response["Error"]["Code"]))
 
 
 def steps(written: Any) -> tuple[Step, ...]:

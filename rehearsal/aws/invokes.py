@@ -1,17 +1,21 @@
-"""The data sources that a program reads before it creates anything."""
+"""The data sources that a program reads before it creates anything: rows of functions.yaml, and code for three."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+from botocore.exceptions import ClientError
 
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.attachment.values import Secret
-from rehearsal.aws.arguments import filters, given, takes
-from rehearsal.aws.ec2 import data_sources
+from rehearsal.aws.calls import Step, is_gone, search, steps
 from rehearsal.aws.eks.api import ADDONS
+from rehearsal.aws.tags import unpaired
 
 if TYPE_CHECKING:
     from rehearsal.aws.account import Account
@@ -19,213 +23,118 @@ if TYPE_CHECKING:
 Invoke = Callable[[Mapping[str, Any]], Properties]
 
 
-@contextmanager
-def _reading(what: str, absent: type[Exception]) -> Iterator[None]:
-    """Say as the provider does that there is no such thing, where the account says it by an error."""
-    try:
-        yield
-    except absent as error:
-        raise RefusedError(f"reading {what}: couldn't find resource") from error
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """A row of functions.yaml, see there."""
+
+    name: str
+    service: str
+    read: Sequence[Step]
+    takes: Sequence[str] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
+    only: str = ""
+    reading: str = ""
+    secrets: Sequence[str] = ()
+
+    def __call__(self, account: Account, arguments: Mapping[str, Any]) -> Properties:
+        given = _given(self.name, arguments, self.takes)
+        prefix = f"arn:aws:{self.service}:{account.region}:{account.account_id}:"
+        own = {"account": account.account_id, "region": account.region, "prefix": prefix}
+        words: Properties = {**given, **own, "filters": self._filters(given)}
+        results: Properties = {}
+        for step in self.read:
+            try:
+                found = search(step.at, step.send(account.client(self.service), words), words)
+            except ClientError as error:
+                if not self.reading or not is_gone(error):
+                    raise
+                raise RefusedError(f"reading {self.reading.format(**given)}: couldn't find resource") from error
+            if self.only and step is self.read[0]:
+                found = _only(self.only, found)
+            results |= {name: search(expression, found, words) for name, expression in step.take.items()}
+            words["found"] = results
+        if "tags" in results:
+            results["tags"] = unpaired(results["tags"])
+        results |= {name: Secret(results[name]) for name in self.secrets}
+        return {**given, **results}
+
+    def _filters(self, given: Properties) -> list[dict[str, Any]]:
+        """EC2's filters, as boto3 wants them."""
+        filters = {item["name"]: list(item["values"]) for item in given.get("filters") or []}
+        filters |= {name: [given[argument]] for name, argument in self.filters.items() if given.get(argument)}
+        filters |= {f"tag:{key}": [value] for key, value in (given.get("tags") or {}).items()}
+        return [{"Name": name, "Values": values} for name, values in filters.items()]
 
 
 def invokes(account: Account) -> dict[str, Invoke]:
     """The data sources by token; each takes the arguments of the call and answers what the provider would."""
-    return {
-        **data_sources.of_networks(account),
-        **{token: partial(source, account) for token, source in _DATA_SOURCES.items()},
-    }
+    return {token: partial(source, account) for token, source in _DATA_SOURCES.items()}
 
 
-def _caller_identity(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getCallerIdentity", arguments, set())
-    identity = account.client("sts").get_caller_identity()
-    return {
-        "accountId": identity["Account"],
-        "arn": identity["Arn"],
-        "userId": identity["UserId"],
-        "id": identity["Account"],
-    }
+def _given(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Properties:
+    """The arguments that are set; Pulumi's SDK sends the others as null.
+
+    Raises:
+        RefusedError: The rehearsal does not know one, so that it would change nothing.
+    """
+    given = {key: value for key, value in arguments.items() if value is not None}
+    if unknown := sorted(given.keys() - set(known)):
+        raise RefusedError(f"{name}: the rehearsal does not know the argument {', '.join(unknown)}; leave it out")
+    return given
 
 
-def _partition(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getPartition", arguments, set())
-    return {"partition": "aws", "dnsSuffix": "amazonaws.com", "reverseDnsPrefix": "com.amazonaws", "id": "aws"}
+def _only(title: str, found: Sequence[Properties]) -> Properties:
+    if not found:
+        raise RefusedError(f"no matching {title} found")
+    if len(found) > 1:
+        raise RefusedError(
+            f"multiple {title}s matched; use additional constraints to reduce matches to a single {title}"
+        )
+    return found[0]
 
 
 def _region(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getRegion", arguments, {"region", "name"})
-    asked = arguments.get("region") or arguments.get("name") or account.region
+    given = _given("getRegion", arguments, ("region", "name"))
+    asked = given.get("region") or given.get("name") or account.region
     if asked != account.region:
         raise RefusedError(
             f"getRegion of {asked!r}: the rehearsed account is in {account.region} alone; "
             f"set aws:region to {asked} or leave the argument out"
         )
-    return {
-        "name": asked,
-        "region": asked,
-        "id": asked,
-        "endpoint": f"ec2.{asked}.amazonaws.com",
-        "description": asked,
-    }
-
-
-def _availability_zones(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes(
-        "getAvailabilityZones",
-        arguments,
-        {"state", "filters", "excludeNames", "excludeZoneIds", "allAvailabilityZones"},
-    )
-    wanted = filters(arguments)
-    if arguments.get("state"):
-        wanted.append({"Name": "state", "Values": [arguments["state"]]})
-    # moto knows no opt-in status; every zone that it has needs none.
-    asked = [item for item in wanted if item["Name"] != "opt-in-status"]
-    zones = account.client("ec2").describe_availability_zones(Filters=asked)["AvailabilityZones"]
-    kept = [
-        zone
-        for zone in zones
-        if zone["ZoneName"] not in (arguments.get("excludeNames") or [])
-        and zone["ZoneId"] not in (arguments.get("excludeZoneIds") or [])
-    ]
-    kept.sort(key=lambda zone: str(zone["ZoneName"]))
-    return {
-        "names": [zone["ZoneName"] for zone in kept],
-        "zoneIds": [zone["ZoneId"] for zone in kept],
-        "groupNames": [account.region],
-        "id": account.region,
-        "region": account.region,
-        **given(arguments),
-    }
+    return {**dict.fromkeys(("name", "region", "id", "description"), asked), "endpoint": f"ec2.{asked}.amazonaws.com"}
 
 
 def _addon_version(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getAddonVersion", arguments, {"addonName", "kubernetesVersion", "mostRecent"})
-    name = arguments["addonName"]
+    given = _given("getAddonVersion", arguments, ("addonName", "kubernetesVersion", "mostRecent"))
+    name = given["addonName"]
     if name not in ADDONS:
         raise RefusedError(f"reading EKS Add-On version info ({name}): couldn't find resource")
-    return {**given(arguments), "id": name, "version": ADDONS[name][-1 if arguments.get("mostRecent") else 0]}
+    return {**given, "id": name, "version": ADDONS[name][-1 if given.get("mostRecent") else 0]}
 
 
 def _cluster(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getCluster", arguments, {"name"})
-    eks = account.client("eks")
-    with _reading(f"EKS Cluster ({arguments['name']})", eks.exceptions.ResourceNotFoundException):
-        seen = eks.describe_cluster(name=arguments["name"])["cluster"]
-    return {
-        **{key: seen[key] for key in ("name", "arn", "version", "status", "roleArn", "endpoint") if key in seen},
-        "id": seen["name"],
-        "accessConfigs": [seen["accessConfig"]],
-        "certificateAuthorities": [{"data": seen["certificateAuthority"]["data"]}],
-        "computeConfigs": [{"enabled": account.eks.records[seen["name"]].auto_mode}],
-        "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
-        "kubernetesNetworkConfigs": [seen["kubernetesNetworkConfig"]],
-        "vpcConfig": seen["resourcesVpcConfig"],
-    }
-
-
-def _node_group(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getNodeGroup", arguments, {"clusterName", "nodeGroupName"})
-    cluster, name = arguments["clusterName"], arguments["nodeGroupName"]
-    eks = account.client("eks")
-    with _reading(f"EKS Node Group ({cluster}:{name})", eks.exceptions.ResourceNotFoundException):
-        seen = eks.describe_nodegroup(clusterName=cluster, nodegroupName=name)["nodegroup"]
-    return {
-        **given(arguments),
-        "id": f"{cluster}:{name}",
-        "arn": seen["nodegroupArn"],
-        "instanceTypes": seen["instanceTypes"],
-        "labels": seen.get("labels", {}),
-        "nodeRoleArn": seen["nodeRole"],
-        "scalingConfigs": [seen["scalingConfig"]],
-        "status": seen["status"],
-        "subnetIds": seen["subnets"],
-        "taints": seen.get("taints", []),
-        "version": seen["version"],
-    }
-
-
-def _node_groups(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getNodeGroups", arguments, {"clusterName"})
-    names = account.client("eks").list_nodegroups(clusterName=arguments["clusterName"])["nodegroups"]
-    return {**given(arguments), "id": arguments["clusterName"], "names": names}
-
-
-def _addon(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getAddon", arguments, {"clusterName", "addonName"})
-    cluster, name = arguments["clusterName"], arguments["addonName"]
-    eks = account.client("eks")
-    with _reading(f"EKS Add-On ({cluster}:{name})", eks.exceptions.ResourceNotFoundException):
-        seen = eks.describe_addon(clusterName=cluster, addonName=name)["addon"]
-    return {
-        **given(arguments),
-        "id": f"{cluster}:{name}",
-        "addonVersion": seen["addonVersion"],
-        "arn": seen["addonArn"],
-        "configurationValues": seen.get("configurationValues", ""),
-        "podIdentityAssociations": [],
-        "serviceAccountRoleArn": seen.get("serviceAccountRoleArn", ""),
-    }
+    """With EKS Auto Mode, of which moto's API says nothing."""
+    seen = _ROWS["aws:eks/getCluster:getCluster"](account, arguments)
+    return {**seen, "computeConfigs": [{"enabled": account.eks.records[seen["name"]].auto_mode}]}
 
 
 def _oidc_provider(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getOpenIdConnectProvider", arguments, {"url"})
-    found = account.roles.provider_for(arguments["url"])
+    given = _given("getOpenIdConnectProvider", arguments, ("url",))
+    found = account.roles.provider_for(given["url"])
     if found is None:
-        raise RefusedError(f"reading IAM OIDC Provider ({arguments['url']}): couldn't find resource")
-    return {**given(arguments), "id": found.arn, "arn": found.arn, "clientIdLists": list(found.client_id_list)}
+        raise RefusedError(f"reading IAM OIDC Provider ({given['url']}): couldn't find resource")
+    return {**given, "id": found.arn, "arn": found.arn, "clientIdLists": list(found.client_id_list)}
 
 
-def _clusters(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getClusters", arguments, set())
-    return {"names": account.client("eks").list_clusters()["clusters"], "id": account.region}
-
-
-def _log_groups(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getLogGroups", arguments, {"logGroupNamePrefix"})
-    prefix = arguments.get("logGroupNamePrefix")
-    pages = account.client("logs").get_paginator("describe_log_groups")
-    found = [
-        group
-        for page in pages.paginate(**({"logGroupNamePrefix": prefix} if prefix else {}))
-        for group in page["logGroups"]
-    ]
-    return {
-        **given(arguments),
-        "logGroupNames": [group["logGroupName"] for group in found],
-        "arns": [group["arn"].removesuffix(":*") for group in found],
-        "id": account.region,
-    }
-
-
-def _parameter(account: Account, arguments: Mapping[str, Any]) -> Properties:
-    takes("getParameter", arguments, {"name", "withDecryption"})
-    name = arguments["name"]
-    ssm = account.client("ssm")
-    with _reading(f"SSM Parameter ({name})", ssm.exceptions.ParameterNotFound):
-        seen = ssm.get_parameter(Name=name)["Parameter"]
-    return {
-        **given(arguments),
-        "id": name,
-        "type": seen["Type"],
-        "version": seen["Version"],
-        "insecureValue": seen["Value"],
-        # The real one is secret whatever the parameter's type.
-        "value": Secret(seen["Value"]),
-    }
-
-
-_DATA_SOURCES: Final[dict[str, Callable[[Account, Mapping[str, Any]], Properties]]] = {
-    "aws:cloudwatch/getLogGroups:getLogGroups": _log_groups,
-    "aws:eks/getAddon:getAddon": _addon,
+_TABLE = yaml.load(Path(__file__).with_name("functions.yaml").read_bytes(), yaml.CSafeLoader)
+_ROWS: Final[dict[str, _Source]] = {
+    token: _Source(name=token.rpartition(":")[2], **{**row, "read": steps(row["read"])})
+    for token, row in _TABLE.items()
+}
+_DATA_SOURCES: Final[Mapping[str, Callable[[Account, Mapping[str, Any]], Properties]]] = {
+    **_ROWS,
     "aws:eks/getAddonVersion:getAddonVersion": _addon_version,
     "aws:eks/getCluster:getCluster": _cluster,
-    "aws:eks/getClusters:getClusters": _clusters,
-    "aws:eks/getNodeGroup:getNodeGroup": _node_group,
-    "aws:eks/getNodeGroups:getNodeGroups": _node_groups,
     "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": _oidc_provider,
-    "aws:ssm/getParameter:getParameter": _parameter,
-    "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
-    "aws:index/getPartition:getPartition": _partition,
     "aws:index/getRegion:getRegion": _region,
-    "aws:index/getAvailabilityZones:getAvailabilityZones": _availability_zones,
 }

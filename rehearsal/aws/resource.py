@@ -24,7 +24,7 @@ from rehearsal.attachment.lifecycle import RowResource
 from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Failure, Properties, RefusedError, has_unknowns
 from rehearsal.attachment.rows import Row, load
 from rehearsal.aws import tags as tags_of
-from rehearsal.aws.calls import AwsRefusalError, Step, alike, evaluated, members, search, steps
+from rehearsal.aws.calls import AwsRefusalError, Step, alike, evaluated, is_gone, members, search, steps
 
 if TYPE_CHECKING:
     from rehearsal.aws.account import Account
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["ROWS", "AwsRefusalError", "AwsResource", "AwsRow", "Session"]
 
 _log = logging.getLogger(__name__)
-_GONE = re.compile(r"NotFound|NoSuchEntity|NonExistentQueue|QueueDoesNotExist")
 #: Properties with keys of the user's: of a block, what the program leaves out is AWS's to choose; of these it is gone.
 _MAPS = frozenset({"tags", "tagsAll", "labels"})
 _QUOTA = "Cannot exceed quota for {quota}: {limit}"
@@ -285,7 +284,7 @@ class AwsResource(RowResource):
 
     def is_gone(self, error: Exception) -> bool:
         """Whether AWS says that the thing does not exist."""
-        return isinstance(error, ClientError) and bool(_GONE.search(error.response["Error"]["Code"]))
+        return isinstance(error, ClientError) and is_gone(error)
 
     @contextmanager
     def telling(self, action: str, subject: str) -> Iterator[None]:
