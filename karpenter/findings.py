@@ -78,7 +78,7 @@ class Catalogue:
     """The words of findings, by their codes."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is a YAML file: code -> `consequence`, `fix`, and if there are any `what`, `link` and `severity`."""
+        """`path` is a YAML file: code -> `consequence`, `fix`, and as needed `what`, `key`, `link` and `severity`."""
         self.path = path
 
     @cached_property
@@ -113,7 +113,7 @@ class Catalogue:
         Args:
             code: Of an entry.
             words: What stands in the braces of its texts; a list is shown with commas.
-            key: The setting or field; empty for none.
+            key: The setting or field, where it is not the entry's to say.
             value: What was found there.
             severity: Where it is not the entry's to say.
             subject: What it is about.
@@ -122,6 +122,7 @@ class Catalogue:
         entry: Mapping[str, Any] = self.entries[code]
         said = {name: _said(word) for name, word in words.items()}
         what, consequence, fix = (entry.get(text, "").format(**said) for text in ("what", "consequence", "fix"))
+        key = key or entry.get("key", "").format(**said)
         severity, link = severity or entry.get("severity", "error"), entry.get("link", "")
         return Finding(code, key, value, consequence, fix, severity, what, subject, link=link, told_by=told_by)
 

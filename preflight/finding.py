@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from pathlib import Path
+from typing import Final, TypeVar
 
+from karpenter.findings import Catalogue, Finding, Severity
 from scale_test.text.shown import cut
 
-#: error: it is in the way. warning: it may be, or it costs. note: worth knowing.
-Severity = Literal["error", "warning", "note"]
+__all__ = ["Checked", "Finding", "NotAskedError", "Severity", "UnknowableError", "finding", "in_the_way", "run"]
 Subject = TypeVar("Subject")
+#: The words of all findings of preflight.
+CATALOGUE: Final = Catalogue(Path(__file__).with_name("findings.yaml"))
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was found.
+def finding(code: str, told_by: str, /, *, severity: Severity | None = None, **words: object) -> Finding:
+    """Return a finding.
 
-    Attributes:
-        severity: Only errors are in the way.
-        what: What is the case.
-        consequence: What would happen.
-        fix: What to do; empty where nothing needs to be done.
+    Args:
+        code: Of an entry of the catalogue.
         told_by: The call that told it, `iam:GetRole` or `GET /api/v1/services`; empty where it was none.
+        severity: Where it is not the entry's to say.
+        words: What the texts of the entry have in braces.
     """
-
-    severity: Severity
-    what: str
-    consequence: str
-    fix: str
-    told_by: str
+    return CATALOGUE.finding(code, words, severity=severity, told_by=told_by)
 
 
 @dataclass(frozen=True)
@@ -68,33 +64,24 @@ def run(checks: Mapping[str, Callable[[Subject], Iterable[Finding]]], subject: S
 
 def in_the_way(checked: Iterable[Checked]) -> list[Finding]:
     """The errors."""
-    return [finding for one in checked for finding in one.findings if finding.severity == "error"]
+    return [each for one in checked for each in one.findings if each.severity == "error"]
 
 
 def _findings(check: Callable[[Subject], Iterable[Finding]], subject: Subject) -> tuple[Finding, ...]:
     found: list[Finding] = []
     try:
-        for finding in check(subject):
-            found.append(finding)  # one by one: what came before an error is kept
+        for one in check(subject):
+            found.append(one)  # one by one: what came before an error is kept
     except NotAskedError as error:
         found.append(
-            Finding(
-                "warning",
-                f"could not be judged: {error}",
-                "whatever this check looks for would go unnoticed",
-                f"needs {error.call}" if error.refused else "see why the call fails, and look again",
+            finding(
+                "check-not-permitted" if error.refused else "check-not-answered",
                 error.call,
+                error=error,
+                call=error.call,
             )
         )
     except Exception as error:
         # An answer may lack what it always had. That one must not hide the other checks, nor look like a finding.
-        found.append(
-            Finding(
-                "warning",
-                f"could not be judged: {type(error).__name__}: {error}",
-                "whatever this check looks for would go unnoticed",
-                "see whether what is asked answers as it should; if it does, this check has a defect: report it",
-                "",
-            )
-        )
+        found.append(finding("check-failed", "", __name__=type(error).__name__, error=error))
     return tuple(found)

@@ -14,7 +14,7 @@ from components import settings
 from components.problems import SettingsError
 from scale_test.text.yaml_file import YamlError, read
 
-from .finding import Finding, UnknowableError
+from .finding import Finding, UnknowableError, finding
 
 _STACK: Final = "pulumi:pulumi:Stack"
 _SECONDS: Final = 120
@@ -80,13 +80,7 @@ class State:
 def not_read(state: State) -> Iterator[Finding]:
     """A state that could not be read: then everything passes for somebody else's."""
     if state.unread:
-        yield Finding(
-            "note",
-            f"Pulumi's state was not read: {state.unread}",
-            "what the stack has made already would be told as somebody else's",
-            "for a stack that is up: pulumi login, and pulumi stack select",
-            "pulumi stack export",
-        )
+        yield finding("state-not-read", "pulumi stack export", unread=state.unread)
 
 
 def configuration(path: Path) -> Configuration:

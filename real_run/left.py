@@ -17,7 +17,7 @@ from preflight.azure.asking import Azure
 from preflight.azure.credentials import login
 from preflight.azure.subject import Subject as AzureSubject
 from preflight.azure.subject import subject as azure_subject
-from preflight.finding import Checked, Finding, UnknowableError
+from preflight.finding import Checked, Finding, UnknowableError, finding
 from preflight.finding import run as run_checks
 from preflight.stack import Configuration, State, deployer
 
@@ -85,7 +85,7 @@ def _tagged(subject: AwsSubject) -> Iterator[Finding]:
         wanted.append([{"Name": "key", "Values": [TAG]}, {"Name": "value", "Values": [run]}])
     for kind, identifier in sorted({one for filters in wanted for one in tagged(subject.aws, filters)}):
         if not is_gone(subject.aws, kind, identifier):
-            yield Finding("error", f"{identifier} is there", _OUTLIVES, "", _TAGS)
+            yield finding("left-after-destroy", _TAGS, identifier=identifier)
 
 
 def tagged(aws: Aws, filters: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -109,8 +109,8 @@ def _as_left(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], Itera
     """A check of names before `up`, whose finding is now something that is left."""
 
     def told(subject: Any) -> Iterator[Finding]:
-        for finding in check(subject):
-            yield replace(finding, consequence=_OUTLIVES)
+        for one in check(subject):
+            yield replace(one, consequence=_OUTLIVES)
 
     return told
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from ..stack import not_read
 from .subject import StackSubject
 
@@ -17,26 +17,14 @@ def account(subject: StackSubject) -> Iterator[Finding]:
     """Who asks, where; an account that the configuration does not allow; the root user."""
     caller = subject.caller
     where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"
-    yield Finding("note", f"asked as {where}", "the stack would be made there", "", _CALL)
+    yield finding("asked-as-on-aws", _CALL, where=where)
     yield from not_read(subject.state)
     allowed = listed(subject.raw.get("aws:allowedAccountIds"))
     forbidden = listed(subject.raw.get("aws:forbiddenAccountIds"))
     if (allowed and caller.account not in allowed) or caller.account in forbidden:
-        yield Finding(
-            "error",
-            f"the account {caller.account} is not one that aws:allowedAccountIds and aws:forbiddenAccountIds admit",
-            "the provider refuses each resource",
-            "take credentials of another account, or change the list",
-            _CALL,
-        )
+        yield finding("account-not-allowed", _CALL, account=caller.account)
     if caller.arn.endswith(":root"):
-        yield Finding(
-            "warning",
-            "the caller is the account's root user",
-            "no policy limits what a mistake does, and the cluster's first administrator would be root",
-            "take a role or a user",
-            _CALL,
-        )
+        yield finding("caller-is-root", _CALL)
 
 
 def listed(value: Any) -> list[str]:

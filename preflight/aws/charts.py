@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject
 
 _REGISTRY: Final = "public.ecr.aws"
@@ -24,15 +24,7 @@ def sign_in(subject: StackSubject) -> Iterator[Finding]:
         if token is None:
             continue
         ended = _ends(token) < time.time()
-        yield Finding(
-            "error" if ended else "warning",
-            f"{path} has a sign-in at {_REGISTRY}"
-            + (", and it has ended" if ended else ", and it ends after 12 hours"),
-            "Helm sends it, and the registry refuses it when it has ended (403), although it asks nobody to sign in: "
-            "`up` fails at Karpenter's chart, when the cluster is there already",
-            f"helm registry logout {_REGISTRY}; docker logout {_REGISTRY}",
-            "",
-        )
+        yield finding("registry-login-ended" if ended else "registry-login-ends", "", path=path)
 
 
 def _files(variables: Mapping[str, str]) -> list[Path]:

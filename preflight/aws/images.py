@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject
 
 _CALL: Final = "ssm:GetParameter"
@@ -53,12 +53,12 @@ def images(subject: StackSubject) -> Iterator[Finding]:
                 continue
             asked = list(_FAMILIES[family](kubernetes, version))
             if not any(subject.aws.find("ssm", "GetParameter", ("ParameterNotFound",), Name=each) for each in asked):
-                yield Finding(
-                    "error",
-                    f"karpstack:nodeClasses.{name}: the alias {alias} has no image for Kubernetes {kubernetes}",
-                    f"Karpenter logs `failed to discover any AMIs for alias`, the node class {name} never gets "
-                    "ready, and no pod gets a node",
-                    f"pin a release that AWS publishes for {kubernetes}, or {family}@latest; {asked[0]} is one of the "
-                    "parameters that it needs",
+                yield finding(
+                    "image-alias-not-published",
                     _CALL,
+                    name=name,
+                    alias=alias,
+                    kubernetes=kubernetes,
+                    family=family,
+                    asked=asked[0],
                 )

@@ -8,7 +8,7 @@ from typing import Final
 from karpenter.instance_types import ZONE, Facts
 from karpenter.requirements import allows, fits, requirements
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject, Subject
 
 _OFFERINGS: Final = "ec2:DescribeInstanceTypeOfferings"
@@ -22,13 +22,12 @@ def zones(subject: Subject) -> Iterator[Finding]:
     wanted, offered = subject.settings.network.zones, subject.offered_zones()
     missing = [] if isinstance(wanted, int) else [zone for zone in wanted if zone not in offered]
     if missing or (isinstance(wanted, int) and wanted > len(offered)):
-        yield Finding(
-            "error",
-            f"karpstack:network.zones asks for {', '.join(missing) or f'{wanted} zones'}, and {subject.aws.region} "
-            f"offers EKS in {', '.join(offered)}",
-            "pulumi up stops at the subnets",
-            "ask for zones that are there",
+        yield finding(
+            "zones-not-offered",
             _ZONES,
+            wanted_zones=", ".join(missing) or f"{wanted} zones",
+            region=subject.aws.region,
+            offered=offered,
         )
 
 
@@ -39,15 +38,11 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
     missing = [zone for zone in zones if name not in _offered(subject, zone)]
     if missing:
         everywhere = len(missing) == len(zones)
-        yield Finding(
-            "error" if everywhere else "warning",
-            f"{name}, the system nodes' instance type, is not offered in {', '.join(missing)}",
-            "no system node comes up, and pulumi up fails at the node group"
-            if everywhere
-            else "system nodes come up in the other zones only, and fewer zones can be lost",
-            "set karpstack:systemNodes.instanceType to a type that all zones offer, or name other zones in "
-            "karpstack:network.zones",
+        yield finding(
+            "system-node-type-not-offered" if everywhere else "system-node-type-not-in-each-zone",
             _OFFERINGS,
+            name=name,
+            missing=missing,
         )
 
 
@@ -62,22 +57,15 @@ def node_pools(subject: StackSubject) -> Iterator[Finding]:
         types = {name for name, one in facts.types.items() if fits(wanted, one, subject.aws.region, known)}
         zones = [zone for zone in stack_zones if allows(wanted, ZONE, zone)]
         if not zones:
-            yield Finding(
-                "error",
-                f"karpstack:nodePools.{pool} admits none of the stack's zones, {', '.join(stack_zones)}",
-                "it never launches a node: there is no subnet where it may",
-                f"name some of these zones in its requirement on {ZONE}",
-                _ZONES,
-            )
+            yield finding("node-pool-outside-zones", _ZONES, pool=pool, stack_zones=stack_zones, zone=ZONE)
             continue
         missing = [zone for zone in zones if not types & _offered(subject, zone)]
         if missing:
-            yield Finding(
-                "error" if len(missing) == len(zones) else "warning",
-                f"{', '.join(missing)} offers no instance type that karpstack:nodePools.{pool} admits",
-                "it never launches a node" if len(missing) == len(zones) else "it never launches a node there",
-                "admit more instance types, or other zones",
+            yield finding(
+                "node-pool-types-not-offered" if len(missing) == len(zones) else "node-pool-types-not-in-each-zone",
                 _OFFERINGS,
+                missing=missing,
+                pool=pool,
             )
 
 

@@ -9,7 +9,7 @@ from components.documents.events import EVENT_PATTERNS
 from components.documents.iam import CONTROLLER_POLICIES
 from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject, Subject
 
 _NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
@@ -21,25 +21,15 @@ def cluster(subject: Subject) -> Iterator[Finding]:
     name = subject.names.cluster
     found = subject.aws.find("eks", "DescribeCluster", ("ResourceNotFoundException",), name=name)
     if found and not subject.state.has("aws:eks/cluster:Cluster", name):
-        yield Finding(
-            "error",
-            f"the EKS cluster {name} is there already",
-            "CreateCluster is refused: Cluster already exists with name",
-            f"{_OTHER_NAME}, or choose the stack that made it",
-            "eks:DescribeCluster",
-        )
+        yield finding("eks-cluster-exists", "eks:DescribeCluster", name=name)
 
 
 def log_group(subject: Subject) -> Iterator[Finding]:
     """The control plane's log group: EKS writes to it when the cluster is gone, and the next stack goes on with it."""
     name = subject.names.control_plane_log_group
     if _has_log_group(subject, name):
-        yield Finding(
-            "note",
-            f"the log group {name} is there already, most likely of an earlier cluster of that name",
-            "the stack takes it over, old lines and all; the second pulumi up sets its retention and tags",
-            f"to begin with an empty one: {_deletes_log_group(subject, name)}",
-            "logs:DescribeLogGroups",
+        yield finding(
+            "log-group-is-taken-over", "logs:DescribeLogGroups", name=name, delete=_deletes_log_group(subject, name)
         )
 
 
@@ -47,12 +37,8 @@ def flow_log_group(subject: Subject) -> Iterator[Finding]:
     """The log group of the VPC's flow logs."""
     name = subject.names.flow_log_group
     if subject.settings.network.flow_log_retention_days and _has_log_group(subject, name):
-        yield Finding(
-            "error",
-            f"the log group {name} is there already",
-            "CreateLogGroup is refused: The specified log group already exists",
-            _deletes_log_group(subject, name),
-            "logs:DescribeLogGroups",
+        yield finding(
+            "flow-log-group-exists", "logs:DescribeLogGroups", name=name, delete=_deletes_log_group(subject, name)
         )
 
 
@@ -74,13 +60,7 @@ def roles(subject: StackSubject) -> Iterator[Finding]:
         if subject.aws.find("iam", "GetRole", ("NoSuchEntity",), RoleName=name) and not subject.state.has(
             "aws:iam/role:Role", name
         ):
-            yield Finding(
-                "error",
-                f"the IAM role {name} is there already",
-                "CreateRole is refused: EntityAlreadyExists; names of IAM hold for all regions of an account",
-                f"{_OTHER_NAME}, or delete the role if nobody needs it",
-                "iam:GetRole",
-            )
+            yield finding("iam-role-exists", "iam:GetRole", name=name)
 
 
 def _roles(subject: StackSubject) -> Iterator[str]:
@@ -104,13 +84,7 @@ def policies(subject: StackSubject) -> Iterator[Finding]:
         if subject.aws.find("iam", "GetPolicy", ("NoSuchEntity",), PolicyArn=arn) and not subject.state.has(
             "aws:iam/policy:Policy", arn
         ):
-            yield Finding(
-                "error",
-                f"the IAM policy {arn} is there already",
-                "CreatePolicy is refused: EntityAlreadyExists",
-                f"{_OTHER_NAME}, or aws iam delete-policy --policy-arn {arn} if nobody needs it",
-                "iam:GetPolicy",
-            )
+            yield finding("iam-policy-exists", "iam:GetPolicy", arn=arn)
 
 
 def _policies(subject: StackSubject) -> Iterator[str]:
@@ -130,13 +104,7 @@ def queue(subject: StackSubject) -> Iterator[Finding]:
     name = subject.names.interruption_queue
     found = subject.aws.find("sqs", "GetQueueUrl", _NO_QUEUE, QueueName=name)
     if found and not subject.state.has("aws:sqs/queue:Queue", found["QueueUrl"]):
-        yield Finding(
-            "error",
-            f"the SQS queue {name} is there already",
-            "CreateQueue is refused (QueueAlreadyExists), or takes it over where its attributes are the same",
-            f"{_OTHER_NAME}, or aws sqs delete-queue --queue-url {found['QueueUrl']} if nobody needs it",
-            "sqs:GetQueueUrl",
-        )
+        yield finding("queue-exists", "sqs:GetQueueUrl", name=name, queue_url=found["QueueUrl"])
 
 
 def event_rules(subject: StackSubject) -> Iterator[Finding]:
@@ -148,13 +116,7 @@ def event_rules(subject: StackSubject) -> Iterator[Finding]:
         if subject.aws.find(
             "events", "DescribeRule", ("ResourceNotFoundException",), Name=name
         ) and not subject.state.has("aws:cloudwatch/eventRule:EventRule", name):
-            yield Finding(
-                "error",
-                f"the EventBridge rule {name} is there already",
-                "PutRule would change it for its owner, and pulumi destroy would delete it",
-                f"{_OTHER_NAME}, or delete the rule if nobody needs it",
-                "events:DescribeRule",
-            )
+            yield finding("event-rule-exists", "events:DescribeRule", name=name)
 
 
 def launch_template(subject: Subject) -> Iterator[Finding]:
@@ -168,13 +130,12 @@ def launch_template(subject: Subject) -> Iterator[Finding]:
     )
     for one in found:
         if not subject.state.has("aws:ec2/launchTemplate:LaunchTemplate", one["LaunchTemplateId"]):
-            yield Finding(
-                "error",
-                f"the launch template {name} is there already",
-                "CreateLaunchTemplate is refused: InvalidLaunchTemplateName.AlreadyExistsException",
-                f"{_OTHER_NAME}, or aws ec2 delete-launch-template --region {subject.aws.region} "
-                f"--launch-template-id {one['LaunchTemplateId']} if nobody needs it",
+            yield finding(
+                "launch-template-exists",
                 "ec2:DescribeLaunchTemplates",
+                name=name,
+                region=subject.aws.region,
+                launch_template_id=one["LaunchTemplateId"],
             )
 
 
@@ -183,11 +144,4 @@ def key_alias(subject: Subject) -> Iterator[Finding]:
     alias = subject.names.secrets_key_alias
     aliases = subject.aws.all("kms", "ListAliases", "Aliases")
     if any(one["AliasName"] == alias for one in aliases) and not subject.state.has("aws:kms/alias:Alias", alias):
-        yield Finding(
-            "error",
-            f"the KMS alias {alias} is there already",
-            "CreateAlias is refused: AlreadyExistsException",
-            f"{_OTHER_NAME}, or aws kms delete-alias --region {subject.aws.region} --alias-name {alias} if nobody "
-            "needs it",
-            "kms:ListAliases",
-        )
+        yield finding("key-alias-exists", "kms:ListAliases", alias=alias, region=subject.aws.region)

@@ -16,7 +16,7 @@ from karpenter.instance_types import CAPACITY_TYPE
 from karpenter.quantities import quantity
 from karpenter.requirements import allows, requirements
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject, Subject
 
 _CALL: Final = "servicequotas:GetServiceQuota"
@@ -67,14 +67,14 @@ def node_pools(subject: StackSubject) -> Iterator[Finding]:
     for kinds, limit in limits.items():
         room = max(0, sum(left[kind] for kind in kinds))
         if kinds and limit > room:
-            yield Finding(
-                "warning",
-                f"the limits of the NodePools that launch {' and '.join(kinds)} admit "
-                f"{'any number of' if limit == _ENDLESS else f'{limit:g}'} vCPUs, and the account has room for "
-                f"{room:g}: quota {' and '.join(_QUOTAS[kind].code for kind in kinds)} less what is in use",
-                "beyond that EC2 refuses launches (VcpuLimitExceeded, MaxSpotInstanceCountExceeded), and pods wait",
-                f"set limits.cpu to what is allowed, or {_raise(subject, _QUOTAS[kinds[0]], limit)}",
+            yield finding(
+                "node-pool-limits-over-aws-quota",
                 _CALL,
+                kinds=" and ".join(kinds),
+                limit="any number of" if limit == _ENDLESS else f"{limit:g}",
+                room=room,
+                quotas=" and ".join(_QUOTAS[kind].code for kind in kinds),
+                raise_it=_raise(subject, _QUOTAS[kinds[0]], limit),
             )
 
 
@@ -125,12 +125,15 @@ def clusters(subject: Subject) -> Iterator[Finding]:
 def _judged(subject: Subject, quota: Quota, used: float, added: float, where: str = "") -> Iterator[Finding]:
     most = _value(subject, quota)
     if added > 0 and used + added > most:
-        yield Finding(
-            "error",
-            f"{quota.counts}{where}: {used:g} of {most:g} are in use and the stack adds {added:g}",
-            "pulumi up fails in the middle, with a part of the stack made and paid for",
-            _raise(subject, quota, used + added),
+        yield finding(
+            "aws-quota-exceeded",
             _CALL,
+            counts=quota.counts,
+            where=where,
+            used=used,
+            most=most,
+            added=added,
+            raise_it=_raise(subject, quota, used + added),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from components.settings import EksSettings, ExistingEksSettings
 from components.settings.eks import EksStackSettings
 
-from ..finding import Finding, NotAskedError, Severity
+from ..finding import Finding, NotAskedError, Severity, finding
 from . import deployer, existing_deployer
 from .deployer import (
     FLOW_LOG,
@@ -44,13 +44,7 @@ def rights(subject: StackSubject) -> Iterator[Finding]:
     """Actions that are not allowed, a finding a statement of the deployer's policy."""
     principal = _principal(subject)
     if principal is None:
-        yield Finding(
-            "note",
-            f"{subject.caller.arn} is no role or user whose policies IAM could simulate",
-            "it was not judged whether it may make the stack",
-            "take a role or a user",
-            _CALL,
-        )
+        yield finding("caller-not-simulated", _CALL, arn=subject.caller.arn)
         return
     scope = Scope(
         partition=subject.caller.partition,
@@ -66,12 +60,15 @@ def rights(subject: StackSubject) -> Iterator[Finding]:
             if reason := _why_not(result):
                 refused[reason].add(result["EvalActionName"])
         for (severity, why), actions in refused.items():
-            yield Finding(
-                severity,
-                f"{principal} may not {', '.join(sorted(actions))} on {', '.join(grant.resources)}: {why}",
-                "pulumi up or pulumi destroy is refused there, in the middle of its work",
-                f"allow the statement {grant.sid} of {POLICY_PAGE}",
+            yield finding(
+                "aws-right-missing",
                 _CALL,
+                severity=severity,
+                principal=principal,
+                actions=sorted(actions),
+                resources=grant.resources,
+                why=why,
+                sid=grant.sid,
             )
 
 

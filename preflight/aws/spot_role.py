@@ -8,7 +8,7 @@ from typing import Final
 from karpenter.instance_types import CAPACITY_TYPE
 from karpenter.requirements import allows, requirements
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject
 
 _PATH: Final = "/aws-service-role/spot.amazonaws.com/"
@@ -20,11 +20,4 @@ def spot_role(subject: StackSubject) -> Iterator[Finding]:
         name for name, spec in subject.settings.node_pools.items() if allows(requirements(spec), CAPACITY_TYPE, "spot")
     ]
     if pools and not subject.aws.all("iam", "ListRoles", "Roles", PathPrefix=_PATH):
-        yield Finding(
-            "note",
-            f"the account has no AWSServiceRoleForEC2Spot yet, and {', '.join(pools)} may launch spot instances",
-            "it is made for the first of them; where the organization forbids that, requests fail with "
-            "AuthFailure.ServiceLinkedRoleCreationNotPermitted and the pods wait",
-            "to be sure: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
-            "iam:ListRoles",
-        )
+        yield finding("spot-role-missing", "iam:ListRoles", pools=pools)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from karpenter import age
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import Subject
 
 _CALL: Final = "eks:DescribeClusterVersions"
@@ -22,32 +22,26 @@ def kubernetes_version(subject: Subject) -> Iterator[Finding]:
     known = {one["clusterVersion"]: one for one in found}
     offered = sorted((name for name, one in known.items() if _status(one) != "UNSUPPORTED"), key=_number)
     if wanted not in offered:
-        yield Finding(
-            "error",
-            f"EKS offers no Kubernetes {wanted} in {subject.aws.region}",
-            f"CreateCluster is refused: unsupported Kubernetes version {wanted}",
-            f"set karpstack:cluster.version to one of {', '.join(offered)}",
-            _CALL,
-        )
+        yield finding("eks-version-not-offered", _CALL, wanted=wanted, region=subject.aws.region, offered=offered)
         return
     one = known[wanted]
     if _status(one) == "EXTENDED_SUPPORT":
-        yield Finding(
-            "warning",
-            f"Kubernetes {wanted} is in extended support until {_day(one.get('endOfExtendedSupportDate'))}",
-            "the control plane costs 0.60 USD an hour instead of 0.10, and is upgraded by force on that day",
-            f"choose a version in standard support: {', '.join(_standard(known)) or 'none is listed'}",
+        yield finding(
+            "eks-version-in-extended-support",
             _CALL,
+            wanted=wanted,
+            end_of_extended_support_date=_day(one.get("endOfExtendedSupportDate")),
+            standard=", ".join(_standard(known)) or "none is listed",
         )
         return
     end = one.get("endOfStandardSupportDate")
     if isinstance(end, datetime) and end.date() - age.today() < _SOON:
-        yield Finding(
-            "warning",
-            f"standard support of Kubernetes {wanted} ends on {_day(end)}",
-            "from then on the control plane costs 0.60 USD an hour instead of 0.10",
-            f"choose a newer version: {', '.join(name for name in offered if _number(name) > _number(wanted))}",
+        yield finding(
+            "eks-version-support-ends",
             _CALL,
+            wanted=wanted,
+            end=_day(end),
+            newer=", ".join(name for name in offered if _number(name) > _number(wanted)),
         )
 
 

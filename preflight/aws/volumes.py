@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject, Subject
 
 _CALL: Final = "ec2:GetEbsDefaultKmsKeyId"
@@ -28,12 +28,11 @@ def default_key(subject: StackSubject) -> Iterator[Finding]:
 
 
 def _finding(key: str, role: str, consequence: str) -> Finding:
-    return Finding(
-        "error" if role == _AUTO_SCALING else "warning",
-        f"the account encrypts volumes with its own key {key}, whose policy does not name {role}",
-        f"{consequence}: Client.InvalidKMSKey.InvalidState, or an instance that is terminated without a reason",
-        f"let {role} use the key and make grants of it (kms:CreateGrant, Decrypt, DescribeKey, Encrypt, "
-        "GenerateDataKeyWithoutPlaintext, ReEncrypt*) in the key's policy, or make alias/aws/ebs the default: "
-        "aws ec2 reset-ebs-default-kms-key-id",
+    return finding(
+        "volume-key-refuses-role",
         _CALL,
+        severity="error" if role == _AUTO_SCALING else "warning",
+        key=key,
+        role=role,
+        consequence=consequence,
     )

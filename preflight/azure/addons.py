@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .api_versions import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS
 from .subject import Subject
 
@@ -25,15 +25,12 @@ def registries(subject: Subject) -> Iterator[Finding]:
             yield _missing("registry", "addons.registryIds", registry, _NO_ROLE, READS_REGISTRIES)
         # https://learn.microsoft.com/azure/container-registry/container-registry-rbac-abac-repository-permissions
         elif (found.get("properties") or {}).get("roleAssignmentMode") == "AbacRepositoryPermissions":
-            yield Finding(
-                "error",
-                f"the registry {registry} gives rights by repository (roleAssignmentMode AbacRepositoryPermissions)",
-                "it does not honour AcrPull, which the stack gives: no node pulls from it, and pods wait with "
-                "ImagePullBackOff",
-                "take it out of karpstack:addons.registryIds and assign Container Registry Repository Reader on it to "
-                f"the kubelet's identity (az aks show --name {subject.settings.name} --resource-group "
-                f"{subject.names.resource_group} --query identityProfile.kubeletidentity.objectId)",
+            yield finding(
+                "registry-gives-rights-by-repository",
                 READS_REGISTRIES,
+                registry=registry,
+                name=subject.settings.name,
+                resource_group=subject.names.resource_group,
             )
 
 
@@ -48,23 +45,9 @@ def vaults(subject: Subject) -> Iterator[Finding]:
         properties = found.get("properties") or {}
         its_tenant = str(properties.get("tenantId", ""))
         if tenant and its_tenant.lower() != tenant.lower():
-            yield Finding(
-                "error",
-                f"the vault {vault} takes tokens of the tenant {its_tenant}, and this subscription is of {tenant}",
-                "the add-on's identity is nobody there: each mount of a secret fails (AKV10032: Invalid issuer)",
-                "take a vault of the same tenant; or, after a subscription was moved: az keyvault update "
-                "--set properties.tenantId",
-                READS_VAULTS,
-            )
+            yield finding("vault-of-another-tenant", READS_VAULTS, vault=vault, its_tenant=its_tenant, tenant=tenant)
         if not properties.get("enableRbacAuthorization"):
-            yield Finding(
-                "error",
-                f"the vault {vault} goes by access policies, not by roles (enableRbacAuthorization is not true)",
-                "the role that the stack gives means nothing there: each mount of a secret fails with Forbidden",
-                f"az keyvault update --ids {vault} --enable-rbac-authorization true, once those of its policies have "
-                "roles; or take it out of karpstack:addons.vaultIds and give the add-on's identity a policy",
-                READS_VAULTS,
-            )
+            yield finding("vault-has-access-policies", READS_VAULTS, vault=vault)
 
 
 def workspaces(subject: Subject) -> Iterator[Finding]:
@@ -98,21 +81,15 @@ def workspaces(subject: Subject) -> Iterator[Finding]:
             continue
         its_location = str(found.get("location", "")).replace(" ", "").lower()
         if collects and its_location != (location or subject.region):
-            yield Finding(
-                "error",
-                f"the workspace {identifier} lies in {its_location}, and its data collection rule would lie in "
-                f"{location or subject.region}",
-                "Azure refuses the rule after the cluster is made: InvalidPayload",
-                f"set karpstack:{location_key} to {its_location}",
+            yield finding(
+                "workspace-in-another-location",
                 call,
+                identifier=identifier,
+                its_location=its_location,
+                region=location or subject.region,
+                location_key=location_key,
             )
 
 
 def _missing(what: str, key: str, identifier: str, harm: str, call: str) -> Finding:
-    return Finding(
-        "error",
-        f"the {what} {identifier} is not there",
-        harm,
-        f"correct karpstack:{key}: az resource show --ids {identifier}",
-        call,
-    )
+    return finding("addon-target-missing", call, what=what, identifier=identifier, harm=harm, key=key)

@@ -11,7 +11,7 @@ import urllib3
 
 from components.versions import KARPENTER_AZURE_CHART, KARPENTER_AZURE_CRD_CHART
 
-from ..finding import Finding, NotAskedError
+from ..finding import Finding, NotAskedError, finding
 from .subject import StackSubject
 
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -28,13 +28,7 @@ def charts(subject: StackSubject) -> Iterator[Finding]:
         call = f"GET https://{host}/v2/{path}/manifests/{version}"
         status = _status(call)
         if status == HTTPStatus.NOT_FOUND:
-            yield Finding(
-                "error",
-                f"the registry {host} does not have the chart {path} of version {version}",
-                "pulumi up fails at this chart when the cluster is made: not found",
-                f"set karpstack:karpenter.chartVersion to one that https://{host}/v2/{path}/tags/list has",
-                call,
-            )
+            yield finding("aks-chart-not-published", call, host=host, path=path, version=version)
         elif status != HTTPStatus.OK:
             raise NotAskedError(call, f"{host} answers {status}", refused=False)
 

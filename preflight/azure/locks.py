@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .api_versions import LOCKS
 from .asking import Azure
 from .rights import existing_subnets
@@ -21,14 +21,13 @@ def locks(subject: StackSubject) -> Iterator[Finding]:
     """Read-only locks that would stop `up`, and others that would stop a later `destroy`."""
     for scope, lock in found(subject.azure, subject.group, *_places(subject)):
         read_only = lock["properties"]["level"] == READ_ONLY
-        yield Finding(
-            "error" if read_only else "note",
-            f"the lock {lock['name']} ({lock['properties']['level']}) is on {scope}",
-            "Azure refuses to make or change anything below: ScopeLocked"
-            if read_only
-            else "pulumi destroy will be refused, and each replacement of a resource: ScopeLocked",
-            removes(lock),
+        yield finding(
+            "lock-refuses-changes" if read_only else "lock-refuses-deletion-later",
             CALL,
+            name=lock["name"],
+            level=lock["properties"]["level"],
+            scope=scope,
+            remove=removes(lock),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .api_versions import LOG_WORKSPACES, RESOURCES
 from .scopes import within
 from .subject import StackSubject, Subject
@@ -23,14 +23,7 @@ def resource_group(subject: StackSubject) -> Iterator[Finding]:
         return
     name = subject.names.resource_group
     if subject.azure.find(_GROUPS, subject.group, RESOURCES) and not subject.made(subject.group):
-        yield Finding(
-            "error",
-            f"the resource group {name} is there already",
-            _IN_AZURE,
-            f"{_OTHER_NAME}; or choose the stack that made it; or az group delete --subscription "
-            f"{subject.azure.subscription} --name {name}, with everything in it, if nobody needs it",
-            _GROUPS,
-        )
+        yield finding("resource-group-exists", _GROUPS, name=name, subscription=subject.azure.subscription)
 
 
 def in_the_group(subject: StackSubject) -> Iterator[Finding]:
@@ -47,13 +40,7 @@ def in_the_group(subject: StackSubject) -> Iterator[Finding]:
     }
     for one in subject.azure.all(_RESOURCES, f"{subject.group}/resources", RESOURCES):
         if one["name"] in planned.get(one["type"].lower(), ()) and not subject.made(one["id"]):
-            yield Finding(
-                "error",
-                f"{one['type']} {one['name']} is there already, and Pulumi's state does not have it",
-                f"{_IN_AZURE}; an earlier pulumi up was broken off before it wrote that down",
-                f"az resource delete --ids {one['id']}, or pulumi import it",
-                _RESOURCES,
-            )
+            yield finding("azure-resource-exists", _RESOURCES, type=one["type"], name=one["name"], id=one["id"])
 
 
 def deleted_workspace(subject: Subject) -> Iterator[Finding]:
@@ -67,16 +54,12 @@ def deleted_workspace(subject: Subject) -> Iterator[Finding]:
             continue
         location = str(one.get("location", "")).replace(" ", "").lower()
         elsewhere = location != subject.region
-        yield Finding(
-            "error" if elsewhere else "warning",
-            f"the workspace {name} was deleted from {location} in the last 14 days, and Azure keeps it for so long",
-            "Azure refuses a workspace of that name in another location: Conflict"
-            if elsewhere
-            else "pulumi up recovers it: the audit logs of the cluster before are in it, and are paid for",
-            f"{_OTHER_NAME}; or remove it for good: az monitor log-analytics workspace recover --resource-group "
-            f"{subject.names.resource_group} --workspace-name {name}, then az monitor log-analytics workspace delete "
-            f"--force --resource-group {subject.names.resource_group} --workspace-name {name}",
+        yield finding(
+            "deleted-workspace-elsewhere" if elsewhere else "deleted-workspace-is-recovered",
             _DELETED,
+            name=name,
+            location=location,
+            resource_group=subject.names.resource_group,
         )
 
 
@@ -88,11 +71,6 @@ def node_resource_group(subject: Subject) -> Iterator[Finding]:
     found = subject.azure.find(_GROUPS, subject.azure.group(name), RESOURCES)
     if found:
         owner = found.get("managedBy")
-        yield Finding(
-            "error",
-            f"the resource group {name} is there already" + (f", managed by {owner}" if owner else ""),
-            "AKS, which makes it itself, refuses the cluster after the network is made: NodeResourceGroupAlreadyExists",
-            f"{_OTHER_NAME}, or "
-            + ("delete that cluster if nobody needs it" if owner else "delete the group if nobody needs it"),
-            _GROUPS,
+        yield finding(
+            "node-resource-group-of-another" if owner else "node-resource-group-exists", _GROUPS, name=name, owner=owner
         )

@@ -7,7 +7,7 @@ from typing import Final
 
 from components.settings.existing_vnet import problems
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from ..judged import judged
 from .api_versions import NETWORK
 from .existing_cluster import READS_NETWORKS
@@ -30,14 +30,12 @@ def ranges(subject: Subject) -> Iterator[Finding]:
     ]
     if names:
         listed = ", ".join(sorted(names)[:_NAMED]) + (" and others" if len(names) > _NAMED else "")
-        yield Finding(
-            "note",
-            f"karpstack:network.vnetCidr {own} overlaps {len(names)} networks of the subscription: {listed}"
-            if len(names) > 1
-            else f"karpstack:network.vnetCidr {own} overlaps the network {listed}",
-            "the stack's network can never be peered with it; a range cannot be changed later",
-            "choose another range, if there is to be a way between them",
+        yield finding(
+            "network-overlaps-several" if len(names) > 1 else "network-overlaps-one",
             READS_NETWORKS,
+            own=own,
+            names=len(names),
+            listed=listed,
         )
 
 

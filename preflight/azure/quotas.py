@@ -13,7 +13,7 @@ from karpenter.instance_types import CAPACITY_TYPE
 from karpenter.quantities import quantity
 from karpenter.requirements import allows, requirements
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .api_versions import COMPUTE, NETWORK
 from .sizes import admitted, capability
 from .subject import StackSubject, Subject
@@ -50,22 +50,23 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
         if name not in room:
             continue
         if nodes.count * each > room[name]:
-            yield Finding(
-                "error",
-                f"vCPUs of {name}: there is room for {room[name]:g}, and the {nodes.count} system nodes take "
-                f"{nodes.count * each}",
-                "AKS refuses the cluster after the network is made: InsufficientVCPUQuota",
-                _raise(subject, name, nodes.count * each - room[name]),
+            yield finding(
+                "azure-quota-exceeded",
                 _COMPUTE,
+                name=name,
+                room=room[name],
+                count=nodes.count,
+                taken=nodes.count * each,
+                raise_it=_raise(subject, name, nodes.count * each - room[name]),
             )
         elif (nodes.count + 1) * each > room[name]:
-            yield Finding(
-                "warning",
-                f"vCPUs of {name}: the system nodes leave {room[name] - nodes.count * each:g}, and the one that is "
-                f"added while they are upgraded takes {each}",
-                "each upgrade of the system nodes fails, that of their image too",
-                _raise(subject, name, (nodes.count + 1) * each - room[name]),
+            yield finding(
+                "azure-quota-short-for-upgrades",
                 _COMPUTE,
+                name=name,
+                left=room[name] - nodes.count * each,
+                each=each,
+                raise_it=_raise(subject, name, (nodes.count + 1) * each - room[name]),
             )
 
 
@@ -89,15 +90,13 @@ def node_pools(subject: StackSubject) -> Iterator[Finding]:
         left += max(0, room.get(_SPOT, 0)) if spot else 0
         counted = [*([_ALL] if names else []), *([_SPOT] if spot else [])]
         if counted and limit > left:
-            yield Finding(
-                "warning",
-                f"the limits of the NodePools that use {' and '.join(counted)} admit "
-                f"{'any number of' if limit == _ENDLESS else f'{limit:g}'} vCPUs, and the subscription has room for "
-                f"{left:g} in {subject.region}",
-                "beyond that Azure refuses machines (OperationNotAllowed: exceeding approved Cores quota), and pods "
-                "wait",
-                f"set limits.cpu to what is allowed, or raise {' and '.join(counted)} and the quota of a family",
+            yield finding(
+                "node-pool-limits-over-azure-quota",
                 _COMPUTE,
+                counted=" and ".join(counted),
+                limit="any number of" if limit == _ENDLESS else f"{limit:g}",
+                left=left,
+                region=subject.region,
             )
 
 
@@ -120,12 +119,14 @@ def network(subject: Subject) -> Iterator[Finding]:
         used, limit = float(one["currentValue"]), float(one["limit"])
         # Azure says -1 where there is no limit.
         if name in added and limit >= 0 and used + 1 > limit:
-            yield Finding(
-                "error",
-                f"{added[name]}: {used:g} of {limit:g} are in use in {subject.region}, and the stack adds 1",
-                "pulumi up fails in the middle, with a part of the stack made and paid for",
-                f"remove one that nobody needs, or have the quota {name} of Microsoft.Network raised in the portal",
+            yield finding(
+                "azure-network-quota-exceeded",
                 _NETWORK,
+                resource=added[name],
+                used=used,
+                limit=limit,
+                region=subject.region,
+                name=name,
             )
 
 

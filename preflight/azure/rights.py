@@ -16,7 +16,7 @@ from components.settings import existing_aks_cluster as judging
 from components.settings.aks import network_of
 from components.settings.existing_vnet import links_zone
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .api_versions import AUTHORIZATION
 from .deployer import (
     COLLECTION,
@@ -33,12 +33,14 @@ from .deployer import (
     assigning,
     deploying,
     entering,
-    finding,
     joining,
     logging,
     looking_out,
     observing,
     seeing,
+)
+from .deployer import (
+    finding as finding_grants,
 )
 from .existing_cluster import pools
 from .existing_network import dns_servers
@@ -81,14 +83,12 @@ def deny_assignments(subject: StackSubject) -> Iterator[Finding]:
 def _denied(deny: Mapping[str, Any], actions: Iterable[str]) -> Finding:
     everyone = any(who["id"] == _EVERYONE for who in deny.get("principals", ()))
     certain = everyone and not deny.get("excludePrincipals")
-    return Finding(
-        "error" if certain else "warning",
-        f"the deny assignment {deny.get('denyAssignmentName')} on {deny.get('scope')} forbids "
-        f"{', '.join(sorted(actions))}"
-        + ("" if certain else "; whether it is meant for whoever deploys was not judged"),
-        "Azure refuses it whatever roles are given: DenyAssignmentAuthorizationFailed",
-        "have it lifted by who owns what made it (a managed application, a deployment stack), or deploy elsewhere",
+    return finding(
+        "deny-assignment" if certain else "deny-assignment-perhaps",
         _DENIES,
+        deny_assignment_name=deny.get("denyAssignmentName"),
+        scope=deny.get("scope"),
+        actions=sorted(actions),
     )
 
 
@@ -140,7 +140,7 @@ def _with_a_cluster(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
     if looks_out(settings):
         yield subject.azure.scope, [looking_out()]
     if zone := settings.cluster.own_dns_zone:
-        yield zone, [finding(), assigning()]
+        yield zone, [finding_grants(), assigning()]
     if (subnet_id := settings.network.subnet_id) and links_zone(settings, dns_servers(subject, subnet_id)):
         yield network_of(subnet_id), [assigning()]
     for store in (*settings.addons.registry_ids, *settings.addons.vault_ids):
@@ -166,7 +166,7 @@ def needed(settings: AksSettings) -> list[Grant]:
         *([] if addons.log_retention_days else [logging()]),
         *([] if addons.log_retention_days and addons.container_insights else [observing()]),
         looking_out(),
-        finding(),
+        finding_grants(),
         *([] if settings.cluster.local_accounts else [administering()]),
         *([joining()] if settings.network.subnet_id is not None else []),
     ]
@@ -202,14 +202,13 @@ def _missing(subject: StackSubject, scope: str, grants: Iterable[Grant]) -> Iter
         missing = [action for action in grant.actions if not _allows(permissions, action)]
         if missing:
             assigns = any("/roleAssignments/" in action for action in missing)
-            yield Finding(
-                "error",
-                f"{subject.azure.words} may not {', '.join(missing)} on {scope}",
-                f"pulumi up or pulumi destroy is refused at {grant.what}, in the middle of its work: "
-                "AuthorizationFailed",
-                ("give Role Based Access Control Administrator" if assigns else "give Contributor")
-                + f" on {scope}, or the custom role of {POLICY_PAGE}",
+            yield finding(
+                "azure-right-to-assign-missing" if assigns else "azure-right-missing",
                 _PERMISSIONS,
+                words=subject.azure.words,
+                missing=missing,
+                scope=scope,
+                what=grant.what,
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from karpenter.instance_types import ZONE, Facts
 from karpenter.requirements import allows, fits, requirements
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import StackSubject, Subject
 
 _CALL: Final = "Microsoft.Compute/skus/read"
@@ -43,27 +43,22 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
     nodes = subject.settings.system_nodes
     size = subject.sizes().get(nodes.vm_size)
     if size is None or not is_sold(size, subject.region):
-        yield Finding(
-            "error",
-            f"{nodes.vm_size}, the system nodes' size, is not "
-            + (f"one that {subject.region} has" if size is None else f"sold to this subscription in {subject.region}"),
-            "AKS refuses the cluster after the network is made: The VM size of AgentPoolProfile is not allowed in "
-            "your subscription",
-            f"set karpstack:systemNodes.vmSize to another; az vm list-skus --location {subject.region} --zone says "
-            "which; or ask Azure's support for access to it",
+        yield finding(
+            "system-node-size-not-in-region" if size is None else "system-node-size-not-sold",
             _CALL,
+            vm_size=nodes.vm_size,
+            region=subject.region,
         )
         return
     missing = sorted({str(zone) for zone in nodes.zones} - zones_of(size, subject.region))
     if missing:
-        yield Finding(
-            "error",
-            f"the subscription may not have {nodes.vm_size}, the system nodes' size, in zone {', '.join(missing)} of "
-            f"{subject.region}",
-            "AKS refuses the cluster after the network is made: AvailabilityZoneNotSupported",
-            f"set karpstack:systemNodes.zones to {sorted(map(int, zones_of(size, subject.region)))}, or vmSize to "
-            "another; neither can be changed later",
+        yield finding(
+            "system-node-size-not-in-zones",
             _CALL,
+            vm_size=nodes.vm_size,
+            missing=missing,
+            region=subject.region,
+            zones=sorted(map(int, zones_of(size, subject.region))),
         )
 
 
@@ -76,22 +71,9 @@ def node_pools(subject: StackSubject) -> Iterator[Finding]:
         asked = [zone for zone in ("1", "2", "3") if allows(wanted, ZONE, f"{subject.region}-{zone}")]
         missing = [zone for zone in asked if zone not in everywhere]
         if not sold:
-            yield Finding(
-                "error",
-                f"this subscription may have no size in {subject.region} that karpstack:nodePools.{pool} admits",
-                "it never launches a node, and its pods wait",
-                "widen its requirements, or ask Azure's support for access to such a size",
-                _CALL,
-            )
+            yield finding("node-pool-sizes-not-sold", _CALL, region=subject.region, pool=pool)
         elif missing and everywhere:
-            yield Finding(
-                "warning",
-                f"in zone {', '.join(missing)} of {subject.region} this subscription may have no size that "
-                f"karpstack:nodePools.{pool} admits",
-                "pods that must run there wait: spread over zones, or with a volume of that zone",
-                "widen its requirements, or ask Azure's support for access to such a size in that zone",
-                _CALL,
-            )
+            yield finding("node-pool-sizes-not-in-each-zone", _CALL, missing=missing, region=subject.region, pool=pool)
 
 
 def admitted(subject: StackSubject, spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from components.settings import AksSettings, ExistingAksSettings
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from ..stack import not_read
 from .api_versions import RESOURCES, SUBSCRIPTIONS
 from .subject import StackSubject, Subject
@@ -35,25 +35,19 @@ _METRICS: Final = "Microsoft.Monitor"
 def subscription(subject: StackSubject) -> Iterator[Finding]:
     """Who asks, where; a subscription that is not enabled; a state that could not be read."""
     told = subject.told
-    yield Finding(
-        "note",
-        f"asked as {subject.azure.words} in the subscription {told.get('displayName')} "
-        f"({subject.azure.subscription}), tenant {told.get('tenantId')}, location {subject.region}",
-        "the stack would be made there",
-        "",
+    yield finding(
+        "asked-as-on-azure",
         _READ,
+        words=subject.azure.words,
+        display_name=told.get("displayName"),
+        subscription=subject.azure.subscription,
+        tenant_id=told.get("tenantId"),
+        region=subject.region,
     )
     yield from not_read(subject.state)
     yield from _tenant(subject)
     if told.get("state") != "Enabled":
-        yield Finding(
-            "error",
-            f"the subscription's state is {told.get('state')}",
-            "Azure refuses to make anything: ReadOnlyDisabledSubscription, or SubscriptionNotFound",
-            "enable it (az account show; the portal says what it waits for), or choose another in "
-            "azure-native:subscriptionId",
-            _READ,
-        )
+        yield finding("subscription-not-enabled", _READ, state=told.get("state"))
 
 
 def _tenant(subject: StackSubject) -> Iterator[Finding]:
@@ -62,14 +56,7 @@ def _tenant(subject: StackSubject) -> Iterator[Finding]:
     uses_entra = isinstance(settings, AksSettings | ExistingAksSettings) and not settings.cluster.local_accounts
     tenant = subject.azure.tenant()
     if uses_entra and tenant and tenant != own:
-        yield Finding(
-            "error",
-            f"the login ({subject.azure.words}) is of the tenant {tenant}, and the subscription of the tenant {own}",
-            "the cluster takes tokens of the subscription's tenant only: it answers each call of kubelogin with 401, "
-            "and pulumi up fails after the control plane",
-            f"az login --tenant {own}, or for an application ARM_TENANT_ID={own}",
-            _READ,
-        )
+        yield finding("login-of-another-tenant", _READ, words=subject.azure.words, tenant=tenant, own=own)
 
 
 def providers(subject: StackSubject) -> Iterator[Finding]:
@@ -85,17 +72,13 @@ def providers(subject: StackSubject) -> Iterator[Finding]:
         if state == "Registered":
             continue
         by_pulumi = namespace in asked
-        yield Finding(
-            "warning" if by_pulumi else "error",
-            f"the resource provider {namespace} is {state}, and {needed_for} need it"
-            if needed_for.endswith("s")
-            else f"the resource provider {namespace} is {state}, and {needed_for} needs it",
-            "pulumi up registers it in passing, which takes minutes and the right to; without that, it is refused: "
-            "MissingSubscriptionRegistration"
-            if by_pulumi
-            else "AKS refuses the cluster after the network is made: MissingSubscriptionRegistration",
-            f"az provider register --subscription {subject.azure.subscription} --namespace {namespace} --wait",
+        yield finding(
+            "resource-provider-registered-in-passing" if by_pulumi else "resource-provider-not-registered",
             _PROVIDERS,
+            namespace=namespace,
+            state=state,
+            needed_for=f"{needed_for} need" if needed_for.endswith("s") else f"{needed_for} needs",
+            subscription=subject.azure.subscription,
         )
 
 
@@ -125,15 +108,12 @@ def features(subject: StackSubject) -> Iterator[Finding]:
     found = subject.azure.find(_FEATURE, path, _FEATURES)
     state = ((found or {}).get("properties") or {}).get("state", "NotRegistered")
     if state != "Registered":
-        yield Finding(
-            "error",
-            f"the feature Microsoft.Compute/EncryptionAtHost is {state}, and karpstack:nodeClasses."
-            f"{', '.join(wanted)} has security.encryptionAtHost",
-            "Azure refuses each of its machines (InvalidParameter: securityProfile.encryptionAtHost), and no pod gets "
-            "a node",
-            f"az feature register --subscription {subject.azure.subscription} --namespace Microsoft.Compute --name "
-            "EncryptionAtHost, and az provider register --namespace Microsoft.Compute once it is Registered",
+        yield finding(
+            "encryption-at-host-not-registered",
             _FEATURE,
+            state=state,
+            wanted=wanted,
+            subscription=subject.azure.subscription,
         )
 
 
@@ -142,13 +122,7 @@ def region(subject: Subject) -> Iterator[Finding]:
     found = subject.azure.all(_LOCATIONS, f"{subject.azure.scope}/locations", SUBSCRIPTIONS)
     known = sorted(one["name"] for one in found)
     if subject.region not in known:
-        yield Finding(
-            "error",
-            f"azure-native:location = {subject.region} is no location of this subscription",
-            "the resource group is refused: LocationNotAvailableForResourceGroup",
-            f"set it to one of {', '.join(known)}",
-            _LOCATIONS,
-        )
+        yield finding("location-not-available", _LOCATIONS, region=subject.region, known=known)
         return
     aks = subject.azure.ask(_PROVIDERS, f"{subject.azure.scope}/providers/Microsoft.ContainerService", RESOURCES)
     offered = {
@@ -159,10 +133,4 @@ def region(subject: Subject) -> Iterator[Finding]:
         for name in kind.get("locations", ())
     }
     if offered and subject.region not in offered:
-        yield Finding(
-            "error",
-            f"AKS is not offered to this subscription in {subject.region}",
-            "the cluster is refused after the network is made: LocationNotAvailableForResourceType",
-            f"set azure-native:location to one of {', '.join(sorted(offered))}",
-            _PROVIDERS,
-        )
+        yield finding("aks-not-offered", _PROVIDERS, region=subject.region, offered=sorted(offered))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .api_versions import CONTAINER_SERVICE
 from .subject import Subject
 
@@ -29,30 +29,19 @@ def kubernetes_version(subject: Subject) -> Iterator[Finding]:
     ]
     listed = ", ".join(sorted(with_plan, key=_number)) or "none is listed"
     if wanted not in offered:
-        yield Finding(
-            "error",
-            f"AKS offers no Kubernetes {wanted} in {subject.region}",
-            "the cluster is refused after the network is made: K8sVersionNotSupported",
-            f"set karpstack:cluster.version to one of {listed}",
-            _CALL,
-        )
+        yield finding("aks-version-not-offered", _CALL, wanted=wanted, region=subject.region, listed=listed)
     elif offered[wanted].get("isPreview"):
-        yield Finding(
-            "warning",
-            f"Kubernetes {wanted} is a preview in {subject.region}",
-            "previews have no guarantee and no support, and a cluster of one does not become a supported one",
-            f"choose one of {listed}",
-            _CALL,
-        )
+        yield finding("aks-version-preview", _CALL, wanted=wanted, region=subject.region, listed=listed)
     elif wanted not in with_plan:
-        yield Finding(
-            "error",
-            f"Kubernetes {wanted} is not offered with the support plan {plan}, which tier "
-            f"{subject.settings.cluster.tier} has",
-            "the cluster is refused after the network is made: K8sVersionNotSupported",
-            f"choose one of {listed}"
-            + ("" if plan == "AKSLongTermSupport" else "; or karpstack:cluster.tier Premium, if it has that"),
+        yield finding(
+            "aks-version-not-in-long-term-support"
+            if plan == "AKSLongTermSupport"
+            else "aks-version-not-in-support-plan",
             _CALL,
+            wanted=wanted,
+            plan=plan,
+            tier=subject.settings.cluster.tier,
+            listed=listed,
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..aws.asking import Aws
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import Subject, name_of
 from .workloads import SERVICES
 
@@ -84,16 +84,13 @@ def balancers(subject: Subject) -> Iterator[Finding]:
                 continue  # told by the Service
             other = next((f"the {what} {tags[tag]}" for tag, what in _OTHERS.items() if tag in tags), "")
             deletes = kind.deletes.format(region=subject.aws.region, key=key)
-            yield Finding(
-                "error",
-                f"the load balancer {key} was made for this cluster, for "
-                + (other or f"the Service {service or 'of a name it does not say'}, which is not there any more"),
-                "it outlives the cluster and costs on, and its network interfaces and security group stay in the VPC: "
-                "pulumi destroy retries for 20 minutes and fails with DependencyViolation",
-                f"delete {other} and wait until it is gone; if it is gone already, {deletes}"
-                if other
-                else f"{deletes}, and look again for the security group that it leaves",
+            yield finding(
+                "load-balancer-of-another-object" if other else "load-balancer-of-deleted-service",
                 _CALL,
+                key=key,
+                made_for=other or f"the Service {service or 'of a name it does not say'}, which is not there any more",
+                other=other,
+                deletes=deletes,
             )
 
 
@@ -115,13 +112,12 @@ def _of_the_own_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
     for group in left:
         if group["GroupName"].removeprefix(_GROUP) in balanced:
             continue  # its load balancer is told, or its Service
-        yield Finding(
-            "error",
-            f"the security group {group['GroupId']} ({group['GroupName']}) was made for a load balancer of this "
-            "cluster, which is not there any more",
-            "it stays in the VPC, and rules of other groups name it: pulumi destroy fails with DependencyViolation",
-            _deletes(aws, group),
+        yield finding(
+            "security-group-of-deleted-balancer",
             _GROUPS,
+            group_id=group["GroupId"],
+            group_name=group["GroupName"],
+            delete=_deletes(aws, group),
         )
 
 
@@ -130,14 +126,13 @@ def _of_awss_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
     for group in aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(_OF_AWS, cluster)]):
         tags = {tag["Key"]: tag.get("Value", "") for tag in group.get("Tags") or ()}
         what = "that its load balancers share" if tags.get(_RESOURCE) == _BACKEND else "of one of its load balancers"
-        yield Finding(
-            "error",
-            f"the security group {group['GroupId']} ({group['GroupName']}) was made by the AWS Load Balancer "
-            f"Controller, as the one {what}",
-            "it stays in the VPC, and rules of other groups name it: pulumi destroy fails with DependencyViolation",
-            "delete the Services, Ingresses and Gateways that have load balancers, with the last of which the "
-            f"controller deletes it; if it stays, {_deletes(aws, group)}",
+        yield finding(
+            "security-group-of-balancer-controller",
             _GROUPS,
+            group_id=group["GroupId"],
+            group_name=group["GroupName"],
+            what=what,
+            delete=_deletes(aws, group),
         )
 
 

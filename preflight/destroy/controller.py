@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import NODE_CLAIMS, NODE_CLASSES, Subject, kubectl, labels_of
 
 _DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
@@ -25,14 +25,11 @@ def controller(subject: Subject) -> Iterator[Finding]:
     if not claims and not classes:
         return
     namespace = subject.outputs.get("karpenterNamespace") or "kube-system"
-    yield Finding(
-        "error",
-        f"no replica of Karpenter is ready{'' if found else ': there is no Deployment of it'}, and {claims} NodeClaims "
-        f"and {classes} node classes have finalizers that only it takes away",
-        "no node is drained and no instance ended: pulumi destroy waits for the NodePools until their time is over, "
-        "fails, and the instances run on",
-        f"see why with `{kubectl('describe', 'deployment', found[0])}` and mend it"
-        if found
-        else f"bring it back with pulumi up, and see `kubectl get deployments --namespace {namespace}`",
+    yield finding(
+        "karpenter-not-ready" if found else "karpenter-not-there",
         f"GET {_DEPLOYMENTS}",
+        claims=claims,
+        classes=classes,
+        describe=kubectl("describe", "deployment", found[0]) if found else "",
+        namespace=namespace,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..aws.asking import Aws
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import Subject
 
 _CALL: Final = "ec2:DescribeNetworkInterfaces"
@@ -59,31 +59,10 @@ def _of_an_endpoint(aws: Aws, endpoint: str) -> Finding:
     }
     delete = f"aws ec2 delete-vpc-endpoints --region {aws.region} --vpc-endpoint-ids {endpoint}"
     if _GUARD_DUTY in tags:
-        return Finding(
-            "error",
-            f"GuardDuty's Runtime Monitoring has put the VPC endpoint {endpoint} into the stack's VPC, and a security "
-            f"group {_GUARD_DUTY}-<VPC>",
-            _CONSEQUENCE,
-            "exclude the cluster (its tag GuardDutyManaged: false) or turn off GuardDuty's automated agent, then "
-            f"{delete}, then delete that security group",
-            "ec2:DescribeVpcEndpoints",
-        )
-    return Finding(
-        "error",
-        f"the VPC endpoint {endpoint} is in the stack's VPC, and the stack did not make it",
-        _CONSEQUENCE,
-        f"see whose it is, then {delete}",
-        "ec2:DescribeVpcEndpoints",
-    )
+        return finding("guard-duty-endpoint", "ec2:DescribeVpcEndpoints", endpoint=endpoint, delete=delete)
+    return finding("vpc-endpoint-left", "ec2:DescribeVpcEndpoints", endpoint=endpoint, delete=delete)
 
 
 def _of_others(aws: Aws, found: Mapping[str, Any]) -> Finding:
     identifier, said = found["NetworkInterfaceId"], found.get("Description") or found.get("InterfaceType", "")
-    return Finding(
-        "error",
-        f"the network interface {identifier} ({said}) is in the stack's VPC, and the stack did not make it",
-        _CONSEQUENCE,
-        f"delete what it belongs to; if nothing does: aws ec2 delete-network-interface --region {aws.region} "
-        f"--network-interface-id {identifier}",
-        _CALL,
-    )
+    return finding("network-interface-left-on-aws", _CALL, identifier=identifier, said=said, region=aws.region)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import (
     FOR_EVER,
     NODE_CLAIMS,
@@ -31,12 +31,11 @@ def node_pools(subject: Subject) -> Iterator[Finding]:
         return
     for pool in subject.cluster.list(NODE_POOLS):
         if name_of(pool) not in known:
-            yield Finding(
-                "error",
-                f"the NodePool {name_of(pool)} is not the stack's",
-                _LEFT_BEHIND,
-                f"{kubectl('delete', 'nodepool', pool)}, and wait until its nodes are gone",
+            yield finding(
+                "node-pool-of-others",
                 f"GET {NODE_POOLS}",
+                pool=name_of(pool),
+                delete=kubectl("delete", "nodepool", pool),
             )
 
 
@@ -47,12 +46,11 @@ def node_claims(subject: Subject) -> Iterator[Finding]:
     pools = {name_of(pool) for pool in subject.cluster.list(NODE_POOLS)}
     for claim in subject.cluster.list(NODE_CLAIMS):
         if labels_of(claim).get(POOL_LABEL) not in pools:
-            yield Finding(
-                "error",
-                f"the NodeClaim {name_of(claim)} is of no NodePool",
-                _LEFT_BEHIND,
-                f"{kubectl('delete', 'nodeclaim', claim)}, and wait until it is gone",
+            yield finding(
+                "node-claim-of-no-pool",
                 f"GET {NODE_CLAIMS}",
+                claim=name_of(claim),
+                delete=kubectl("delete", "nodeclaim", claim),
             )
 
 
@@ -65,12 +63,12 @@ def node_classes(subject: Subject) -> Iterator[Finding]:
     known = subject.own("nodeClasses", "defaultNodePools")
     for node_class in subject.cluster.list(path):
         if name_of(node_class) not in known:
-            yield Finding(
-                "error",
-                f"the {kind} {name_of(node_class)} is not the stack's",
-                "destroy removes Karpenter before it: it keeps its finalizer, and the CRDs' removal hangs",
-                f"{kubectl('delete', kind.lower(), node_class)}, after the NodePools that use it",
+            yield finding(
+                "node-class-of-others",
                 f"GET {path}",
+                kind=kind,
+                node_class=name_of(node_class),
+                delete=kubectl("delete", kind.lower(), node_class),
             )
 
 
@@ -93,15 +91,12 @@ def instances(subject: Subject) -> Iterator[Finding]:
     for reservation in found:
         for instance in reservation["Instances"]:
             if instance["InstanceId"] not in claimed:
-                yield Finding(
-                    "error",
-                    f"the instance {instance['InstanceId']} ({instance['InstanceType']}) has Karpenter's tags, and no "
-                    "NodeClaim names it",
-                    "nobody will terminate it: it costs on, and its network interface keeps subnet and security "
-                    "group, so that pulumi destroy fails with DependencyViolation",
-                    f"aws ec2 terminate-instances --region {subject.aws.region} --instance-ids "
-                    f"{instance['InstanceId']}",
+                yield finding(
+                    "instance-without-node-claim",
                     "ec2:DescribeInstances",
+                    instance_id=instance["InstanceId"],
+                    instance_type=instance["InstanceType"],
+                    region=subject.aws.region,
                 )
 
 
@@ -113,18 +108,6 @@ def how_long(subject: Subject) -> Iterator[Finding]:
             claim for claim in subject.cluster.list(NODE_CLAIMS) if labels_of(claim).get(POOL_LABEL) == name_of(pool)
         ]
         endless = grace == FOR_EVER and bool(claims)
-        yield Finding(
-            "warning" if endless else "note",
-            f"the {len(claims)} nodes of {name_of(pool)} can be held by their pods {_at_most(grace)}",
-            "a NodeClaim or its NodePool has no terminationGracePeriod: a pod that will not go holds its node"
-            if grace == FOR_EVER
-            else "then Karpenter deletes the pods in spite of budgets, and the instance ends some minutes later",
-            "set terminationGracePeriod and have the nodes replaced, or remove the pods that would not go"
-            if endless
-            else "",
-            f"GET {NODE_CLAIMS if claims else NODE_POOLS}",
-        )
-
-
-def _at_most(grace: str) -> str:
-    return FOR_EVER if grace == FOR_EVER else f"for {grace} at most"
+        code = "nodes-held-for-ever" if endless else "nodes-held-for-ever-later" if grace == FOR_EVER else "nodes-held"
+        call = f"GET {NODE_CLAIMS if claims else NODE_POOLS}"
+        yield finding(code, call, claims=len(claims), pool=name_of(pool), grace=grace)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..aws.asking import Aws
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import Subject
 
 _SETTING: Final = "karpstack:cluster.deletionProtection"
@@ -21,34 +21,13 @@ def protection(subject: Subject) -> Iterator[Finding]:
     protected = subject.state.protected if subject.state else {}
     for urn, name in sorted(protected.items()):
         unprotects = f"pulumi state unprotect '{urn}'"
-        yield Finding(
-            "error",
-            f"{name} is protected",
-            "pulumi destroy fails there, without a preview when all that goes before it is gone",
-            f"{_LIFTS}; or, where that is false already, pulumi up; or, if it was protected by hand, {unprotects}"
-            if not is_set
-            else f"{_LIFTS}; if it was protected by hand, {unprotects}",
-            _EXPORT,
+        yield finding(
+            "deletion-protection-set" if is_set else "resource-protected", _EXPORT, name=name, unprotects=unprotects
         )
     if subject.aws and not protected and _refused_by_eks(subject, subject.aws):
-        yield Finding(
-            "error",
-            f"EKS has the cluster {subject.outputs.get('clusterName', '')} as protected from deletion",
-            "EKS refuses DeleteCluster when Karpenter and all that is in the cluster is gone: InvalidRequestException",
-            _LIFTS,
-            _DESCRIBES,
-        )
+        yield finding("cluster-protected-by-eks", _DESCRIBES, cluster_name=subject.outputs.get("clusterName", ""))
     elif is_set and not protected:
-        yield Finding(
-            "note" if subject.state else "warning",
-            f"{_SETTING} is true in the stack's file"
-            + (", and nothing that Pulumi has made is protected yet" if subject.state else ""),
-            "the next pulumi up protects the cluster, and pulumi destroy fails from then on"
-            if subject.state
-            else "if the stack was brought up so, pulumi destroy fails at the cluster",
-            "" if subject.state else _LIFTS,
-            "",
-        )
+        yield finding("deletion-protection-not-yet-applied" if subject.state else "deletion-protection-in-file", "")
 
 
 def _refused_by_eks(subject: Subject, aws: Aws) -> bool:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from scale_test.text.proxies import is_loopback
 
-from ..finding import Finding, NotAskedError, UnknowableError
+from ..finding import Finding, NotAskedError, UnknowableError, finding
 from .cluster import VERSION, Cluster, Gone
 from .subject import NODE_POOLS, Subject
 
@@ -41,24 +41,12 @@ def reached(subject: Subject) -> Iterator[Finding]:
     """A cluster that does not answer; on Azure, one at another address than the stack's."""
     call = f"GET {VERSION}"
     if isinstance(subject.cluster, Gone):
-        yield Finding(
-            "note",
-            "the stack's cluster is gone already",
-            "nothing is asked of it; what it has left in the cloud is told below",
-            "",
-            "pulumi stack export",
-        )
+        yield finding("cluster-gone", "pulumi stack export")
         return
     try:
         subject.cluster.greet()
     except NotAskedError as error:
-        yield Finding(
-            "error",
-            f"the cluster can't be asked: {error}",
-            "pulumi destroy can't remove what the stack has in there either, and what Karpenter launched runs on",
-            "see that KUBECONFIG names this stack's cluster, and that `kubectl get nodes` works",
-            call,
-        )
+        yield finding("cluster-not-reached", call, error=error)
     endpoint = str(subject.outputs.get("clusterEndpoint") or "")
     asked = subject.cluster.host
     if subject.cloud != "azure" or not endpoint or asked == _host(endpoint):
@@ -66,14 +54,7 @@ def reached(subject: Subject) -> Iterator[Finding]:
     # In a rehearsal both are on this machine: the subscription, and the cluster whose address it made up.
     if is_loopback(f"//{asked}") and subject.azure is not None and subject.azure.is_local:
         return
-    yield Finding(
-        "warning",
-        f"the kubeconfig's server is {asked}, and the stack's clusterEndpoint is {endpoint}",
-        "unless that is another address of the same cluster (private and public, a tunnel), what is said here is of "
-        "another one",
-        f"export KUBECONFIG, as {_EXPORT} writes it",
-        call,
-    )
+    yield finding("kubeconfig-of-another-server", call, asked=asked, endpoint=endpoint)
 
 
 def rights(subject: Subject) -> Iterator[Finding]:
@@ -81,15 +62,8 @@ def rights(subject: Subject) -> Iterator[Finding]:
     if isinstance(subject.cluster, Gone) or not subject.own("nodePools") or subject.cluster.may_delete(NODE_POOLS):
         return
     on_azure = subject.cloud == "azure"
-    yield Finding(
-        "error",
-        "the user of the kubeconfig may not delete NodePools in this cluster",
-        "pulumi destroy fails at the first NodePool with 403 Forbidden; it runs no program, and --run-program makes no "
-        "role either",
-        "run pulumi up as this user first, which gives it "
-        + ("the role (cluster.deployerRole)" if on_azure else "the access entry")
-        + ("; or add the user to a group of cluster.admins" if on_azure else ""),
-        "POST selfsubjectaccessreviews",
+    yield finding(
+        "user-may-not-delete-on-aks" if on_azure else "user-may-not-delete-on-eks", "POST selfsubjectaccessreviews"
     )
 
 

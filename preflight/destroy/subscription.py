@@ -13,7 +13,7 @@ from ..azure import locks as on_azure
 from ..azure.api_versions import COMPUTE, NETWORK, RESOURCES
 from ..azure.asking import Azure
 from ..azure.scopes import within
-from ..finding import Finding
+from ..finding import Finding, finding
 from .subject import Subject
 
 _MACHINES: Final = "Microsoft.Compute/virtualMachines/read"
@@ -28,13 +28,13 @@ def locks(subject: Subject) -> Iterator[Finding]:
     if subject.azure is None:
         return
     for scope, lock in on_azure.found(subject.azure, *_groups(subject, subject.azure), *_assigned(subject)):
-        yield Finding(
-            "error",
-            f"the lock {lock['name']} ({lock['properties']['level']}) is on {scope}",
-            "Azure refuses to delete what lies below: ScopeLocked; on the node resource group, the cluster's deletion "
-            "fails in the end",
-            on_azure.removes(lock),
+        yield finding(
+            "lock-refuses-deletion",
             on_azure.CALL,
+            name=lock["name"],
+            level=lock["properties"]["level"],
+            scope=scope,
+            remove=on_azure.removes(lock),
         )
 
 
@@ -48,17 +48,12 @@ def machines(subject: Subject) -> Iterator[Finding]:
         if one["name"].lower() in claimed:
             continue
         of_karpenter = _KARPENTER in (one.get("tags") or {})
-        yield Finding(
-            "warning",
-            f"the machine {one['name']} is in {subject.names.node_resource_group} and "
-            + ("has Karpenter's tags, and no NodeClaim names it" if of_karpenter else "is none of Karpenter's"),
-            "it costs on until the cluster is deleted, and goes with the node resource group"
-            if of_karpenter
-            else "it goes with the node resource group, and with it whatever it holds",
-            f"az vm delete --ids {one['id']} --yes"
-            if of_karpenter
-            else "move it to another resource group if somebody needs it",
+        yield finding(
+            "machine-without-node-claim" if of_karpenter else "machine-of-others",
             _MACHINES,
+            name=one["name"],
+            node_resource_group=subject.names.node_resource_group,
+            id=one["id"],
         )
 
 
@@ -74,13 +69,7 @@ def neighbours(subject: Subject) -> Iterator[Finding]:
     path = f"{subject.azure.scope}/providers/Microsoft.Network/networkInterfaces"
     for one in subject.azure.all(_INTERFACES, path, NETWORK):
         if not within(one["id"], group) and any(within(subnet, network) for subnet in _subnets(one)):
-            yield Finding(
-                "error",
-                f"the network interface {one['id']} is in the stack's network, and not the cluster's",
-                "the network stays as long as it does: pulumi destroy fails with InUseSubnetCannotBeDeleted",
-                "delete what it belongs to (a machine, a private endpoint), or move that to another network",
-                _INTERFACES,
-            )
+            yield finding("network-interface-left-on-azure", _INTERFACES, id=one["id"])
 
 
 def guests(subject: Subject) -> Iterator[Finding]:
@@ -92,12 +81,12 @@ def guests(subject: Subject) -> Iterator[Finding]:
         return
     for one in subject.azure.all(_RESOURCES, f"{group}/resources", RESOURCES):
         if not subject.state.knows(one["id"]):
-            yield Finding(
-                "warning",
-                f"{one['type']} {one['name']} is in {subject.names.resource_group}, and not the stack's",
-                "pulumi destroy deletes the resource group, and everything in it",
-                "move it to another resource group if somebody needs it: az resource move",
+            yield finding(
+                "resource-of-others",
                 _RESOURCES,
+                type=one["type"],
+                name=one["name"],
+                resource_group=subject.names.resource_group,
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from karpenter.selectors import is_about
 
-from ..finding import Finding, Severity
+from ..finding import Finding, Severity, finding
 from .cluster import Object
 from .subject import FOR_EVER, PODS, Subject, annotations_of, kubectl, name_of
 
@@ -27,21 +27,14 @@ def load_balancers(subject: Subject) -> Iterator[Finding]:
     for service in subject.cluster.list(SERVICES):
         if (service.get("spec") or {}).get("type") != "LoadBalancer":
             continue
-        on_aws = subject.cloud == "aws"
         # What a class that is not AWS's makes need not be in the VPC at all.
         foreign = bool(made_by := (service["spec"].get("loadBalancerClass") or "")) and made_by not in _AWS_CLASSES
-        yield Finding(
-            "error" if on_aws and not foreign else "warning",
-            f"the Service {name_of(service)} is of type LoadBalancer"
-            + (f", of the class {made_by}" if foreign else ""),
-            "whatever makes load balancers of this class may leave one behind: nobody is left to delete it"
-            if foreign
-            else "its load balancer and security group outlive the cluster and stay in the VPC: pulumi destroy retries "
-            "for 20 minutes and fails with DependencyViolation"
-            if on_aws
-            else "its public address goes with the node resource group, and is not given back",
-            f"{kubectl('delete', 'service', service)}, and wait until it is gone",
+        yield finding(
+            "service-of-another-class" if foreign else f"service-load-balancer-on-{subject.cloud}",
             f"GET {SERVICES}",
+            service=name_of(service),
+            made_by=made_by,
+            delete=kubectl("delete", "service", service),
         )
 
 
@@ -53,14 +46,13 @@ def volumes(subject: Subject) -> Iterator[Finding]:
             continue
         claim = (volume.get("spec") or {}).get("claimRef") or {}
         used_by = f" for {claim['namespace']}/{claim['name']}" if claim else ""
-        yield Finding(
-            "warning",
-            f"the PersistentVolume {name_of(volume)} was made by {driver}{used_by}",
-            "its disk outlives the cluster and costs on: nobody is left to delete it"
-            if subject.cloud == "aws"
-            else "its disk goes with the node resource group, and its data with it",
-            _volume_fix(volume, claim),
+        yield finding(
+            "disk-outlives-cluster" if subject.cloud == "aws" else "disk-goes-with-cluster",
             f"GET {_VOLUMES}",
+            volume=name_of(volume),
+            driver=driver,
+            used_by=used_by,
+            fix=_volume_fix(volume, claim),
         )
 
 
@@ -91,12 +83,7 @@ def budgets(subject: Subject) -> Iterator[Finding]:
             under[pool, tuple(sorted(several))] += 1
     for (pool, names), number in sorted(under.items()):
         yield _holds(
-            subject,
-            pool,
-            f"{' and '.join(names)} select the same {number} pods on nodes of {pool}, and the eviction API takes no "
-            "pod with more than one PodDisruptionBudget, whatever they allow",
-            "leave one of them, or scale the workload to 0",
-            f"GET {_BUDGETS}",
+            subject, pool, "pods-under-several-budgets", f"GET {_BUDGETS}", budgets=" and ".join(names), number=number
         )
     for budget in subject.cluster.list(_BUDGETS):
         if (budget.get("status") or {}).get("disruptionsAllowed", 0) > 0:
@@ -107,9 +94,11 @@ def budgets(subject: Subject) -> Iterator[Finding]:
             yield _holds(
                 subject,
                 pool,
-                f"the PodDisruptionBudget {name_of(budget)} lets none of its {number} pods on nodes of {pool} go now",
-                f"{kubectl('delete', 'poddisruptionbudget', budget)}, or scale the workload to 0",
+                "budget-lets-no-pod-go",
                 f"GET {_BUDGETS}",
+                budget=name_of(budget),
+                number=number,
+                delete=kubectl("delete", "poddisruptionbudget", budget),
             )
 
 
@@ -121,21 +110,15 @@ def undisturbed_pods(subject: Subject) -> Iterator[Finding]:
             held[pool].append(name_of(pod))
     for pool, pods in sorted(held.items()):
         named = ", ".join(sorted(pods)[:_NAMED]) + (" and others" if len(pods) > _NAMED else "")
-        yield _holds(
-            subject,
-            pool,
-            f"{len(pods)} pods on nodes of {pool} have {_DO_NOT_DISRUPT}: {named}",
-            "scale their workloads to 0, or take the annotation away",
-            f"GET {PODS}",
-        )
+        yield _holds(subject, pool, "pods-not-to-disrupt", f"GET {PODS}", number=len(pods), pods=named)
 
 
-def _holds(subject: Subject, pool: str, what: str, fix: str, call: str) -> Finding:
+def _holds(subject: Subject, pool: str, code: str, call: str, **words: object) -> Finding:
     grace = subject.grace(pool)
     severity: Severity = "error" if grace == FOR_EVER and not subject.is_managed else "warning"
-    consequence = (
+    waits = (
         "a node of a NodePool without terminationGracePeriod waits for it for ever"
         if grace == FOR_EVER
         else f"the node waits for it, for {grace} at most (terminationGracePeriod)"
     )
-    return Finding(severity, what, consequence, fix, call)
+    return finding(code, call, severity=severity, pool=pool, waits=waits, **words)

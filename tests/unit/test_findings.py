@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -14,9 +15,15 @@ import yaml
 
 from components.problems import CATALOGUE, finding
 from components.settings.schema_checks import _shown
+from karpenter.findings import Catalogue
+from preflight.finding import CATALOGUE as CHECKS
 from tests.unit.example_stack import ROOT
 
 SOURCES = sorted((ROOT / "components").rglob("*.py"))
+PREFLIGHT = [*sorted((ROOT / "preflight").rglob("*.py")), ROOT / "real_run" / "left.py"]
+#: Functions of preflight that make a finding, where their code stands, and the words that they add themselves.
+HOLDERS = {"finding": 0, "_holds": 2}
+HELD = {"_holds": {"pool", "waits"}}
 #: Functions that make a finding, and where their code stands among the arguments.
 MAKERS = {"finding": 0, "replacing": 0, "refuse": 0, "UserDataError": 0, "_of_requirements": 0, "_of": 1}
 #: What these functions add themselves.
@@ -48,9 +55,36 @@ def test_each_text_gets_its_words() -> None:
     assert seen > 200
 
 
-def test_each_code_is_used() -> None:
-    texts = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
-    assert [code for code in CATALOGUE.entries if f'"{code}"' not in texts] == []
+def test_each_text_of_preflight_gets_its_words() -> None:
+    """A call may choose between codes, whose words it gives together."""
+    seen: dict[str, str] = {}
+    for path in PREFLIGHT:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in HOLDERS:
+                continue
+            choice = node.args[HOLDERS[node.func.id] :][:1]
+            codes = {str(part.value) for one in choice for part in ast.walk(one) if isinstance(part, ast.Constant)}
+            codes &= set(CHECKS.entries)
+            given = {word.arg for word in node.keywords} - {"severity"}
+            if None in given or not codes:
+                continue
+            used = {code: wanted(CHECKS.entries[code]) for code in codes}
+            assert set().union(*used.values()) == given | HELD.get(node.func.id, set()), (path, used, given)
+            seen |= dict.fromkeys(used, path.name)
+    assert len(seen) > 100
+
+
+def wanted(entry: Mapping[str, str]) -> set[str]:
+    """What stands in braces in the texts of an entry."""
+    texts = [entry.get(text, "") for text in ("what", "consequence", "fix", "key")]
+    return {field for text in texts for _, field, _, _ in Formatter().parse(text) if field}
+
+
+@pytest.mark.parametrize(("catalogue", "sources"), [(CATALOGUE, SOURCES), (CHECKS, PREFLIGHT)])
+def test_each_code_is_used(catalogue: Catalogue, sources: list[Path]) -> None:
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    by_cloud = {code for code in catalogue.entries if f'"{code.rpartition("-")[0]}-{{subject.cloud}}"' in texts}
+    assert [code for code in catalogue.entries if f'"{code}"' not in texts and code not in by_cloud] == []
 
 
 @cache
@@ -86,6 +120,15 @@ def page() -> str:
         kind = "Warning: " if entry.get("severity") == "warning" else ""
         said = " ".join(entry["consequence"].split())
         parts.append(f"## {code}\n\n> {kind}{said}\n\n{example(code)}Fix: {' '.join(entry['fix'].split())}.\n")
+    parts.append(
+        "# Findings of preflight\n\nWhat `python -m preflight` and `python -m preflight destroy` find in an account or "
+        "a cluster. Generated from `preflight/findings.yaml`.\n"
+    )
+    for code, entry in CHECKS.entries.items():
+        kind = {"warning": "Warning: ", "note": "Note: "}.get(entry.get("severity", "error"), "")
+        fix = f"Fix: {entry['fix']}.\n" if "fix" in entry else "Nothing needs to be done.\n"
+        key = f"Setting: `{entry['key']}`.\n\n" if "key" in entry else ""
+        parts.append(f"## {code}\n\n> {kind}{entry['what']}\n\nOtherwise: {entry['consequence']}.\n\n{key}{fix}")
     return "\n".join(parts)
 
 

@@ -290,9 +290,9 @@ def test_an_identity_without_an_arn_is_not_awss(who: Any) -> None:
 
 def test_what_a_check_did_not_expect_hides_no_other() -> None:
     def surprised(subject: None) -> Iterator[Finding]:
-        yield Finding("error", "found before", "", "", "")
+        yield Finding("before", "", "", "", "")
         raise KeyError("Arn")
 
-    checked = run({"one": surprised, "two": lambda subject: [Finding("note", "found", "", "", "")]}, None)
+    checked = run({"one": surprised, "two": lambda subject: [Finding("found", "", "", "", "", "note")]}, None)
     assert [finding.severity for one in checked for finding in one.findings] == ["error", "warning", "note"]
     assert checked[0].findings[1].what == "could not be judged: KeyError: 'Arn'"

@@ -25,7 +25,7 @@ Look = Callable[..., list[Checked]]
 
 
 def finding(severity: Any, what: str = "the log group is there already") -> Finding:
-    return Finding(severity, what, "it is refused", "delete it", "logs:DescribeLogGroups")
+    return Finding("log-group-exists", "", "", "it is refused", "delete it", severity, what)
 
 
 def look(*findings: Finding) -> Look:
@@ -49,7 +49,7 @@ def test_json_has_every_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert cli.main(["eks", "--json"]) == 1
     checks = json.loads(capsys.readouterr().out)["checks"]
     assert [check["name"] for check in checks] == ["names", "quotas"]
-    assert set(checks[0]["findings"][0]) == {"severity", "what", "consequence", "fix", "told_by"}
+    assert set(checks[0]["findings"][0]) >= {"code", "severity", "what", "consequence", "fix", "told_by", "where"}
 
 
 def test_the_look_before_destroy_gets_the_outputs(
