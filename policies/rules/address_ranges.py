@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from . import graph
 from .cidrs import Range, overlaps, parse
@@ -56,14 +56,4 @@ def _read(resource: PolicyResource, path: str, values: Any, judgement: Judgement
                 judgement.violation(f"{path} of {resource.name} is not a CIDR: {error}.", resource.urn)
 
 
-CIDRS_NO_OVERLAP = StackRule(
-    name="cidrs-no-overlap",
-    group="network",
-    description="The ranges of the network, of pods and of services have no address in common.",
-    rationale="An address in two ranges has two routes; which one is taken depends on where the packet starts.",
-    consequence="Some pods can't reach some machines, and no range can be changed once the cluster exists.",
-    remediation="Choose ranges that do not overlap before the cluster is created.",
-    url="https://docs.cilium.io/en/stable/network/concepts/ipam/cluster-pool/",
-    severity=Severity.CRITICAL,
-    check=_no_overlap,
-)
+CIDRS_NO_OVERLAP = StackRule(name="cidrs-no-overlap", check=_no_overlap)

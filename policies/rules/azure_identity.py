@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pulumi_policy import Severity
-
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
 from .tokens import AKS_CLUSTER, AZURE_FEDERATED_CREDENTIAL, AZURE_ROLE_ASSIGNMENT
 
@@ -97,38 +95,14 @@ def _monitoring_identity(cluster: Properties, judgement: Judgement) -> None:
 
 AZURE_FEDERATION_EXACT = ResourceRule(
     name="azure-federation-exact",
-    group="identity",
-    description="A federated credential is for one service account of one cluster.",
-    rationale="Entra compares issuer, subject and audience with the token; what they leave open, anybody may fill in.",
-    consequence="Another service account, or another cluster, gets the identity's rights.",
-    remediation="Set subject to system:serviceaccount:<namespace>:<name>, issuer to the cluster's, one audience.",
-    url="https://learn.microsoft.com/entra/workload-id/workload-identity-federation",
-    severity=Severity.CRITICAL,
     settings={"audience": {"type": "string", "minLength": 1, "default": "api://AzureADTokenExchange"}},
     checks={AZURE_FEDERATED_CREDENTIAL: _federation},
 )
 
-AZURE_ROLE_SCOPE = ResourceRule(
-    name="azure-role-scope",
-    group="identity",
-    description="Roles are assigned on a resource group or on less, never on a subscription.",
-    rationale="Karpenter makes machines in the node resource group, and nothing elsewhere.",
-    consequence="Who takes the identity over reaches every resource group of the subscription.",
-    remediation="Set scope to the node resource group, or to the subnet where a right on the network is needed.",
-    url="https://learn.microsoft.com/azure/role-based-access-control/scope-overview",
-    severity=Severity.CRITICAL,
-    checks={AZURE_ROLE_ASSIGNMENT: _scope},
-)
+AZURE_ROLE_SCOPE = ResourceRule(name="azure-role-scope", checks={AZURE_ROLE_ASSIGNMENT: _scope})
 
 AZURE_NO_PRIVILEGED_ROLE = ResourceRule(
     name="azure-no-privileged-role",
-    group="identity",
-    description="Nobody is made Owner, Contributor or an administrator of access.",
-    rationale="These roles allow everything in their scope, or to give oneself everything.",
-    consequence="Who takes the identity over owns the scope, and can stay in it.",
-    remediation="Assign roles for single tasks, such as Virtual Machine Contributor or Network Contributor.",
-    url="https://learn.microsoft.com/azure/role-based-access-control/best-practices",
-    severity=Severity.CRITICAL,
     settings={
         # Of the privileged roles, those that may be assigned nevertheless.
         "allowed": {
@@ -140,51 +114,14 @@ AZURE_NO_PRIVILEGED_ROLE = ResourceRule(
     checks={AZURE_ROLE_ASSIGNMENT: _role},
 )
 
-AKS_MANAGED_IDENTITY = ResourceRule(
-    name="aks-managed-identity",
-    group="identity",
-    description="AKS clusters have a managed identity and no service principal.",
-    rationale="A service principal has a password, which is copied, expires and is found in states and logs.",
-    consequence="A leaked password opens the subscription; an expired one stops the cluster.",
-    remediation="Set identity.type to UserAssigned or SystemAssigned, and no servicePrincipalProfile.",
-    url="https://learn.microsoft.com/azure/aks/use-managed-identity",
-    severity=Severity.HIGH,
-    checks={AKS_CLUSTER: _managed_identity},
-)
+AKS_MANAGED_IDENTITY = ResourceRule(name="aks-managed-identity", checks={AKS_CLUSTER: _managed_identity})
 
-AKS_LOCAL_ACCOUNTS_OFF = ResourceRule(
-    name="aks-local-accounts-off",
-    group="identity",
-    description="AKS clusters are entered with Entra only.",
-    rationale="The certificates of local accounts name nobody, and can't be taken back one by one.",
-    consequence="Who copied an administrator's kubeconfig once is an administrator for two years.",
-    remediation="Set disableLocalAccounts to true and aadProfile.managed to true.",
-    url="https://learn.microsoft.com/azure/aks/manage-local-accounts-managed-azure-ad",
-    severity=Severity.HIGH,
-    checks={AKS_CLUSTER: _local_accounts},
-)
+AKS_LOCAL_ACCOUNTS_OFF = ResourceRule(name="aks-local-accounts-off", checks={AKS_CLUSTER: _local_accounts})
 
-AKS_WORKLOAD_IDENTITY = ResourceRule(
-    name="aks-workload-identity",
-    group="identity",
-    description="AKS clusters give pods identities of their own.",
-    rationale="Without it pods that need Azure carry secrets, or use the identity of their node.",
-    consequence="Every pod of a node has the rights of whichever needs the most.",
-    remediation="Set oidcIssuerProfile.enabled and securityProfile.workloadIdentity.enabled to true.",
-    url="https://learn.microsoft.com/azure/aks/workload-identity-overview",
-    severity=Severity.MEDIUM,
-    checks={AKS_CLUSTER: _workload_identity},
-)
+AKS_WORKLOAD_IDENTITY = ResourceRule(name="aks-workload-identity", checks={AKS_CLUSTER: _workload_identity})
 
 AKS_MONITORING_IDENTITY = ResourceRule(
     name="aks-monitoring-identity",
-    group="identity",
-    description="Container insights sends with an identity, and not with the key of its workspace.",
-    rationale="The other way, AKS's default, is retired since 30 September 2026; the key is a secret of all who write.",
-    consequence="AKS takes the cluster, and no logs arrive any more from the day on which somebody rotates the key.",
-    remediation="Set addonProfiles.omsagent.config.useAADAuth to 'true', and give it a data collection rule.",
-    url="https://learn.microsoft.com/azure/azure-monitor/containers/container-insights-authentication",
-    severity=Severity.MEDIUM,
     enforcement=STRICTER_IN_PRODUCTION,
     checks={AKS_CLUSTER: _monitoring_identity},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from karpenter.instance_types import ARCHITECTURE
 from karpenter.requirements import allows
@@ -51,15 +51,4 @@ def _is_bottlerocket(spec: Properties) -> bool:
     return any((terms[index].get("alias") or "").startswith("bottlerocket@") for index in range(len(terms)))
 
 
-BOTTLEROCKET_STARTS_CILIUM = StackRule(
-    name="bottlerocket-starts-cilium",
-    group="node classes",
-    description="Cilium's agent starts on nodes that have Bottlerocket.",
-    rationale="Its init container apply-sysctl-overwrites is known to fail on Bottlerocket for arm64.",
-    consequence="The agent never runs, its startup taint stays, and Karpenter pays for nodes that take no pod.",
-    remediation="Require kubernetes.io/arch In [amd64] in the NodePool, or set sysctlfix.enabled to false for Cilium.",
-    url="https://github.com/cilium/cilium/issues/22973",
-    severity=Severity.MEDIUM,
-    enforcement=ADVICE,
-    check=_starts_cilium,
-)
+BOTTLEROCKET_STARTS_CILIUM = StackRule(name="bottlerocket-starts-cilium", enforcement=ADVICE, check=_starts_cilium)

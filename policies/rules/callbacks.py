@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from . import graph
 from .rule import Judgement, StackRule, section
@@ -104,23 +104,4 @@ def _place(resource: PolicyResource) -> tuple[str, str]:
     return str(graph.output(resource, "metadata").get("namespace") or "default"), graph.object_name(resource)
 
 
-API_SERVER_REACHES_PODS = StackRule(
-    name="api-server-reaches-pods",
-    group="network",
-    description="Pods that the API server of EKS calls are on the host's network, where pods have an overlay.",
-    rationale=(
-        "The control plane's interfaces are in the VPC, which has no route to addresses of the overlay; no agent of "
-        "Cilium runs there."
-    ),
-    consequence=(
-        "Each call ends in a timeout: a webhook with failurePolicy Fail stops the creation of all that it looks at, "
-        "and an aggregated API that does not answer holds up the deletion of every namespace."
-    ),
-    remediation=(
-        "Set hostNetwork: true in the pods' template, or the chart's value for it, with a port that is free on the "
-        "nodes."
-    ),
-    url="https://cert-manager.io/docs/installation/compatibility/#aws-eks",
-    severity=Severity.HIGH,
-    check=_callbacks,
-)
+API_SERVER_REACHES_PODS = StackRule(name="api-server-reaches-pods", check=_callbacks)

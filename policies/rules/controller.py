@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from karpenter.instance_types import CAPACITY_TYPE
 from karpenter.requirements import allows
@@ -191,84 +191,19 @@ def _needed_gates(resources: list[PolicyResource], judgement: Judgement) -> dict
     return needed
 
 
-SPOT_INTERRUPTION_QUEUE = StackRule(
-    name="spot-interruption-queue",
-    group="controller",
-    description="Karpenter listens to an interruption queue when a NodePool allows spot instances.",
-    rationale="EC2 announces an interruption two minutes ahead; only the queue brings that to Karpenter.",
-    consequence="Spot instances vanish without being drained, and their pods with them.",
-    remediation=(
-        "Set settings.interruptionQueue in the values of Karpenter's release to the name of the queue, or "
-        "limit the NodePools to on-demand with the requirement karpenter.sh/capacity-type."
-    ),
-    url="https://karpenter.sh/docs/concepts/disruption/#interruption",
-    severity=Severity.HIGH,
-    check=_spot_interruption_queue,
-)
+SPOT_INTERRUPTION_QUEUE = StackRule(name="spot-interruption-queue", check=_spot_interruption_queue)
 
-_VALUES = "https://karpenter.sh/docs/getting-started/getting-started-with-karpenter/"
+CHARTS_PINNED = ResourceRule(name="charts-pinned", checks={HELM_RELEASE: _pinned})
 
-CHARTS_PINNED = ResourceRule(
-    name="charts-pinned",
-    group="controller",
-    description="The charts of Karpenter and Cilium have one exact version.",
-    rationale="Both change how every node works; an upgrade is a decision, not a side effect of the next update.",
-    consequence="The next `pulumi up` installs a version that nobody has tried, CRDs included.",
-    remediation="Set version of the release to one version, for example 1.15.1.",
-    url="https://karpenter.sh/docs/upgrading/upgrade-guide/",
-    severity=Severity.HIGH,
-    checks={HELM_RELEASE: _pinned},
-)
-
-KARPENTER_CRD_VERSION = StackRule(
-    name="karpenter-crd-version",
-    group="controller",
-    description="Karpenter's CRDs are installed by their own chart, in the controller's version.",
-    rationale="Helm installs the CRDs of a chart once and never upgrades them; karpenter-crd exists for that.",
-    consequence="After an upgrade the API server drops or refuses fields that the controller relies on.",
-    remediation="Release karpenter-crd with the same version as karpenter, and before it.",
-    url="https://karpenter.sh/docs/upgrading/upgrade-guide/#crd-upgrades",
-    severity=Severity.HIGH,
-    check=_definitions,
-)
+KARPENTER_CRD_VERSION = StackRule(name="karpenter-crd-version", check=_definitions)
 
 KARPENTER_AVAILABILITY = ResourceRule(
     name="karpenter-availability",
-    group="controller",
-    description="Karpenter runs with a replica to spare, and with resources of its own.",
-    rationale="Without the controller no node is launched or replaced; without requests it is evicted under pressure.",
-    consequence="The loss of one node stops all provisioning, just when capacity is missing.",
-    remediation="Set replicas to 2 or more, and controller.resources: requests of cpu and memory, limit of memory.",
-    url=_VALUES,
-    severity=Severity.MEDIUM,
     settings={"replicas": {"type": "integer", "minimum": 1, "default": 2}},
     enforcement=STRICTER_IN_PRODUCTION,
     checks={HELM_RELEASE: _availability},
 )
 
-KARPENTER_OFF_ITS_NODES = ResourceRule(
-    name="karpenter-off-its-nodes",
-    group="controller",
-    description="Karpenter does not run on nodes that it manages.",
-    rationale="It would consolidate or lose the machine below itself, and nobody would be left to launch another.",
-    consequence="One interruption takes the controller down, and the cluster does not recover by itself.",
-    remediation="Leave the chart's affinity, or keep {key: karpenter.sh/nodepool, operator: DoesNotExist} in yours.",
-    url="https://karpenter.sh/docs/faq/",
-    severity=Severity.HIGH,
-    checks={HELM_RELEASE: _off_its_nodes},
-)
+KARPENTER_OFF_ITS_NODES = ResourceRule(name="karpenter-off-its-nodes", checks={HELM_RELEASE: _off_its_nodes})
 
-KARPENTER_FEATURE_GATES = StackRule(
-    name="karpenter-feature-gates",
-    group="controller",
-    description="The feature gates that objects of the stack need are on, and those that are on have a use.",
-    rationale=(
-        "Karpenter accepts a static NodePool, a NodeOverlay or a reservation with the gate off, and ignores it; "
-        "spotToSpotConsolidation without spot does nothing."
-    ),
-    consequence="What the objects say does not happen, and no error says so.",
-    remediation="Set settings.featureGates in the values of Karpenter's release as the objects need it.",
-    url="https://karpenter.sh/docs/reference/settings/#feature-gates",
-    severity=Severity.MEDIUM,
-    check=_feature_gates,
-)
+KARPENTER_FEATURE_GATES = StackRule(name="karpenter-feature-gates", check=_feature_gates)

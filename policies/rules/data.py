@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from . import graph
 from .iam_documents import listed, statements
@@ -135,42 +135,12 @@ def _tags(*path: str) -> Callable[[Properties, Judgement], None]:
     return check
 
 
-QUEUE_ENCRYPTED = ResourceRule(
-    name="queue-encrypted",
-    group="data",
-    description="Queues are encrypted at rest.",
-    rationale="Messages name machines, zones and times of this environment.",
-    consequence="Who reads the service's storage reads them.",
-    remediation="Set sqsManagedSseEnabled to true, or name a key in kmsMasterKeyId.",
-    url="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-server-side-encryption.html",
-    severity=Severity.MEDIUM,
-    checks={QUEUE: _queue},
-)
+QUEUE_ENCRYPTED = ResourceRule(name="queue-encrypted", checks={QUEUE: _queue})
 
-QUEUE_POLICY_CLOSED = ResourceRule(
-    name="queue-policy-closed",
-    group="data",
-    description="Queues take messages from named services of named accounts, and over TLS only.",
-    rationale="Karpenter believes the queue: whoever may write to it takes nodes away.",
-    consequence="A forged interruption message drains and deletes a node, again and again.",
-    remediation=(
-        "Name the services in Principal, and in a condition on aws:SourceArn the event rules that may send; deny sqs:* "
-        "where aws:SecureTransport is false."
-    ),
-    url="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-security-best-practices.html",
-    severity=Severity.HIGH,
-    checks={QUEUE_POLICY: _queue_policy},
-)
+QUEUE_POLICY_CLOSED = ResourceRule(name="queue-policy-closed", checks={QUEUE_POLICY: _queue_policy})
 
 CLUSTER_SECRETS_ENCRYPTED = ResourceRule(
     name="cluster-secrets-encrypted",
-    group="data",
-    description="Kubernetes' secrets are encrypted with a key of the account.",
-    rationale="Envelope encryption makes reading etcd, or its backup, useless without the key, and each use is logged.",
-    consequence="Who gets at the store of the control plane has every password in the cluster.",
-    remediation="EKS: encryptionConfig with resources [secrets] and a KMS key. AKS: securityProfile.azureKeyVaultKms.",
-    url="https://docs.aws.amazon.com/eks/latest/userguide/enable-kms.html",
-    severity=Severity.HIGH,
     settings={
         # AKS encrypts with a key of Azure's own; whether one of the subscription's is asked for.
         "customerKeyOnAzure": {"type": "boolean", "default": False},
@@ -180,13 +150,6 @@ CLUSTER_SECRETS_ENCRYPTED = ResourceRule(
 
 CLUSTER_LOGS = ResourceRule(
     name="cluster-logs",
-    group="data",
-    description="The control plane's logs are kept.",
-    rationale="The audit log is the only record of who did what in the cluster; it can't be had afterwards.",
-    consequence="After an incident nobody can say what happened.",
-    remediation="Name the log types in enabledClusterLogTypes.",
-    url="https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html",
-    severity=Severity.MEDIUM,
     settings={
         "types": {
             "type": "array",
@@ -198,30 +161,10 @@ CLUSTER_LOGS = ResourceRule(
     checks={CLUSTER: _eks_logs},
 )
 
-AKS_LOGS = StackRule(
-    name="aks-logs",
-    group="data",
-    description="A diagnostic setting keeps logs of each AKS cluster.",
-    rationale="AKS keeps no logs of the control plane unless a diagnostic setting says where to.",
-    consequence="After an incident nobody can say what happened.",
-    remediation=(
-        "Add a monitor.DiagnosticSetting with resourceUri set to the cluster's id and the category kube-audit-admin."
-    ),
-    url="https://learn.microsoft.com/azure/aks/monitor-aks#aks-control-planeresource-logs",
-    severity=Severity.MEDIUM,
-    enforcement=PRODUCTION_ONLY,
-    check=_aks_logs,
-)
+AKS_LOGS = StackRule(name="aks-logs", enforcement=PRODUCTION_ONLY, check=_aks_logs)
 
 TAGS_REQUIRED = ResourceRule(
     name="tags-required",
-    group="data",
-    description="Resources, and the machines that Karpenter launches, say to whom they belong.",
-    rationale="Bills and alarms are sorted by tags; Karpenter's machines get theirs from the node class alone.",
-    consequence="Costs can't be attributed, and nobody knows whom to ask before something is deleted.",
-    remediation="Add the tags, to node classes in spec.tags.",
-    url="https://docs.aws.amazon.com/whitepapers/latest/tagging-best-practices/tagging-best-practices.html",
-    severity=Severity.LOW,
     settings={
         "keys": {
             "type": "array",

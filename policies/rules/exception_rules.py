@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from .exceptions import GRANTED
 from .rule import ADVICE, Judgement, Properties, ResourceRule, StackRule
@@ -36,13 +36,6 @@ def exceptions(rules: Sequence[str]) -> ResourceRule:
 
     return ResourceRule(
         name="exceptions",
-        group="exceptions",
-        description="Exceptions to rules end.",
-        rationale="An exception without an end becomes the rule, and its reason is forgotten.",
-        consequence="The finding that was accepted for a while is reported again, and this line stays.",
-        remediation="Mend what the exception excused and remove it, or give it a new reason and a new last day.",
-        url="https://www.pulumi.com/docs/iac/using-pulumi/crossguard/configuration/",
-        severity=Severity.HIGH,
         settings={
             # `resource` is a pattern of names or URNs; `until` is the last day.
             "granted": {
@@ -66,15 +59,4 @@ def exceptions(rules: Sequence[str]) -> ResourceRule:
     )
 
 
-EXCEPTIONS_IN_FORCE = StackRule(
-    name="exceptions-in-force",
-    group="exceptions",
-    description="An exception to a rule is in force.",
-    rationale="What is accepted for a while must be seen on each run, or it is accepted for good.",
-    consequence="The rule will fail from the day after its last one.",
-    remediation="Mend what the exception excuses before that day, and remove the exception.",
-    url="https://www.pulumi.com/docs/iac/using-pulumi/crossguard/configuration/",
-    severity=Severity.LOW,
-    enforcement=ADVICE,
-    check=_in_force,
-)
+EXCEPTIONS_IN_FORCE = StackRule(name="exceptions-in-force", enforcement=ADVICE, check=_in_force)

@@ -4,7 +4,6 @@ import re
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pulumi_policy import Severity
 from pulumi_policy.proxy import UnknownValueError
 
 from .iam_documents import documents, listed
@@ -125,16 +124,6 @@ _ALLOWED_ACTION = {
 
 IAM_NO_WILDCARD_ACTION = ResourceRule(
     name="iam-no-wildcard-action",
-    group="identity",
-    description="IAM policies name each action that they allow.",
-    rationale="A wildcard also grants what AWS adds to the service later, and hides what is needed.",
-    consequence="Who takes the role over can do far more in the account than its work needs.",
-    remediation=(
-        "List the actions by name. Where that is impossible, enter the pattern with its reason in the "
-        "setting allowedActions of this policy."
-    ),
-    url="https://docs.aws.amazon.com/IAM/latest/UserGuide/best-practices.html#grant-least-privilege",
-    severity=Severity.CRITICAL,
     settings={
         "allowedActions": {
             "type": "array",
@@ -157,16 +146,6 @@ IAM_NO_WILDCARD_ACTION = ResourceRule(
 
 IAM_NO_WILDCARD_RESOURCE = ResourceRule(
     name="iam-no-wildcard-resource",
-    group="identity",
-    description="IAM policies name the resources of each action that can be limited to some.",
-    rationale="An action on every resource reaches those of other clusters, of other teams, and of the future.",
-    consequence="Who takes the role over changes what has nothing to do with this cluster.",
-    remediation=(
-        "Name ARNs in Resource. Where AWS knows no ARN for the action, enter it with that reason in the setting "
-        "allowedActions of this policy."
-    ),
-    url="https://docs.aws.amazon.com/service-authorization/latest/reference/reference.html",
-    severity=Severity.HIGH,
     settings={
         "allowedActions": {
             "type": "array",
@@ -203,16 +182,6 @@ IAM_NO_WILDCARD_RESOURCE = ResourceRule(
 
 IAM_PASS_ROLE_SCOPED = ResourceRule(
     name="iam-pass-role-scoped",
-    group="identity",
-    description="iam:PassRole is allowed for single roles, and to named services.",
-    rationale="Who may pass a role to a machine under their control has as good as that role.",
-    consequence="Who takes the controller over starts a machine with the strongest role of the account.",
-    remediation=(
-        "Set Resource to the ARN of the role, without wildcards, and add the condition "
-        "{StringEquals: {iam:PassedToService: ec2.amazonaws.com}}."
-    ),
-    url="https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_use_passrole.html",
-    severity=Severity.CRITICAL,
     checks={
         IAM_POLICY: documents(_pass_role),
         IAM_GROUP_POLICY: documents(_pass_role),

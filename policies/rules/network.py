@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulumi_policy import Severity
-
 from . import cidrs, graph
 from .iam_documents import listed
 from .rule import Judgement, Properties, ResourceRule, section
@@ -163,57 +161,14 @@ def _azure_group(group: Properties, judgement: Judgement) -> None:
             _azure_rule(rules[index], judgement, f"securityRules[{index}].")
 
 
-AKS_OVERLAY_CILIUM = ResourceRule(
-    name="aks-overlay-cilium",
-    group="network",
-    description="AKS clusters have an overlay network with Cilium's dataplane and policies.",
-    rationale="Without the overlay each pod takes an address of the subnet; Karpenter on AKS is made for Cilium.",
-    consequence="The subnet runs out of addresses, network policies are not enforced; neither can be changed in place.",
-    remediation=(
-        "Set networkProfile to networkPlugin azure, networkPluginMode overlay, networkDataplane cilium and "
-        "networkPolicy cilium."
-    ),
-    url="https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium",
-    severity=Severity.HIGH,
-    checks={AKS_CLUSTER: _aks_network},
-)
+AKS_OVERLAY_CILIUM = ResourceRule(name="aks-overlay-cilium", checks={AKS_CLUSTER: _aks_network})
 
-CILIUM_OVERLAY = ResourceRule(
-    name="cilium-overlay",
-    group="network",
-    description="Cilium runs as the only dataplane: an overlay of its own, in place of kube-proxy.",
-    rationale="Half a dataplane fails late: pods get addresses that nobody routes, or services that nobody answers.",
-    consequence="Nodes become ready and their pods can't be reached.",
-    remediation=(
-        "Set kubeProxyReplacement true, routingMode tunnel, ipam.mode cluster-pool with a "
-        "clusterPoolIPv4PodCIDRList, and no cni.chainingMode."
-    ),
-    url="https://docs.cilium.io/en/stable/network/concepts/routing/#encapsulation",
-    severity=Severity.HIGH,
-    checks={HELM_RELEASE: _cilium},
-)
+CILIUM_OVERLAY = ResourceRule(name="cilium-overlay", checks={HELM_RELEASE: _cilium})
 
-EKS_NO_SECOND_DATAPLANE = ResourceRule(
-    name="eks-no-second-dataplane",
-    group="network",
-    description="EKS installs neither aws-node nor kube-proxy beside Cilium.",
-    rationale="Two plugins write the same configuration of a node; whichever comes last gives the next pods addresses.",
-    consequence="Some pods are in the VPC and some in the overlay, depending on which agent was faster.",
-    remediation="Set bootstrapSelfManagedAddons to false, and install neither vpc-cni nor kube-proxy.",
-    url="https://docs.cilium.io/en/stable/installation/k8s-install-helm/",
-    severity=Severity.HIGH,
-    checks={CLUSTER: _own_addons, ADDON: _addon},
-)
+EKS_NO_SECOND_DATAPLANE = ResourceRule(name="eks-no-second-dataplane", checks={CLUSTER: _own_addons, ADDON: _addon})
 
 NO_OPEN_INGRESS = ResourceRule(
     name="no-open-ingress",
-    group="network",
-    description="No security group lets the internet in.",
-    rationale="Nodes are reached through load balancers that the cluster makes; nothing else needs to come in.",
-    consequence="Kubelets, node ports and SSH are scanned within minutes.",
-    remediation="Name networks or security groups as sources, not 0.0.0.0/0, ::/0 or Internet.",
-    url="https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html",
-    severity=Severity.CRITICAL,
     checks={
         SECURITY_GROUP: _security_group,
         SECURITY_GROUP_RULE: _security_group_rule,
@@ -225,19 +180,6 @@ NO_OPEN_INGRESS = ResourceRule(
 
 CLUSTER_ENDPOINT_ALLOW_LIST = ResourceRule(
     name="cluster-endpoint-allow-list",
-    group="network",
-    description="The API endpoint of a cluster is private, or public for a list of known networks.",
-    rationale=(
-        "AWS and Azure open the endpoint to the world unless told otherwise, and the list is the only lock in "
-        "front of the API server."
-    ),
-    consequence="Anybody on the internet can try stolen credentials and vulnerabilities on the API server.",
-    remediation=(
-        "Name your networks in vpcConfig.publicAccessCidrs (EKS) or apiServerAccessProfile.authorizedIPRanges (AKS), "
-        "or make the endpoint private."
-    ),
-    url="https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html",
-    severity=Severity.CRITICAL,
     settings={
         # More than a test for /0, because the world also fits into 0.0.0.0/1 and 128.0.0.0/1.
         "shortestIPv4Prefix": {"type": "integer", "minimum": 1, "maximum": 32, "default": 8},

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from karpenter.instance_types import CAPACITY_TYPE, ZONE, InstanceType, Region
 from karpenter.quantities import quantity
@@ -245,42 +245,12 @@ def _taints(spec: Properties) -> frozenset[tuple[str, str, str]]:
 
 _DOLLARS = {"type": "number", "exclusiveMinimum": 0}
 
-NODE_POOL_MATCHES_TYPES = ResourceRule(
-    name="node-pool-matches-types",
-    group="node pools",
-    description="The requirements of each NodePool admit at least one instance type.",
-    rationale="Requirements are all applied together; two that exclude each other are no error for the API server.",
-    consequence="The NodePool never launches anything, and its pods stay pending without an obvious reason.",
-    remediation="Loosen spec.template.spec.requirements until an instance type of the region satisfies them all.",
-    url="https://karpenter.sh/docs/reference/instance-types/",
-    severity=Severity.HIGH,
-    checks={NODE_POOL: _matches_types},
-)
+NODE_POOL_MATCHES_TYPES = ResourceRule(name="node-pool-matches-types", checks={NODE_POOL: _matches_types})
 
-NODE_POOL_MIN_VALUES = ResourceRule(
-    name="node-pool-min-values",
-    group="node pools",
-    description="The minValues of each NodePool can be met.",
-    rationale="With minValues Karpenter launches only where so many different values are left to choose from.",
-    consequence="No node is ever launched from the NodePool, unless the controller's minValuesPolicy is BestEffort.",
-    remediation="Lower minValues, or loosen the requirements until enough different values remain.",
-    url="https://karpenter.sh/docs/concepts/nodepools/#min-values",
-    severity=Severity.HIGH,
-    checks={NODE_POOL: _min_values},
-)
+NODE_POOL_MIN_VALUES = ResourceRule(name="node-pool-min-values", checks={NODE_POOL: _min_values})
 
 NODE_POOL_SPOT_DIVERSITY = ResourceRule(
     name="node-pool-spot-diversity",
-    group="node pools",
-    description="A NodePool that allows spot has many instance types and zones to choose from.",
-    rationale=(
-        "Spot capacity runs out by instance type and zone; and Karpenter replaces a spot node by a cheaper one only "
-        "where 15 cheaper types are left."
-    ),
-    consequence="Nodes are interrupted together and not replaced, and spot nodes are never consolidated.",
-    remediation="Require families or categories instead of single instance types, and leave the zones open.",
-    url="https://karpenter.sh/docs/concepts/disruption/#spot-consolidation",
-    severity=Severity.MEDIUM,
     settings={
         "instanceTypes": {"type": "integer", "minimum": 1, "default": 15},
         "zones": {"type": "integer", "minimum": 1, "default": 2},
@@ -292,13 +262,6 @@ NODE_POOL_SPOT_DIVERSITY = ResourceRule(
 
 NODE_POOL_COST_CEILING = ResourceRule(
     name="node-pool-cost-ceiling",
-    group="node pools",
-    description="What a NodePool can cost in an hour is bounded.",
-    rationale="Limits are in cores and bytes; what they cost depends on the instance types that are admitted.",
-    consequence="A runaway deployment, or a typing error in a limit, costs more than anybody agreed to.",
-    remediation="Lower spec.limits, exclude dear instance types, or raise the setting usdPerHour on purpose.",
-    url="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
-    severity=Severity.HIGH,
     settings={"usdPerHour": {**_DOLLARS, "default": 500}},
     production={"usdPerHour": 250},
     checks={NODE_POOL: _pool_cost},
@@ -306,31 +269,10 @@ NODE_POOL_COST_CEILING = ResourceRule(
 
 STACK_COST_CEILING = StackRule(
     name="stack-cost-ceiling",
-    group="stack",
-    description="What all NodePools of a stack can cost in an hour is bounded.",
-    rationale="Each NodePool may stay below its ceiling and all of them together exceed the budget.",
-    consequence="The bill of the environment exceeds what was planned for it.",
-    remediation="Lower spec.limits of NodePools, or raise the setting usdPerHour on purpose.",
-    url="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
-    severity=Severity.MEDIUM,
     settings={"usdPerHour": {**_DOLLARS, "default": 1000}},
     production={"usdPerHour": 500},
     enforcement=STRICTER_IN_PRODUCTION,
     check=_stack_cost,
 )
 
-NODE_POOLS_EXCLUSIVE = StackRule(
-    name="node-pools-exclusive",
-    group="node pools",
-    description="Two NodePools are for different pods, or one goes before the other.",
-    rationale=(
-        "Where two NodePools with the same taints admit the same instance type and neither has the larger weight, "
-        "Karpenter takes either."
-    ),
-    consequence="Which limits, taints and labels apply to a pod is a matter of chance.",
-    remediation="Give one of them a spec.weight, a taint, or requirements that exclude the other's.",
-    url="https://karpenter.sh/docs/concepts/nodepools/#specweight",
-    severity=Severity.MEDIUM,
-    enforcement=STRICTER_IN_PRODUCTION,
-    check=_exclusive,
-)
+NODE_POOLS_EXCLUSIVE = StackRule(name="node-pools-exclusive", enforcement=STRICTER_IN_PRODUCTION, check=_exclusive)

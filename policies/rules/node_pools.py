@@ -6,8 +6,6 @@ Does not judge machines (nodes.py), nor what needs to be computed from instance 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from pulumi_policy import Severity
-
 from karpenter import budgets
 from karpenter.instance_types import ARCHITECTURE
 from karpenter.quantities import duration
@@ -166,19 +164,6 @@ def _architecture(node_pool: Properties, judgement: Judgement) -> None:
 
 NODE_POOL_DISRUPTION_BUDGETS = ResourceRule(
     name="node-pool-disruption-budgets",
-    group="node pools",
-    description="Disruption budgets slow Karpenter down, and do not stop it for ever.",
-    rationale=(
-        "A budget says how many nodes may go at a time. One near 100% is no budget, and neither is one outside its "
-        "schedule; one of 0 without a schedule keeps outdated images and idle machines."
-    ),
-    consequence="All pods move at once, or drifted nodes are never replaced.",
-    remediation=(
-        "Give spec.disruption.budgets a share such as 10% without a schedule, which always holds, and budgets of 0 a "
-        "schedule and a duration beside it."
-    ),
-    url="https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets",
-    severity=Severity.MEDIUM,
     settings={
         # In percent of the pool's nodes.
         "largestShare": {"type": "number", "minimum": 1, "maximum": 100, "default": 50},
@@ -189,16 +174,6 @@ NODE_POOL_DISRUPTION_BUDGETS = ResourceRule(
 
 NODE_POOL_CONSOLIDATION = ResourceRule(
     name="node-pool-consolidation",
-    group="node pools",
-    description="Nodes that are not needed any more are consolidated.",
-    rationale="Karpenter launches for the peak; only consolidation brings the bill down afterwards.",
-    consequence="Half-empty machines stay until somebody deletes them.",
-    remediation=(
-        "Set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized or Balanced, and consolidateAfter to a "
-        "duration."
-    ),
-    url="https://karpenter.sh/docs/concepts/disruption/#consolidation",
-    severity=Severity.MEDIUM,
     settings={
         "policies": {
             "type": "array",
@@ -213,13 +188,6 @@ NODE_POOL_CONSOLIDATION = ResourceRule(
 
 NODE_POOL_EXPIRE_AFTER = ResourceRule(
     name="node-pool-expire-after",
-    group="node pools",
-    description="Nodes expire.",
-    rationale="A node that lives for ever keeps the kernel and the image with which it was launched.",
-    consequence="Known vulnerabilities stay on machines that nobody remembers, until they are all replaced at once.",
-    remediation="Set spec.template.spec.expireAfter to a duration, for example 720h.",
-    url="https://karpenter.sh/docs/concepts/disruption/#expiration",
-    severity=Severity.MEDIUM,
     settings={"longestHours": {"type": "integer", "minimum": 1, "default": 2160}},
     production={"longestHours": 720},
     enforcement=STRICTER_IN_PRODUCTION,
@@ -228,41 +196,14 @@ NODE_POOL_EXPIRE_AFTER = ResourceRule(
 
 NODE_POOL_TERMINATION_GRACE = ResourceRule(
     name="node-pool-termination-grace",
-    group="node pools",
-    description="The drain of a node ends, whatever its pods do.",
-    rationale=(
-        "Karpenter waits for each pod to go. One whose disruption budget never lets it go, or that is annotated with "
-        "karpenter.sh/do-not-disrupt, holds its node."
-    ),
-    consequence="The node is paid for without an end, and `pulumi destroy` waits for it.",
-    remediation="Set spec.template.spec.terminationGracePeriod to what your pods need at most, for example 1h.",
-    url="https://karpenter.sh/docs/concepts/disruption/#terminationgraceperiod",
-    severity=Severity.MEDIUM,
     enforcement=ADVICE,
     checks={NODE_POOL: _termination_grace},
 )
 
-NODE_POOL_ARCHITECTURE = ResourceRule(
-    name="node-pool-architecture",
-    group="node pools",
-    description="Each NodePool names the architectures of its nodes.",
-    rationale="Without a requirement Karpenter takes what is cheapest today, which may be arm64.",
-    consequence="Pods with images of one architecture land on the other and crash with `exec format error`.",
-    remediation="Add {key: kubernetes.io/arch, operator: In, values: [amd64]} to spec.template.spec.requirements.",
-    url="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements",
-    severity=Severity.MEDIUM,
-    checks={NODE_POOL: _architecture},
-)
+NODE_POOL_ARCHITECTURE = ResourceRule(name="node-pool-architecture", checks={NODE_POOL: _architecture})
 
 NODE_POOL_LIMITS = ResourceRule(
     name="node-pool-limits",
-    group="node pools",
-    description="Each NodePool has a limit on cpu or memory.",
-    rationale="Karpenter launches whatever pending pods ask for; the limit is the only brake it knows.",
-    consequence="A runaway deployment buys machines until the account's quota is used up.",
-    remediation="Set spec.limits.cpu or spec.limits.memory to the largest size that you would pay for.",
-    url="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
-    severity=Severity.HIGH,
     settings={
         # At least one of these must have a limit.
         "resources": {
@@ -277,20 +218,6 @@ NODE_POOL_LIMITS = ResourceRule(
 
 NODE_POOL_CILIUM_STARTUP_TAINT = ResourceRule(
     name="node-pool-cilium-startup-taint",
-    group="node pools",
-    description="Each NodePool declares the startup taint that Cilium lifts when its agent is ready.",
-    rationale=(
-        "The taint keeps pods off a node that has no network yet, and its declaration tells Karpenter that "
-        "it will go away. Where a stack puts Karpenter on a cluster that is there, and no Cilium into it, nobody "
-        "would lift the taint, and it is not asked for."
-    ),
-    consequence="Pods start without a network, or Karpenter launches nodes again that it already has.",
-    remediation=(
-        "Add {key: node.cilium.io/agent-not-ready, value: 'true', effect: NoExecute} to "
-        "spec.template.spec.startupTaints."
-    ),
-    url="https://docs.cilium.io/en/stable/installation/taints/",
-    severity=Severity.HIGH,
     settings={
         "key": {"type": "string", "minLength": 1, "default": "node.cilium.io/agent-not-ready"},
         "effect": {"type": "string", "enum": ["NoExecute", "NoSchedule"], "default": "NoExecute"},

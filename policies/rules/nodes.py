@@ -5,8 +5,6 @@ Does not judge sizes, nor how many pods fit (pod_addresses.py).
 
 from typing import Any
 
-from pulumi_policy import Severity
-
 from .rule import PRODUCTION_ONLY, Judgement, Properties, ResourceRule, section
 from .tokens import AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP
 
@@ -104,28 +102,10 @@ def _aks_public_ip(cluster: Properties, judgement: Judgement) -> None:
                 judgement.violation(f"agentPoolProfiles[{index}].enableNodePublicIP is true.")
 
 
-NODE_IMAGE_PINNED = ResourceRule(
-    name="node-image-pinned",
-    group="node classes",
-    description="Node classes name the version of their image.",
-    rationale="A new image is a new kernel and a new kubelet; it should reach production after it was tried.",
-    consequence="On the day on which AWS publishes an image, Karpenter replaces every node with it.",
-    remediation="Name a version in the alias, for example al2023@v20260714, or select the image by id.",
-    url="https://karpenter.sh/docs/tasks/managing-amis/",
-    severity=Severity.MEDIUM,
-    enforcement=PRODUCTION_ONLY,
-    checks={EC2_NODE_CLASS: _image},
-)
+NODE_IMAGE_PINNED = ResourceRule(name="node-image-pinned", enforcement=PRODUCTION_ONLY, checks={EC2_NODE_CLASS: _image})
 
 NODE_NO_PUBLIC_IP = ResourceRule(
     name="node-no-public-ip",
-    group="node classes",
-    description="Nodes have no public addresses.",
-    rationale="Nodes reach the internet through a gateway; nothing there needs to reach them.",
-    consequence="The kubelet and every host port of each node stand in the internet, one firewall rule away.",
-    remediation="Leave associatePublicIPAddress (EC2) and enableNodePublicIP (AKS) off.",
-    url="https://docs.aws.amazon.com/eks/latest/best-practices/subnets.html",
-    severity=Severity.HIGH,
     checks={
         EC2_NODE_CLASS: _node_class_public_ip,
         LAUNCH_TEMPLATE: _launch_template_public_ip,
@@ -135,32 +115,12 @@ NODE_NO_PUBLIC_IP = ResourceRule(
 
 NODE_IMDSV2 = ResourceRule(
     name="node-imdsv2",
-    group="node classes",
-    description="Nodes require IMDSv2, and its answers do not reach pods.",
-    rationale=(
-        "The metadata service hands out the node role's credentials. Version 2 asks for a session token "
-        "first, and a hop limit of 1 ends its answers at the node."
-    ),
-    consequence="A pod, or a request that it is tricked into making, gets the node role's credentials.",
-    remediation="Set httpTokens to required and httpPutResponseHopLimit to 1 in the metadata options.",
-    url="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html",
-    severity=Severity.HIGH,
     settings={"largestHopLimit": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1}},
     checks={EC2_NODE_CLASS: _node_class_metadata, LAUNCH_TEMPLATE: _launch_template_metadata},
 )
 
 NODE_VOLUMES_ENCRYPTED = ResourceRule(
     name="node-volumes-encrypted",
-    group="node classes",
-    description="Every volume of a node is encrypted.",
-    rationale="Images, logs, emptyDir volumes and mounted files of pods lie on the volumes of the node.",
-    consequence="Who gets hold of a snapshot or a detached volume reads what the pods wrote.",
-    remediation=(
-        "Set ebs.encrypted to true in each block device mapping, and give a managed node group a launch "
-        "template that has such a mapping."
-    ),
-    url="https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption.html",
-    severity=Severity.HIGH,
     checks={
         EC2_NODE_CLASS: _node_class_volumes,
         LAUNCH_TEMPLATE: _launch_template_volumes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from . import graph
 from .rule import Judgement, Properties, StackRule, section
@@ -67,14 +67,4 @@ def _rooms(resources: list[PolicyResource], judgement: Judgement) -> list[tuple[
     return rooms
 
 
-NODE_MAX_PODS = StackRule(
-    name="node-max-pods",
-    group="node classes",
-    description="A node takes no more pods than its share of the pod network has addresses.",
-    rationale="The kubelet counts pods, Cilium hands out addresses, and neither asks the other.",
-    consequence="Pods beyond the addresses are bound to the node and never start.",
-    remediation="Lower maxPods in the node class, or make each node's share larger (clusterPoolIPv4MaskSize).",
-    url="https://docs.cilium.io/en/stable/network/concepts/ipam/cluster-pool/",
-    severity=Severity.HIGH,
-    check=_max_pods,
-)
+NODE_MAX_PODS = StackRule(name="node-max-pods", check=_max_pods)

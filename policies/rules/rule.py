@@ -13,7 +13,8 @@ passed it.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from pulumi_policy import (
     EnforcementLevel,
@@ -29,6 +30,8 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
+from karpenter.findings import Catalogue
+
 from .exceptions import GRANTED
 from .inputs import INPUTS
 from .regions import REGIONS
@@ -36,6 +39,7 @@ from .shapes import shaped
 from .values import UnreadableError, readable
 
 Properties = Mapping[str, Any]
+_WORDS: Final = Catalogue(Path(__file__).with_name("rules.yaml"))
 
 #: How a rule is enforced in each environment. `baseline` is the pack without configuration.
 Enforcement = Mapping[str, EnforcementLevel]
@@ -127,21 +131,49 @@ class Judgement:
 class Rule:
     """What must hold, why, what happens otherwise, what to do about it and where that is documented.
 
-    `description` is the first line of each violation. `settings` is the JSON schema of each setting by its
+    The words of a rule stand in rules.yaml, by its name. `settings` is the JSON schema of each setting by its
     name, and each has a default, which is the baseline's; `production` has the values that differ there.
     """
 
     name: str
-    group: str
-    description: str
-    rationale: str
-    consequence: str
-    remediation: str
-    url: str
-    severity: Severity
     enforcement: Enforcement = field(default_factory=lambda: ALWAYS)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     production: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def group(self) -> str:
+        """The heading under which the reference has it."""
+        return _WORDS.entries[self.name]["group"]
+
+    @property
+    def description(self) -> str:
+        """What must hold: the first line of each violation."""
+        return _WORDS.entries[self.name]["description"]
+
+    @property
+    def rationale(self) -> str:
+        """Why."""
+        return _WORDS.entries[self.name]["rationale"]
+
+    @property
+    def consequence(self) -> str:
+        """What happens otherwise."""
+        return _WORDS.entries[self.name]["consequence"]
+
+    @property
+    def remediation(self) -> str:
+        """What to do about it."""
+        return _WORDS.entries[self.name]["remediation"]
+
+    @property
+    def url(self) -> str:
+        """Where that is documented."""
+        return _WORDS.entries[self.name]["url"]
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return Severity(_WORDS.entries[self.name]["severity"])
 
     def policy(self) -> Policy:
         """The rule in the form that a PolicyPack takes."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pulumi_policy import Severity
-
 from .iam_documents import listed, statements
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import IAM_ROLE
@@ -86,19 +84,4 @@ def _token(where: str, condition: Properties, judgement: Judgement) -> None:
                 judgement.violation(f"{where} takes the {claim} {', '.join(values)}, not {form}.")
 
 
-IAM_TRUST_BOUND = ResourceRule(
-    name="iam-trust-bound",
-    group="identity",
-    description="A role is taken by a named service, a named role, or one service account.",
-    rationale="The trust policy is the role's door; a pattern in it, or a token without a subject, leaves it open.",
-    consequence="Any pod of the cluster, or anybody in the account, gets the role's credentials.",
-    remediation=(
-        "Name the service or role in Principal; for web identities require <issuer>:sub and <issuer>:aud with "
-        "StringEquals, one service account and sts.amazonaws.com; for EKS Pod Identity "
-        "aws:RequestTag/kubernetes-namespace, aws:RequestTag/kubernetes-service-account and "
-        "aws:RequestTag/eks-cluster-arn."
-    ),
-    url="https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html",
-    severity=Severity.CRITICAL,
-    checks={IAM_ROLE: _trust},
-)
+IAM_TRUST_BOUND = ResourceRule(name="iam-trust-bound", checks={IAM_ROLE: _trust})

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pulumi_policy import PolicyResource, Severity
+from pulumi_policy import PolicyResource
 
 from . import graph
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, StackRule, section
@@ -245,69 +245,16 @@ def _is_tunnel(rule: Properties, port: int) -> bool:
     return protocol in ("udp", "17") and int(rule.get("fromPort") or 0) <= port <= int(rule.get("toPort") or 0)
 
 
-NODE_CLASS_RESOLVES = StackRule(
-    name="node-class-resolves",
-    group="stack",
-    description="Each NodePool refers to a node class that exists.",
-    rationale="The API server takes any name; Karpenter marks the NodePool as not ready, and goes on.",
-    consequence="The NodePool launches nothing, and its pods stay pending.",
-    remediation="Correct spec.template.spec.nodeClassRef, or add the node class.",
-    url="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecnodeclassref",
-    severity=Severity.HIGH,
-    check=_node_class_resolves,
-)
+NODE_CLASS_RESOLVES = StackRule(name="node-class-resolves", check=_node_class_resolves)
 
-DISCOVERY_RESOLVES = StackRule(
-    name="discovery-resolves",
-    group="stack",
-    description="Each tag by which node classes look for subnets and security groups is carried by something.",
-    rationale="A selector without a match is no error for the API server, nor for AWS.",
-    consequence="The node class never becomes ready and no node is launched.",
-    remediation="Tag the subnets and security groups with what the selector terms name.",
-    url="https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
-    severity=Severity.HIGH,
-    check=_discovery_resolves,
-)
+DISCOVERY_RESOLVES = StackRule(name="discovery-resolves", check=_discovery_resolves)
 
 NODE_CLASS_DISCOVERY = StackRule(
     name="node-class-discovery",
-    group="node classes",
-    description="Node classes find subnets and security groups of the stack's own network by tag or name.",
-    rationale=(
-        "An id is the identity of one network; a tag says what a subnet is for and moves with it. A network that "
-        "somebody else has made is not judged: its tags are not the stack's to set."
-    ),
-    consequence="When a subnet is replaced or added, the node class has to be edited, and until then misses it.",
-    remediation="Select by tags, for example {karpenter.sh/discovery: <cluster>}, and tag what shall be found.",
-    url="https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
-    severity=Severity.LOW,
     enforcement=STRICTER_IN_PRODUCTION,
     check=_discovery_by_tag,
 )
 
-EVENT_RULES_COMPLETE = StackRule(
-    name="event-rules-complete",
-    group="stack",
-    description="All events that Karpenter listens for reach its queue.",
-    rationale="Each kind of event is a rule and a target of its own; one that is missing is never missed.",
-    consequence="Nodes vanish unannounced for one of the reasons, and nobody knows why for that one only.",
-    remediation="Add an event rule with a target to the queue for each kind of event.",
-    url="https://karpenter.sh/docs/concepts/disruption/#interruption",
-    severity=Severity.HIGH,
-    check=_events,
-)
+EVENT_RULES_COMPLETE = StackRule(name="event-rules-complete", check=_events)
 
-TUNNEL_ADMITTED = StackRule(
-    name="tunnel-admitted",
-    group="network",
-    description="Nodes may send Cilium's tunnel to each other.",
-    rationale="Pods talk over UDP packets between nodes; a security group admits nothing that it is not told to.",
-    consequence="Pods of one node reach each other, and nobody on another node.",
-    remediation=(
-        "Use the cluster's security group, which EKS opens between its members, or admit UDP 8472, with WireGuard "
-        "51871, from the group itself."
-    ),
-    url="https://docs.cilium.io/en/stable/operations/system_requirements/#firewall-rules",
-    severity=Severity.HIGH,
-    check=_tunnel,
-)
+TUNNEL_ADMITTED = StackRule(name="tunnel-admitted", check=_tunnel)
