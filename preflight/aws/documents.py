@@ -11,8 +11,8 @@ from components.naming import EksNames
 from components.settings import ExistingEksSettings
 from components.settings.eks import EksStackSettings
 
-from .deployer import Grant, Scope
-from .rights import deploying, looking
+from .deployer import Grant, Scope, looking
+from .rights import deploying
 
 #: Characters of a managed policy, white space not counted (IAM's quotas).
 LARGEST: Final = 6_144
@@ -31,7 +31,7 @@ def documents(settings: EksStackSettings, partition: str, account: str) -> list[
     existing = settings.cluster.existing if isinstance(settings, ExistingEksSettings) else ""
     names = EksNames(settings.name, existing=existing)
     scope = Scope(partition=partition, region=settings.region, account=account, names=names)
-    return list(_packed((*deploying(settings, scope), *looking(settings, scope))))
+    return list(_packed((*deploying(settings, scope), *looking(scope))))
 
 
 def size(document: Mapping[str, Any]) -> int:

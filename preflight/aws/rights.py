@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from components.settings import EksSettings, ExistingEksSettings
+from components.settings import EksSettings
 from components.settings.eks import EksStackSettings
 
 from ..finding import Finding, NotAskedError, Severity, finding
-from . import deployer, existing_deployer
+from . import deployer
 from .deployer import (
     FLOW_LOG,
     INSTANCE_PROFILE,
@@ -74,15 +74,7 @@ def rights(subject: StackSubject) -> Iterator[Finding]:
 
 def deploying(settings: EksStackSettings, scope: Scope) -> Iterator[Grant]:
     """What `pulumi up` and `pulumi destroy` of a stack do, in an account of which nothing is known."""
-    exists = isinstance(settings, ExistingEksSettings)
-    every = existing_deployer.deploying(scope) if exists else deployer.deploying(scope)
-    return (grant for grant in every if _is_of(settings, grant))
-
-
-def looking(settings: EksStackSettings, scope: Scope) -> Iterator[Grant]:
-    """What the looks before ask beside."""
-    exists = isinstance(settings, ExistingEksSettings)
-    return existing_deployer.looking(scope) if exists else deployer.looking(scope)
+    return (grant for grant in deployer.deploying(scope) if _is_of(settings, grant))
 
 
 def _is_of(settings: EksStackSettings, grant: Grant) -> bool:

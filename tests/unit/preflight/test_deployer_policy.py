@@ -20,7 +20,7 @@ SCOPE = Scope(partition="aws", region="us-east-1", account="123456789012", names
 HEAD = """\
 # The deployer's policy
 
-<!-- Written by `make goldens` from preflight/aws/deployer.py and preflight/azure/deployer.py; do not edit. -->
+<!-- Written by `make goldens` from preflight/aws/grants.yaml and preflight/azure/deployer.py; do not edit. -->
 
 [On AWS](#on-aws), [on Azure](#on-azure).
 
@@ -88,7 +88,7 @@ def test_every_resource_of_the_stack_is_in_it(identity: str, nat_gateways: str) 
     made = {each.type for each in deploy(lambda: eks.Environment("eks", stack)).resources.values()}
     covered = {kind for grant in deploying(SCOPE) for kind in grant.needed_by}
     missing = {kind for kind in made if kind.startswith("aws:")} - covered
-    assert not missing, f"name the actions that these need in preflight/aws/deployer.py: {missing}"
+    assert not missing, f"name the actions that these need in preflight/aws/grants.yaml: {missing}"
     assert "aws:eks/cluster:Cluster" in made
 
 
