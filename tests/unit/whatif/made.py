@@ -120,6 +120,11 @@ class Made:
         if gone is not None:
             claim(gone, "DELETED", going, deletionTimestamp=at(gone))
 
+    def nodes(self, count: int, **asks: Any) -> None:
+        """Several nodes that are alike."""
+        for index in range(count):
+            self.node(f"like-{index}", **asks)
+
     def pod(
         self,
         name: str,

@@ -7,23 +7,13 @@ from typing import Any
 import pytest
 
 from tests.unit.whatif.made import FAMILY, NODE_CLASS, ON_DEMAND, Made
-from tests.unit.whatif.told import judged, told
+from tests.unit.whatif.told import judged
 from whatif.answer import Inventory
 from whatif.phases import read
 
 
 def before(made: Made) -> Inventory:
     return judged(read(made.lines())).before
-
-
-def test_what_daemon_sets_take() -> None:
-    found = judged(told("eks.daemon-sets", 0)).after
-    assert found is not None
-    assert found.daemon_sets is not None
-    # Two DaemonSets on each of three nodes of 2 CPUs, of which pods may have 1.93.
-    assert (found.daemon_sets.cpu, found.nodes, found.usd_per_hour) == (1.8, 3, 0.204)
-    assert found.daemon_sets.cpu_share == pytest.approx(1.8 / (3 * 1.93), abs=0.001)
-    assert found.daemon_sets.usd_per_hour == pytest.approx(0.204 * found.daemon_sets.cpu_share, abs=0.0001)
 
 
 def test_pods_of_daemon_sets_are_no_demand() -> None:

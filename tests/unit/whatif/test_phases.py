@@ -7,33 +7,9 @@ from typing import Any
 import pytest
 
 from scale_test.recording.timeline import TimelineError
-from tests.unit.whatif.made import ENDS, Made
-from tests.unit.whatif.told import judged, lines, told
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import lines
 from whatif.phases import NotJudgedError, read
-
-
-def test_what_comes_after_the_change_had_settled_does_not_count() -> None:
-    found = judged(told("eks.drift", 1))
-    assert found.after is not None
-    assert (found.before.nodes, found.after.nodes, found.after.leaving) == (3, 3, 0)
-    assert found.blast_radius is not None
-    # The clean-up deletes those that came, too.
-    assert [one.gone for one in found.blast_radius.made] == [None, None, None]
-
-
-def test_a_price_that_comes_late_counts() -> None:
-    made = Made()
-    made.pool()
-    made.node("one", price=None)
-    made.add(
-        ENDS + 10,
-        "PRICE",
-        instanceType="m5.large",
-        capacityType="on-demand",
-        zone="us-east-1a",
-        pricePerHour=0.096,
-    )
-    assert judged(read(made.lines())).before.usd_per_hour == 0.096
 
 
 @pytest.mark.parametrize(
@@ -74,15 +50,6 @@ def test_without_a_stack_it_is_not_judged() -> None:
         read(found)
 
 
-def test_a_change_that_was_refused_needs_no_end() -> None:
-    found = read(Made().lines(change_applied={"refused": "policy node-pool-limits"}, change_settled={"missing": True}))
-    answer = judged(found)
-    assert (answer.verdict, answer.refused) == ("refused", "policy node-pool-limits")
-    assert answer.after is None
-    assert answer.blast_radius is None
-    assert "policy node-pool-limits" in answer.sentence
-
-
 @pytest.mark.parametrize(
     "content", [{"phase": "changed"}, {"phase": 5}, {}, {"phase": "settings", "pools": {"a": {"b": [1]}}}]
 )
@@ -91,31 +58,3 @@ def test_a_phase_that_does_not_exist_is_refused(content: dict[str, Any]) -> None
     found.insert(1, {"type": "PHASE", "received": found[0]["received"], **content})
     with pytest.raises(TimelineError, match=r"line 2: PHASE"):
         read(found)
-
-
-def test_what_was_told_beside_is_said() -> None:
-    found = judged(
-        read(
-            Made().lines(
-                settings={"base": "main", "waitFactor": 2, "candidate": "arm", "snapshot": "pods.json"},
-                loaded={"pods": 3, "leftOut": ["kube-system/coredns: the stack has its own", "Made as Deployments: a"]},
-                base_settled={"gaveUp": "after 5 s", "left": ["1 pod waits"], "seconds": 5.0},
-                change_begins={"candidate": "arm"},
-            )
-        )
-    )
-    assert (found.base, found.candidate) == ("main", "arm")
-    assert "of the workload: kube-system/coredns: the stack has its own" in found.unknown
-    assert "of the workload: made as Deployments: a" in found.unknown
-    assert [(moment.gave_up, moment.left) for moment in found.moments if moment.gave_up] == [
-        ("after 5 s", ["1 pod waits"])
-    ]
-
-
-def test_gaps_and_failures_are_said() -> None:
-    made = Made()
-    made.add(150, "GAP", kind="Pod", reason="too old")
-    made.add(160, "ERROR", scenario="whatif", task="Wait", message="late")
-    unknown = " ".join(judged(read(made.lines())).unknown)
-    assert "the record has a gap (Pod: too old)" in unknown
-    assert "Wait: late" in unknown
