@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import base64
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest import mock
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
@@ -40,6 +48,7 @@ from tests.unit.rehearsal.azure_world import (
     assertion,
     form,
     machine_id,
+    script,
 )
 from tests.unit.rehearsal.steps import Row, Steps, cases
 
@@ -54,7 +63,7 @@ class Place:
         self.world = World()
         self.azure, self.arm = self.world.azure, self.world.arm
         self.control = AzureControl(self.azure)
-        self.running = FakeCluster(folder)
+        self.running, self.folder = FakeCluster(folder), folder
 
     def root(self, name: str) -> Any:
         """What the first part of a call names: something of this place, or of its world."""
@@ -65,6 +74,7 @@ class Place:
         return {
             **{role.name: lambda role=role: role for role in roles.BUILT_IN.values()},
             **{"group": GROUP, "subscription": SCOPE, "cluster": CLUSTER, "nodes": NODES, "tenant": TENANT_ID},
+            "script of another cluster": script("other.hcp.westus2.azmk8s.io"),
             "root": base64.b64encode(certificate().encode()).decode(),
         }
 
@@ -219,16 +229,93 @@ class Place:
         found = self.azure.directory.bearer(token)
         return found.name if found else None
 
+    # As a cluster and the wire see it.
+
+    def run(self) -> None:
+        """Let a control plane run, and put the subscription on the wire."""
+        self.cloud = self.azure.cloud(CLUSTER)
+        self.cloud.bind(self.running)  # type: ignore[arg-type]  # it is asked for tokens alone
+        self.azure.start(self.folder / "azure")
+
+    def node(self, custom_data: str = "") -> str:
+        server = self.get(CLUSTER)["properties"]["fqdn"]
+        return f"azure://{self.machine(group=NODES, custom_data=custom_data or script(server))['id']}"
+
+    def seen(self, provider_id: str) -> dict[str, Any] | None:
+        found = self.cloud.machine(provider_id)
+        assert self.cloud.has_machine(provider_id) == (found is not None)
+        return asdict(found) if found else None
+
+    def pool(self, name: str) -> Any:
+        return [asdict(machine) for machine in self.cloud.agent_pool(name)]
+
+    def environment(self, annotations: dict[str, str], labels: dict[str, str] | None = None) -> dict[str, str]:
+        """The controller's, with what is in its token file and that file's mode."""
+        given = self.cloud.controller_environment("kube-system", "karpenter-sa", annotations, self.folder, labels)
+        token = Path(given["AZURE_FEDERATED_TOKEN_FILE"])
+        return given | {"AZURE_FEDERATED_TOKEN_FILE": token.read_text(), "mode": oct(token.stat().st_mode & 0o777)}
+
+    def call(
+        self, target: str, method: str = "GET", host: str = "management.azure.com", body: Any = None, **headers: str
+    ) -> dict[str, Any]:
+        """A request through the proxy's tunnel, as its clients make it."""
+        proxy = urlsplit(self.azure.proxy)
+        context = ssl.create_default_context(cafile=str(self.azure.authority))
+        connection = http.client.HTTPSConnection(str(proxy.hostname), proxy.port, context=context, timeout=10)
+        connection.set_tunnel(host, 443)
+        data = body if isinstance(body, str) or body is None else json.dumps(body)
+        with closing(connection):
+            connection.request(method, quote(_named(target), safe="/?=&%$"), data, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            return {
+                "status": answer.status,
+                "body": json.loads(text) if text else None,
+                "operation": answer.headers.get("Azure-AsyncOperation", ""),
+            }
+
+    def token(self, *granted: roles.Role) -> str:
+        """One that the controller's pod gets on the wire, with roles in the nodes' resource group."""
+        identity = self.world.identity()
+        issuer = self.get(CLUSTER)["properties"]["oidcIssuerProfile"]["issuerURL"]
+        self.world.credential(identity["id"], issuer)
+        for role in granted:
+            self.world.grant(NODES, identity["properties"]["principalId"], role)
+        fields = urlencode(form(identity["properties"]["clientId"], assertion(issuer)))
+        path = f"/{TENANT_ID}/oauth2/v2.0/token"
+        answer = self.call(path, "POST", "login.microsoftonline.com", fields)
+        return f"Bearer {answer['body']['access_token']}"
+
+    def managed_identity(self, secret: str = "") -> int:
+        environment = self.cloud.provisioning_environment("abcdef.0123456789abcdef", "ssh-ed25519 x")
+        url = urlsplit(environment["IDENTITY_ENDPOINT"])
+        connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=10)
+        with closing(connection):
+            path = f"{url.path}?api-version=2019-08-01&resource=https://management.azure.com"
+            connection.request("GET", path, headers={"X-IDENTITY-HEADER": secret or environment["IDENTITY_HEADER"]})
+            return connection.getresponse().status
+
 
 def _id(at: str) -> str:
-    for name, value in {"<group>": GROUP, "<subscription>": SCOPE, "<cluster>": CLUSTER, "<nodes>": NODES}.items():
-        at = at.replace(name, value)
+    at = _named(at)
     return at if at.startswith("/") else f"{GROUP}/providers/{at}"
 
 
+def _named(at: str) -> str:
+    for name, value in {"<group>": GROUP, "<subscription>": SCOPE, "<cluster>": CLUSTER, "<nodes>": NODES}.items():
+        at = at.replace(name, value)
+    return at
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
+    yield made
+    made.azure.stop()
+
+
 @pytest.mark.parametrize("rows", cases("azure_steps.yaml"))
-def test_each_call_is_answered_as_azure_answers_it(tmp_path: Path, rows: list[Row]) -> None:
-    place = Place(tmp_path)
+def test_each_call_is_answered_as_azure_answers_it(place: Place, rows: list[Row]) -> None:
     Steps(place.root, place.known()).run(rows)
 
 
@@ -282,6 +369,48 @@ def test_a_role_takes_effect_late() -> None:
         world.cluster(world.cluster_body(identity, subnet))
     clock.sleep(0.3)
     world.cluster(world.cluster_body(identity, subnet))
+
+
+def test_machines_are_made_and_found_over_the_wire(place: Place) -> None:
+    place.azure._context.durations = Durations(0, 0, 0.2, 0.2)
+    place.cluster()
+    place.run()
+    token = place.token(roles.VIRTUAL_MACHINE_CONTRIBUTOR, roles.NETWORK_CONTRIBUTOR)
+    subnet, identity = place.world.subnet(), place.world.identity()
+    place.join(identity, subnet)
+
+    def ask(method: str, path: str, body: Any = None, version: str = COMPUTE) -> dict[str, Any]:
+        return place.call(f"{path}?api-version={version}", method, body=body, Authorization=token)
+
+    nic = f"{NODES}/providers/Microsoft.Network/networkInterfaces/aks-one"
+    properties = {"ipConfigurations": [{"name": "a", "properties": {"subnet": {"id": subnet}}}]}
+    interface = {"location": REGION, "tags": {"karpenter.sh_nodepool": "default"}, "properties": properties}
+    assert ask("PUT", nic, interface, "2022-01-01")["status"] == 201
+    made = ask("PUT", machine_id(group=NODES), place.world.machine_body(nic))
+    assert (made["status"], made["body"]["properties"]["provisioningState"]) == (201, "Creating")
+    operation = made["operation"].removeprefix("https://management.azure.com").split("?")[0]
+    assert ask("GET", operation)["body"]["status"] == "InProgress"
+    clock.sleep(0.3)
+    assert ask("GET", operation)["body"]["status"] == "Succeeded"
+    query = (
+        'Resources | where type == "microsoft.compute/virtualmachines" '
+        '| where resourceGroup == "mc_demo_demo_westus2" | where tags has_cs "karpenter.sh_nodepool" '
+        '| where not(tags has_cs "karpenter.azure.com_aksmachine_nodeclaim")'
+    )
+    found = ask("POST", "/providers/Microsoft.ResourceGraph/resources", {"query": query}, "2020-09-01-preview")
+    assert [row["name"] for row in found["body"]["data"]] == ["aks-one"]
+    assert ask("DELETE", machine_id(group=NODES))["status"] == 202
+
+
+def test_the_cluster_is_not_asked_whether_there_is_a_machine(place: Place) -> None:
+    """That is asked of each node all the time, and a hundred of them would keep the API server busy."""
+    place.cluster()
+    place.run()
+    provider_id = place.node()
+    with mock.patch.object(place.running, "refused_bootstrap", side_effect=AttributeError):
+        with pytest.raises(AttributeError):
+            place.cloud.machine(provider_id)
+        assert place.cloud.has_machine(provider_id)
 
 
 # What no call shows.
