@@ -214,6 +214,7 @@ def test_a_protected_stack_goes_after_the_update_that_lifts_it(kept: RehearsedSt
     # Its pods would find no other place, and hold their node.
     shop.close()
     kept.configure(**{PROTECTION: True})
+    kept.succeed("up")
     refused = kept.by_hand("pulumi", "destroy", "--yes", "--non-interactive")
     assert refused.returncode != 0
     assert "protected" in refused.stdout, refused.stdout
