@@ -18,6 +18,10 @@ from rehearsal.attachment.rows import Row
 class RowResource(Resource):
     """A resource type that a row describes."""
 
+    row: Row
+    #: What is said of an input that is missing.
+    missing = "Missing required argument: {title} cannot be created without {name}; set it"
+
     def __init__(self, row: Row) -> None:
         self.row = row
         self.token = row.token
@@ -80,7 +84,7 @@ class RowResource(Resource):
         """Fill in the provider's defaults, and find what is missing or outside its limits."""
         checked = {**self.row.defaults, **{key: value for key, value in inputs.items() if value is not None}}
         failures = [
-            Failure(key, f"Missing required argument: {self.row.title} cannot be created without {key}; set it")
+            Failure(key, self.missing.format(title=self.row.title, name=key))
             for key in sorted((self.row.required | {self.row.name} - {""}) - checked.keys())
         ]
         physical = checked.get(self.row.name)

@@ -35,10 +35,10 @@ class ResourceGroup(AzureResource):
 
     token = "azure-native:resources:ResourceGroup"
 
-    def remove(self, id: str, timeout: float) -> None:
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Everything in it goes with it, control planes too."""
         clusters = self.arm.list(f"{id}/providers/{CLUSTER_TYPE}", latest(CLUSTER_TYPE))
-        super().remove(id, timeout)
+        super().remove(id, state, timeout)
         for cluster in clusters:
             self.session.stop_control_plane(cluster["id"])
 

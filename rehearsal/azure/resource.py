@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from rehearsal.attachment.lifecycle import RowResource
 from rehearsal.attachment.resource import (
     AUTOMATIC,
     Created,
@@ -24,10 +25,10 @@ from rehearsal.attachment.resource import (
     IncompleteError,
     Properties,
     RefusedError,
-    Resource,
     Unknown,
     has_unknowns,
 )
+from rehearsal.attachment.rows import Row
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId
 from rehearsal.azure.arm.rows import ROWS
@@ -64,13 +65,14 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 _SUBSCRIPTION: Final = "subscriptionId"
 #: Parameters of paths that are IDs themselves.
 _IDS: Final = frozenset({"resourceUri", "scope"})
+#: ARM judges names by patterns of its own.
+_LONGEST_NAME: Final = 1 << 20
 _GONE: Final = frozenset({"ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound"})
 
 _NO_LOCATION = (
     "missing required property 'location'. Either set it explicitly or configure it with "
     "'pulumi config set azure-native:location <value>'."
 )
-_MISSING = "missing required property {name!r}: {token} cannot be created without it; set it"
 _EXISTS = "cannot create already existing resource {id!r}; import it, or choose another name"
 
 
@@ -98,7 +100,7 @@ class Session:
             self.clusters.stop(name)
 
 
-class AzureResource(Resource):
+class AzureResource(RowResource):
     """A resource type of azure-native. Its ID is ARM's."""
 
     #: ARM's path, with the names of the inputs that go into it in braces; the last one is the resource's name.
@@ -124,6 +126,7 @@ class AzureResource(Resource):
     name_digits: int
     name_separator: str = ""
     default_timeout: float = 3600.0
+    missing = "missing required property {name!r}: {title} cannot be created without it; set it"
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -143,6 +146,16 @@ class AzureResource(Resource):
         cls._in_path = re.compile(re.sub(r"\\\{(\w+)\\\}", lambda one: values[one[1]], re.escape(cls.path)), re.I)
         cls.accepts = cls.body | set(cls.parameters)
         cls.replace_on = frozenset({*cls.parameters, *({"location"} & cls.body), *told.get("fixed", ())})
+        fixed = frozenset(path for path in cls.replace_on if "." not in path)
+        cls.row = Row(
+            token=cls.token,
+            title=cls.token,
+            updates=cls.accepts - fixed,
+            replaces=cls.replace_on,
+            required=cls.required | set(cls.parameters),
+            name=cls.name_property,
+            name_limit=_LONGEST_NAME,
+        )
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -150,40 +163,24 @@ class AzureResource(Resource):
 
     # What a type may add.
 
-    def examine(self, inputs: Properties) -> Iterator[Failure]:
-        """Find what is refused before any call; may meet `UNKNOWN`."""
-        yield from ()
-
-    def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
+    def follow(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Do what the resource brings about beyond ARM, after a PUT; must find what is done already.
 
         Raises:
             RefusedError: It went wrong; the resource stays, as it does in Azure.
         """
 
-    def remove(self, id: str, timeout: float) -> None:
-        """Delete it in ARM, and what `complete` brought about."""
-        self.arm.delete(id, self.default_version)
-
     # The order of calls, the same for all.
 
     def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
-        """Fill in the location and find what is missing."""
-        checked = {key: value for key, value in inputs.items() if value is not None}
-        failures = []
-        if "location" in self.body:
-            location = checked.get("location") or self.session.location
-            if not location:
-                failures.append(Failure("location", _NO_LOCATION))
-            # ARM writes "West US 2" as "westus2": left as it is, it would be drift for ever.
-            checked["location"] = location if isinstance(location, Unknown) else location.replace(" ", "").lower()
-        failures.extend(
-            Failure(key, _MISSING.format(name=key, token=self.token))
-            for key in sorted((self.required | set(self.parameters)) - checked.keys())
-        )
-        if not failures:
-            failures.extend(self.examine(checked))
-        return checked, failures
+        """As for every row, with the location."""
+        if "location" not in self.body:
+            return super().check(inputs, name=name)
+        location = inputs.get("location") or self.session.location
+        # ARM writes "West US 2" as "westus2": left as it is, it would be drift for ever.
+        plain = location if isinstance(location, Unknown) else location.replace(" ", "").lower()
+        checked, failures = super().check({**inputs, "location": plain}, name=name)
+        return checked, failures if location else [Failure("location", _NO_LOCATION), *failures]
 
     def deletes_first(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether the old name was not a random one: azure-native deletes first otherwise (provider.go, Diff)."""
@@ -198,17 +195,47 @@ class AzureResource(Resource):
         body = {name: value for name, value in inputs.items() if name in known and not _reshaped(name, value)}
         return {**body, "name": inputs[self.name_property]}
 
-    def create(self, inputs: Properties, *, timeout: float) -> Created:
-        """PUT what does not exist yet, then `complete`."""
+    def make(self, inputs: Properties) -> str:
+        """The ID of what does not exist yet."""
         id = self.resource_id(inputs)
-        if self._get(id) is not None:
+        if self._seen(id, {}) is not None:
             raise RefusedError(_EXISTS.format(id=id))
-        return Created(id, self._put(id, inputs, timeout))
+        return id
 
-    def read(self, id: str, state: Properties) -> Properties | None:
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """PUT it, then `follow`."""
+        with refusals():
+            self.follow(id, self.arm.put(id, self.default_version, self.request(inputs)), timeout)
+
+    def look(self, id: str, state: Properties) -> Properties:
         """What ARM has now."""
-        answer = self._get(id)
-        return None if answer is None else self.answered(answer)
+        return self.answered(self.arm.get(id, self.default_version))
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """As at its creation."""
+        try:
+            self.complete(id, new, timeout)
+        except RefusedError as error:
+            self.failed(id, new, timeout, error)
+            raise
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Delete it in ARM, and what `follow` brought about."""
+        self.arm.delete(id, self.default_version)
+
+    def failed(self, id: str, inputs: Properties, timeout: float, error: BaseException) -> None:
+        """What ARM has of it stays."""
+        left = self._seen(id, {}) if isinstance(error, RefusedError) else None
+        if left is not None:
+            raise IncompleteError(str(error), Created(id, left)) from error
+
+    def is_gone(self, error: Exception) -> bool:
+        """Whether ARM says that it does not exist."""
+        return isinstance(error, ArmError) and error.code in _GONE
+
+    def telling(self, action: str, subject: str) -> AbstractContextManager[None]:
+        """Show what ARM refuses; azure-native says nothing of its own."""
+        return refusals()
 
     def imported(self, id: str) -> tuple[str, Properties]:
         """With the inputs that stand in the ID, as azure-native takes them from it (its provider.go, Read).
@@ -245,19 +272,6 @@ class AzureResource(Resource):
         same = {name for name in old if name in before and before[name] == outputs.get(name)}
         return {**self.inputs_of(outputs, old), **{name: value for name, value in old.items() if name in same}}
 
-    def update(self, id: str, old: Properties, new: Properties, *, timeout: float) -> Properties:
-        """PUT it anew, then `complete`."""
-        return self._put(id, new, timeout)
-
-    def delete(self, id: str, state: Properties, *, timeout: float) -> None:
-        """Delete it; what is gone already is well."""
-        with refusals():
-            try:
-                self.remove(id, timeout)
-            except ArmError as error:
-                if error.code not in _GONE:
-                    raise
-
     # Help for the types.
 
     def resource_id(self, inputs: Mapping[str, Any]) -> str:
@@ -287,29 +301,6 @@ class AzureResource(Resource):
         outputs = {name: _all_lifted(value) for name, value in outputs.items()}
         # A pool's own type is an input of this name; the resource's is the output.
         return {**outputs, "type": answer["type"], "azureApiVersion": self.default_version}
-
-    def _put(self, id: str, inputs: Properties, timeout: float) -> Properties:
-        try:
-            with refusals():
-                self.complete(id, self.arm.put(id, self.default_version, self.request(inputs)), timeout)
-        except RefusedError as error:
-            left = self._get(id)
-            if left is None:
-                raise
-            raise IncompleteError(str(error), Created(id, self.answered(left))) from error
-        answer = self._get(id)
-        if answer is None:
-            raise RefusedError(f"{id} was gone before it could be read")
-        return self.answered(answer)
-
-    def _get(self, id: str) -> Properties | None:
-        with refusals():
-            try:
-                return self.arm.get(id, self.default_version)
-            except ArmError as error:
-                if error.code in _GONE:
-                    return None
-                raise
 
 
 def _path(resource_type: str, names: Sequence[str]) -> str:

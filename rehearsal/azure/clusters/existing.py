@@ -143,7 +143,7 @@ class _Maker:
             wrong.append(error.message)
         if wrong:
             raise ClusterFileError("; and ".join(wrong))
-        self._kind.complete(self._id.text, self._arm.get(self._id.text, self._kind.default_version), JOIN_SECONDS)
+        self._kind.follow(self._id.text, self._arm.get(self._id.text, self._kind.default_version), JOIN_SECONDS)
         running = self._session.clusters.get(self._id.name)
         if running is not None:
             running.apply(map(_applicable, self._description.items))
@@ -231,7 +231,7 @@ class _Maker:
                 running = self._session.clusters.get(self._id.name)
                 if running is not None:
                     remove_pools_but(running, {pool["name"] for pool in answer["properties"]["agentPoolProfiles"]})
-                self._kind.complete(self._id.text, answer, JOIN_SECONDS)
+                self._kind.follow(self._id.text, answer, JOIN_SECONDS)
             except (ArmError, RefusedError, ApiError, OSError) as error:
                 _log.warning("The cluster %s does not follow what ARM says of it: %s", self._id.name, error)
 

@@ -77,7 +77,7 @@ class ManagedCluster(AzureResource):
             }
         return outputs
 
-    def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
+    def follow(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Start the control plane, let the nodes join, and provision nodes automatically where that is on."""
         properties = answer["properties"]
         cloud = self.session.subscription.cloud(id)
@@ -86,9 +86,9 @@ class ManagedCluster(AzureResource):
             join(cluster, cloud, pool, timeout)
         provisioning.settle(cluster, cloud, properties, self.session.definitions)
 
-    def remove(self, id: str, timeout: float) -> None:
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Delete it, with all its nodes, and stop the control plane."""
-        super().remove(id, timeout)
+        super().remove(id, state, timeout)
         self.session.stop_control_plane(id)
 
     def _control_plane(self, id: str, cloud: AzureCloud, properties: Mapping[str, Any]) -> Cluster:
@@ -127,7 +127,7 @@ class AgentPool(AzureResource):
 
     token = "azure-native:containerservice:AgentPool"
 
-    def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
+    def follow(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Let its nodes join, or go."""
         join(
             self._cluster(id),
@@ -136,9 +136,9 @@ class AgentPool(AzureResource):
             timeout,
         )
 
-    def remove(self, id: str, timeout: float) -> None:
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Delete it, and its nodes."""
-        super().remove(id, timeout)
+        super().remove(id, state, timeout)
         parsed = ResourceId.parse(id)
         cluster = self.session.clusters.get(parsed.names[0])
         if cluster is not None:
