@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -96,6 +96,36 @@ def finding(
     place = key_of(key) if isinstance(key, str) else key_of(*key)
     text = value if isinstance(value, Shown) else _NOT_SET if value is None else shown(value)
     return Finding(code, place, text, consequence, fix, severity)
+
+
+class Judge:
+    """Makes findings about one stack: a value is the setting's own, and texts know what is given here."""
+
+    def __init__(self, settings: BaseModel, **known: object) -> None:
+        """`known` is what texts have in braces, beside what a finding brings."""
+        self._settings, self._known = settings, known
+
+    def __call__(self, code: str, key: str | Sequence[int | str], /, value: object = ..., **words: object) -> Finding:
+        """Return a finding, as `finding` does.
+
+        Args:
+            code: Of an entry of the catalogue.
+            key: The setting: `network.vpcId`, or its steps.
+            value: What is shown, where that is not the setting.
+            words: What the texts of the entry have in braces, beside what is known.
+        """
+        path = tuple(key.split(".")) if isinstance(key, str) else tuple(key)
+        return finding(code, path, self._setting(path) if value is ... else value, **{**self._known, **words})
+
+    def _setting(self, path: Sequence[int | str]) -> Any:
+        found: Any = self._settings
+        for step in path:
+            if isinstance(found, BaseModel):
+                fields = {field.validation_alias: name for name, field in type(found).model_fields.items()}
+                found = getattr(found, fields[str(step)])
+            else:
+                found = found[step]
+        return found
 
 
 def replacing(code: str, key: str | tuple[int | str, ...], was: object, wanted: object, /, **words: Any) -> Finding:

@@ -20,7 +20,7 @@ from karpenter.findings import Finding
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..naming import KARPENTER_NAMESPACE
-from ..problems import SettingsError, doubts, finding, key_of, shown
+from ..problems import Judge, SettingsError, doubts
 from .aks import names_of_network, network_of
 from .aks_checks import brought_by_aks, dataplane_label
 from .aks_existing import ExistingAksSettings
@@ -30,7 +30,8 @@ from .version_checks import existing_aks_version
 #: What a cluster is doing while nothing of it should be built upon.
 _BUSY: Final = ("Creating", "Updating", "Upgrading", "Deleting", "Stopping", "Starting", "Scaling")
 #: Not while node auto provisioning is on.
-_TO_CILIUM: Final = "update --network-dataplane cilium"
+_TO_CILIUM: Final = "--network-dataplane cilium"
+_CLUSTER: Final = "cluster.existing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,25 +154,15 @@ def subnet_of_nodes(settings: ExistingAksSettings, pools: Sequence[FoundPool]) -
 
 def missing(settings: ExistingAksSettings) -> SettingsError:
     """The refusal of a cluster that is not there."""
-    return SettingsError(
-        [
-            _of(
-                settings,
-                "existing-aks-missing",
-                resource_group=settings.cluster.resource_group,
-                subscription_id=settings.subscription_id,
-            )
-        ]
-    )
+    words = {"resource_group": settings.cluster.resource_group, "subscription_id": settings.subscription_id}
+    return SettingsError([Judge(settings, **words)("existing-aks-missing", _CLUSTER)])
 
 
 def enters(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """What keeps the deployer from getting a kubeconfig; nobody asks the cluster while there is something."""
-    key, value = key_of("cluster", "localAccounts"), shown(settings.cluster.local_accounts)
-    if settings.cluster.local_accounts and not found.local_accounts:
-        yield finding("no-local-accounts", key, value, cluster=settings.cluster.existing)
-    if not settings.cluster.local_accounts and not found.entra:
-        yield finding("no-entra", key, value, cluster=settings.cluster.existing)
+    say, local = Judge(settings, cluster=settings.cluster.existing), settings.cluster.local_accounts
+    if not (found.local_accounts if local else found.entra):
+        yield say("no-local-accounts" if local else "no-entra", "cluster.localAccounts")
 
 
 def check(settings: ExistingAksSettings, found: FoundCluster) -> list[Finding]:
@@ -192,75 +183,54 @@ def check(settings: ExistingAksSettings, found: FoundCluster) -> list[Finding]:
 
 def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """What is, or may be, in the way; the arguments are those of `check`."""
-    yield from _state(settings, found)
+    say = Judge(
+        settings,
+        cluster=settings.cluster.existing,
+        resource_group=settings.cluster.resource_group,
+        state=found.state,
+        location=found.location,
+        node_group=found.node_group,
+        namespace=KARPENTER_NAMESPACE,
+    )
+    if found.state in _BUSY:
+        yield say("existing-aks-busy", _CLUSTER)
+    elif found.stopped:
+        yield say("existing-aks-stopped", _CLUSTER)
+    elif found.state != "Succeeded":
+        yield say("existing-aks-failed", _CLUSTER)
     if not found.answers:
         return
     if found.location != settings.region:
-        yield finding(
-            "location-of-existing-cluster",
-            "azure-native:location",
-            settings.region,
-            cluster=settings.cluster.existing,
-            location=found.location,
-        )
-    yield from _network(settings, found)
-    if settings.mode == "nap":
-        yield from _provisioning(settings, found)
-    else:
-        yield from _self_hosted(settings, found)
-    yield from _specs(settings, found)
+        yield say("location-of-existing-cluster", ["azure-native:location"])
+    yield from _network(say, settings, found)
+    yield from (_provisioning(say, found) if settings.mode == "nap" else _self_hosted(say, settings, found))
+    yield from _specs(say, settings, found)
     yield from enters(settings, found)
     if found.workloads.refusal:
-        yield _of(settings, "existing-aks-not-authorized", refusal=found.workloads.refusal)
+        yield say("existing-aks-not-authorized", _CLUSTER, refusal=found.workloads.refusal)
         return
-    yield from _others(settings, found)
+    yield from _others(say, settings.mode, found.workloads)
 
 
-def _of(settings: ExistingAksSettings, code: str, /, *, warning: bool | None = None, **words: object) -> Finding:
-    return finding(code, ("cluster", "existing"), settings.cluster.existing, warning=warning, **words)
-
-
-def _az(settings: ExistingAksSettings, command: str) -> str:
-    """A command of the Azure CLI on the cluster."""
-    cluster = settings.cluster
-    named = "--cluster-name" if command.startswith("nodepool") else "--name"
-    verb, _, rest = command.partition(" --")
-    return f"az aks {verb} --resource-group {cluster.resource_group} {named} {cluster.existing}" + (
-        f" --{rest}" if rest else ""
-    )
-
-
-def _state(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
-    if found.state in _BUSY:
-        yield _of(settings, "existing-aks-busy", state=found.state, command=_az(settings, "wait --updated"))
-    elif found.stopped:
-        yield _of(settings, "existing-aks-stopped", command=_az(settings, "start"))
-    elif found.state != "Succeeded":
-        yield _of(settings, "existing-aks-failed", state=found.state, command=_az(settings, "update"))
-
-
-def _network(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
+def _network(say: Judge, settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """What no Karpenter on AKS makes nodes for, whoever runs it."""
     if found.plugin == "kubenet":
-        yield _of(settings, "existing-aks-kubenet", moves=_moves(settings, _to_overlay(found)))
+        yield say("existing-aks-kubenet", _CLUSTER, moves=_moves(settings, _to_overlay(found)))
     elif found.policy == "calico":
-        yield _of(settings, "existing-aks-calico", moves=_moves(settings, [_TO_CILIUM]))
+        yield say("existing-aks-calico", _CLUSTER)
     if found.ipv6:
-        yield _of(settings, "existing-aks-ipv6")
+        yield say("existing-aks-ipv6", _CLUSTER)
     for pool in found.pools:
         if pool.pod_subnet:
-            yield _of(settings, "existing-aks-pod-subnet", pool=pool.name)
+            yield say("existing-aks-pod-subnet", _CLUSTER, pool=pool.name)
     if settings.mode == "self-hosted" and (found.plugin, found.overlay, found.dataplane) != ("azure", True, "cilium"):
-        moves = _moves(settings, [*_to_overlay(found), *([] if found.dataplane == "cilium" else [_TO_CILIUM])])
-        yield finding(
+        yield say(
             "existing-aks-not-cilium-overlay" if found.plugin in ("azure", "kubenet") else "existing-aks-other-network",
             "mode",
-            settings.mode,
-            cluster=settings.cluster.existing,
             plugin=found.plugin,
             overlay="overlay" if found.overlay else "no overlay",
             dataplane=found.dataplane or "azure",
-            moves=moves,
+            moves=_moves(settings, [*_to_overlay(found), *([] if found.dataplane == "cilium" else [_TO_CILIUM])]),
         )
 
 
@@ -269,112 +239,67 @@ def _to_overlay(found: FoundCluster) -> Iterator[str]:
     if found.overlay:
         return
     if found.policy in ("azure", "calico"):
-        yield "update --network-policy none"
-    yield "update --network-plugin azure --network-plugin-mode overlay --pod-cidr <range>"
+        yield "--network-policy none"
+    yield "--network-plugin azure --network-plugin-mode overlay --pod-cidr <range>"
 
 
-def _moves(settings: ExistingAksSettings, commands: Iterable[str]) -> str:
-    return ", then ".join(_az(settings, command) for command in commands)
+def _moves(settings: ExistingAksSettings, options: Iterable[str]) -> str:
+    named = f"--resource-group {settings.cluster.resource_group} --name {settings.cluster.existing}"
+    return ", then ".join(f"az aks update {named} {option}" for option in options)
 
 
-def _provisioning(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
+def _provisioning(say: Judge, found: FoundCluster) -> Iterator[Finding]:
     """Node auto provisioning: that it is on, and what would keep AKS from switching it on."""
-    if not found.managed_identity:
-        yield _of(settings, "existing-aks-service-principal", command=_az(settings, "update --enable-managed-identity"))
     is_on = found.provisioning == "Auto"
+    if not found.managed_identity:
+        yield say("existing-aks-service-principal", _CLUSTER)
     if not found.rbac and not is_on:
-        yield _of(settings, "existing-aks-without-rbac")
-    for pool in found.pools:
-        if pool.windows:
-            code = "existing-aks-windows-unserved" if is_on else "existing-aks-windows-pool"
-            delete = _az(settings, f"nodepool delete --name {pool.name}")
-            yield _of(settings, code, pool=pool.name, command=delete)
-    for pool in found.pools:
-        if pool.autoscaled:
-            code = "existing-aks-two-autoscalers" if is_on else "existing-aks-autoscaled-pool"
-            disable = _az(settings, f"nodepool update --name {pool.name} --disable-cluster-autoscaler")
-            yield _of(settings, code, pool=pool.name, command=disable)
+        yield say("existing-aks-without-rbac", _CLUSTER)
+    windows = "existing-aks-windows-unserved" if is_on else "existing-aks-windows-pool"
+    yield from (say(windows, _CLUSTER, pool=pool.name) for pool in found.pools if pool.windows)
+    scaled = "existing-aks-two-autoscalers" if is_on else "existing-aks-autoscaled-pool"
+    yield from (say(scaled, _CLUSTER, pool=pool.name) for pool in found.pools if pool.autoscaled)
     if not is_on:
-        yield _of(
-            settings,
-            "existing-aks-provisioning-off",
-            command=_az(settings, "update --node-provisioning-mode Auto --node-provisioning-default-pools None"),
-        )
+        yield say("existing-aks-provisioning-off", _CLUSTER)
 
 
-def _self_hosted(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
-    karpenter = settings.karpenter
+def _self_hosted(say: Judge, settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
+    karpenter, there = settings.karpenter, found.workloads
     if karpenter is None:  # the checks between sections see to it
         return
     if found.provisioning == "Auto":
-        yield finding(
-            "two-karpenters-on-aks",
-            "mode",
-            settings.mode,
-            cluster=settings.cluster.existing,
-            command=_az(settings, "update --node-provisioning-mode Manual"),
-        )
+        yield say("two-karpenters-on-aks", "mode")
     if not found.issuer or not found.workload_identity:
-        yield _of(
-            settings,
-            "existing-aks-without-identity",
-            command=_az(settings, "update --enable-oidc-issuer --enable-workload-identity"),
-        )
+        yield say("existing-aks-without-identity", _CLUSTER)
     if found.group_locked:
-        yield _of(
-            settings,
-            "existing-aks-group-locked",
-            node_group=found.node_group,
-            command=_az(settings, "update --nrg-lockdown-restriction-level Unrestricted"),
-        )
-    unless_off = "az aks show --query httpProxyConfig.enabled"
-    for there, what in (
-        (found.proxied == "yes", "an HTTP proxy"),
-        (found.proxied == "unknown", f"an HTTP proxy (unless `{unless_off}` says false)"),
-        (found.certified, "certificate authorities of its own"),
-    ):
-        if there:
-            yield _of(settings, "existing-aks-proxied", what=what)
+        yield say("existing-aks-group-locked", _CLUSTER)
+    proxy = {
+        "yes": "an HTTP proxy",
+        "unknown": "an HTTP proxy (unless `az aks show --query httpProxyConfig.enabled` says false)",
+    }.get(found.proxied)
+    for what in filter(None, (proxy, "certificate authorities of its own" if found.certified else "")):
+        yield say("existing-aks-proxied", _CLUSTER, what=what)
     if not subnet_of_nodes(settings, found.pools):
-        yield finding("existing-aks-subnet-unknown", ("network", "subnetId"), None, node_group=found.node_group)
+        yield say("existing-aks-subnet-unknown", "network.subnetId", None)
     for pool in found.pools:
         if pool.autoscaled:
-            yield _of(
-                settings,
-                "existing-aks-autoscaler-self-hosted",
-                pool=pool.name,
-                command=_az(settings, f"nodepool update --name {pool.name} --disable-cluster-autoscaler"),
-            )
+            yield say("existing-aks-autoscaler-self-hosted", _CLUSTER, pool=pool.name)
     yield from existing_aks_version(found.version, karpenter=karpenter.chart_version)
-    if found.workloads.refusal:
+    if there.refusal:
         return
-    if found.workloads.foreign_definitions and not found.workloads.controllers:
-        names = " ".join(found.workloads.foreign_definitions)
-        yield _of(
-            settings,
-            "existing-aks-foreign-crds",
-            foreign_definitions=found.workloads.foreign_definitions,
-            names=names,
-            namespace=KARPENTER_NAMESPACE,
-        )
-    if found.workloads.places < karpenter.replicas:
-        yield finding(
-            "existing-aks-too-few-places",
-            ("karpenter", "replicas"),
-            karpenter.replicas,
-            cluster=settings.cluster.existing,
-            places=found.workloads.places,
-            namespace=KARPENTER_NAMESPACE,
-        )
+    if (foreign := there.foreign_definitions) and not there.controllers:
+        yield say("existing-aks-foreign-crds", _CLUSTER, foreign_definitions=foreign, names=" ".join(foreign))
+    if there.places < karpenter.replicas:
+        yield say("existing-aks-too-few-places", "karpenter.replicas", places=there.places)
 
 
-def _specs(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
+def _specs(say: Judge, settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
     """Node classes and NodePools in this cluster."""
     known = {*settings.node_classes, *found.brought}
     for name, spec in settings.node_classes.items():
         yield from brought_by_aks("nodeClasses", name, found.brought)
         if subnet := spec.get("vnetSubnetID"):
-            yield from _subnet(name, str(subnet), settings, found)
+            yield from _subnet(say, name, str(subnet), settings, found)
     for name, spec in settings.node_pools.items():
         yield from brought_by_aks("nodePools", name, found.brought)
         yield from dataplane_label(name, spec, found.dataplane)
@@ -382,30 +307,26 @@ def _specs(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Findi
             yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
 
 
-def _subnet(name: str, subnet: str, settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
-    key, value = key_of("nodeClasses", name, "vnetSubnetID"), shown(subnet)
-    own = subnet_of_nodes(settings, found.pools)
+def _subnet(
+    say: Judge, name: str, subnet: str, settings: ExistingAksSettings, found: FoundCluster
+) -> Iterator[Finding]:
+    key, own = ("nodeClasses", name, "vnetSubnetID"), subnet_of_nodes(settings, found.pools)
     if not own:
-        yield finding("node-class-subnet-beside-aks-network", key, value, cluster=settings.cluster.existing)
+        yield say("node-class-subnet-beside-aks-network", key)
     elif names_of_network(subnet) != names_of_network(own):
-        yield finding(
-            "node-class-subnet-elsewhere", key, value, cluster=settings.cluster.existing, network=network_of(own)
-        )
+        yield say("node-class-subnet-elsewhere", key, network=network_of(own))
     elif found.subnets is not None and subnet.rpartition("/")[2].lower() not in found.subnets:
-        yield finding("node-class-subnet-missing", key, value, subnets=", ".join(found.subnets) or "another network")
+        yield say("node-class-subnet-missing", key, subnets=found.subnets or "another network")
     elif settings.mode == "nap" and subnet.lower() != own.lower():
-        yield finding(
-            "node-class-subnet-other-than-system", key, value, cluster=settings.cluster.existing, subnet=subnet
-        )
+        yield say("node-class-subnet-other-than-system", key, subnet=subnet)
 
 
-def _others(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
+def _others(say: Judge, mode: str, there: Workloads) -> Iterator[Finding]:
     """Who else scales."""
-    there = found.workloads
     for controller in there.controllers:
-        code = "existing-aks-other-karpenter" if settings.mode == "nap" else "other-karpenter"
-        yield _of(settings, code, controller=controller)
-    if settings.mode == "nap" and there.own_definitions:
-        yield _of(settings, "existing-aks-crds-of-release", own_definitions=there.own_definitions)
+        code = "existing-aks-other-karpenter" if mode == "nap" else "other-karpenter"
+        yield say(code, _CLUSTER, controller=controller)
+    if mode == "nap" and there.own_definitions:
+        yield say("existing-aks-crds-of-release", _CLUSTER, own_definitions=there.own_definitions)
     for autoscaler in there.autoscalers:
-        yield _of(settings, "existing-aks-cluster-autoscaler", autoscaler=autoscaler)
+        yield say("existing-aks-cluster-autoscaler", _CLUSTER, autoscaler=autoscaler)

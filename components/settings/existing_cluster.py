@@ -17,11 +17,11 @@ from karpenter.findings import Finding
 
 from ..documents import manifests
 from ..naming import KARPENTER_NAMESPACE
-from ..problems import SettingsError, Shown, doubts, finding, key_of, shown
+from ..problems import Judge, SettingsError, Shown, doubts
 from .egress_checks import opened_before_it_is_trusted
 from .eks_checks import image_checks
 from .eks_existing import ExistingEksSettings
-from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, FoundSubnet
+from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, group_checks, selected_elsewhere
 from .version_checks import existing_eks_version
 
 #: DaemonSet of the VPC CNI, without which pods of other networks would have no addresses of the VPC.
@@ -39,6 +39,8 @@ NETWORKS: Final[Mapping[str, str]] = {
     "kube-ovn-cni": "Kube-OVN",
 }
 _NEEDS_API: Final = "API_AND_CONFIG_MAP"
+_CLUSTER: Final = "cluster.existing"
+_STARTUP_TAINTS: Final = ("template", "spec", "startupTaints")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +136,7 @@ def node_network(settings: ExistingEksSettings, vpc_id: str, subnet_ids: Sequenc
 
 def missing(settings: ExistingEksSettings) -> SettingsError:
     """The refusal of a cluster that is not there."""
-    return SettingsError([_of(settings, "existing-eks-missing", region=settings.region)])
+    return SettingsError([Judge(settings, region=settings.region)("existing-eks-missing", _CLUSTER)])
 
 
 def check(settings: ExistingEksSettings, found: FoundCluster) -> list[Finding]:
@@ -155,185 +157,93 @@ def check(settings: ExistingEksSettings, found: FoundCluster) -> list[Finding]:
 
 def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
     """What is, or may be, in the way; the arguments are those of `check`."""
-    name = settings.cluster.existing
+    say = Judge(
+        settings,
+        cluster=settings.cluster.existing,
+        region=settings.region,
+        vpc_id=found.vpc_id,
+        namespace=KARPENTER_NAMESPACE,
+    )
     if found.status != "ACTIVE":
-        yield _of(settings, "existing-eks-busy", status=found.status, region=settings.region, name=name)
+        yield say("existing-eks-busy", _CLUSTER, status=found.status)
         return
     yield from existing_eks_version(found.version, karpenter=settings.karpenter.chart_version)
     for node_class, spec in settings.node_classes.items():
         yield from image_checks(node_class, spec, found.version, date.today(), cilium=settings.cilium.install)
-    yield from _access(settings, found)
-    yield from _identity(settings, found)
-    yield from _subnets(settings, found)
-    yield from _groups(settings, found)
+    if found.authentication_mode not in ("API", _NEEDS_API):
+        yield say("existing-eks-without-access-entries", _CLUSTER, authentication_mode=found.authentication_mode)
+    if found.auto_mode:
+        yield say("existing-eks-auto-mode", _CLUSTER)
+    there, identity = found.workloads, settings.karpenter.identity
+    if identity == "irsa" and not found.has_provider:
+        yield say("oidc-provider-missing", "karpenter.identity")
+    if identity == "pod-identity" and not there.refusal and not there.agent:
+        yield say("pod-identity-agent-missing", "karpenter.identity")
+    yield from _subnets(say, settings, found)
+    yield from group_checks(say, settings.network.node_security_group_ids, found.network, found.vpc_id)
     yield from opened_before_it_is_trusted(
         settings.proxy, settings.trusted_certificates, settings.region, found.network.endpoints
     )
-    if found.workloads.refusal:
-        yield _of(
-            settings, "existing-eks-not-authorized", refusal=found.workloads.refusal, region=settings.region, name=name
-        )
+    if there.refusal:
+        yield say("existing-eks-not-authorized", _CLUSTER, refusal=there.refusal)
         return
-    yield from _network(settings, found)
-    yield from _others(settings, found.workloads)
-    yield from _places(settings, found.workloads)
+    yield from _network(say, settings, found)
+    yield from _others(say, there)
+    # Without a network no node is ready before Cilium is there.
+    if not settings.cilium.install and there.places < settings.karpenter.replicas:
+        yield say("existing-eks-too-few-places", "karpenter.replicas", places=there.places)
 
 
-def _of(settings: ExistingEksSettings, code: str, /, *, warning: bool | None = None, **words: object) -> Finding:
-    return finding(code, ("cluster", "existing"), settings.cluster.existing, warning=warning, **words)
-
-
-def _access(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
-    if found.authentication_mode not in ("API", _NEEDS_API):
-        yield _of(
-            settings,
-            "existing-eks-without-access-entries",
-            authentication_mode=found.authentication_mode,
-            region=settings.region,
-            cluster=settings.cluster.existing,
-        )
-    if found.auto_mode:
-        yield _of(settings, "existing-eks-auto-mode")
-
-
-def _identity(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
-    kind, name = settings.karpenter.identity, settings.cluster.existing
-    key, value = key_of("karpenter", "identity"), shown(kind)
-    if kind == "irsa" and not found.has_provider:
-        yield finding("oidc-provider-missing", key, value, name=name, region=settings.region)
-    if kind == "pod-identity" and not found.workloads.refusal and not found.workloads.agent:
-        yield finding("pod-identity-agent-missing", key, value, name=name, region=settings.region)
-
-
-def _subnets(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
-    network = node_network(settings, found.vpc_id, found.subnet_ids)
-    key, value = _where(settings, found)
-    subnets = found.network.node_subnets(network)
-    if not subnets and not settings.network.subnet_ids:
-        code = "existing-tags-without-subnet" if settings.network.subnet_tags else "existing-subnets-unknown"
-        yield finding(code, key, value, vpc_id=found.vpc_id, cluster=settings.cluster.existing)
-    missing = [one for one in settings.network.subnet_ids if one not in {subnet.id for subnet in subnets}]
-    if missing:
-        yield finding(
-            "existing-subnets-of-other-vpc",
-            key,
-            value,
-            missing=missing,
-            vpc_id=found.vpc_id,
-            cluster=settings.cluster.existing,
-        )
-    elsewhere = sorted(one for one in found.network.selected if found.network.subnets[one].vpc_id != found.vpc_id)
-    if elsewhere:
-        yield finding("subnet-tags-in-other-vpc", key, value, elsewhere=elsewhere)
-    for subnet in subnets:
-        if subnet.way_out == "public":
-            yield _public(key, value, subnet)
-        elif not subnet.leads_out and not found.network.has_endpoints:
-            yield finding("subnet-without-way-out", key, value, without_way_out=subnet.without_way_out)
-        if not settings.cilium.install and subnet.free < RECOMMENDED_ADDRESSES:
-            yield finding("few-addresses-with-vpc-cni", key, value, subnet=subnet.id, free=subnet.free)
-
-
-def _public(key: str, value: str, subnet: FoundSubnet) -> Finding:
-    """A subnet whose default route leads to an internet gateway: the cluster's own nodes may live in such ones."""
-    if subnet.gives_public_addresses:
-        return finding("subnet-public", key, value, subnet=subnet.id)
-    return finding("subnet-public-without-address", key, value, subnet=subnet.id)
-
-
-def _where(settings: ExistingEksSettings, found: FoundCluster) -> tuple[str, str]:
-    """Key and value by which it is said which subnets are meant."""
+def _subnets(say: Judge, settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
     network = settings.network
-    if network.subnet_tags:
-        return key_of("network", "subnetTags"), shown(network.subnet_tags)
-    if network.subnet_ids:
-        return key_of("network", "subnetIds"), shown(network.subnet_ids)
-    of_groups = f"(not set; of the managed node groups: {', '.join(found.subnet_ids)})" if found.subnet_ids else ""
-    return key_of("network", "subnetIds"), Shown(of_groups or "(not set)")
+    key, value = "network.subnetTags" if network.subnet_tags else "network.subnetIds", network.subnet_tags or ...
+    if not network.subnet_tags and not network.subnet_ids:
+        of_groups = f"; of the managed node groups: {', '.join(found.subnet_ids)}" if found.subnet_ids else ""
+        value = Shown(f"(not set{of_groups})")
+    subnets = found.network.node_subnets(node_network(settings, found.vpc_id, found.subnet_ids))
+    if not subnets and not network.subnet_ids:
+        yield say("existing-tags-without-subnet" if network.subnet_tags else "existing-subnets-unknown", key, value)
+    if missing := [one for one in network.subnet_ids if one not in {subnet.id for subnet in subnets}]:
+        yield say("existing-subnets-of-other-vpc", key, value, missing=missing)
+    yield from selected_elsewhere(say, found.network, found.vpc_id)
+    for subnet in subnets:
+        if subnet.way_out == "public":  # the cluster's own nodes may live in such ones
+            code = "subnet-public" if subnet.gives_public_addresses else "subnet-public-without-address"
+            yield say(code, key, value, subnet=subnet.id)
+        elif not subnet.leads_out and not found.network.has_endpoints:
+            yield say("subnet-without-way-out", key, value, without_way_out=subnet.without_way_out)
+        if not settings.cilium.install and subnet.free < RECOMMENDED_ADDRESSES:
+            yield say("few-addresses-with-vpc-cni", key, value, subnet=subnet.id, free=subnet.free)
 
 
-def _groups(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
-    for index, group in enumerate(settings.network.node_security_group_ids):
-        vpc = found.network.groups.get(group)
-        if vpc != found.vpc_id:
-            code = "security-group-missing" if vpc is None else "security-group-of-other-vpc"
-            yield finding(code, ("network", "nodeSecurityGroupIds", index), group, vpc=vpc, vpc_id=found.vpc_id)
-
-
-def _network(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
+def _network(say: Judge, settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
     """Never a second network; and never none."""
-    there = found.workloads
-    key, value = key_of("cilium", "install"), shown(settings.cilium.install)
+    there, pods = found.workloads, settings.network.pod_cidr
     runs = [f"{NETWORKS[name]} (DaemonSet {name})" for name in there.networks]
     if settings.cilium.install:
-        yield from _overlay(settings, found)
+        taken = [*found.network.cidrs, *filter(None, [found.service_cidr])]
+        for cidr in taken if pods is not None else ():
+            if pods.overlaps(IPv4Network(cidr)):
+                yield say("pod-cidr-overlaps-vpc", "network.podCidr", cidr=cidr, taken=taken)
         if runs or there.kube_proxy or (there.ready and not there.own_network):
             what = " and ".join([*runs, *(["kube-proxy"] if there.kube_proxy else [])])
             what = what or f"{there.ready} nodes that are ready, and so a network"
-            yield finding("second-network", key, value, cluster=settings.cluster.existing, what=what)
+            yield say("second-network", "cilium.install", what=what)
         return
     if not runs and not there.ready:
-        yield finding("network-missing", key, value, cluster=settings.cluster.existing)
-    if "cilium" in there.networks:
-        without = [name for name, spec in settings.node_pools.items() if not _has_startup_taint(spec)]
-        for name in without:
-            yield finding(
-                "cilium-taint-missing",
-                ("nodePools", name, "template", "spec", "startupTaints"),
-                None,
-                taint=manifests.CILIUM_STARTUP_TAINT["key"],
-                cluster=settings.cluster.existing,
-            )
+        yield say("network-missing", "cilium.install")
+    for name, spec in settings.node_pools.items() if "cilium" in there.networks else ():
+        taints = manifests.node_template(spec).get("startupTaints") or []
+        taint = manifests.CILIUM_STARTUP_TAINT["key"]
+        if not any(one.get("key") == taint for one in taints):
+            yield say("cilium-taint-missing", ("nodePools", name, *_STARTUP_TAINTS), None, taint=taint)
 
 
-def _has_startup_taint(spec: manifests.Spec) -> bool:
-    taints = manifests.node_template(spec).get("startupTaints") or []
-    return any(taint.get("key") == manifests.CILIUM_STARTUP_TAINT["key"] for taint in taints)
-
-
-def _overlay(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
-    pods = settings.network.pod_cidr
-    if pods is None:
-        return
-    for cidr in [*found.network.cidrs, *([found.service_cidr] if found.service_cidr else [])]:
-        if pods.overlaps(IPv4Network(cidr)):
-            yield finding(
-                "pod-cidr-overlaps-vpc",
-                ("network", "podCidr"),
-                pods,
-                cidr=cidr,
-                vpc_id=found.vpc_id,
-                cluster=settings.cluster.existing,
-                taken=[*found.network.cidrs, found.service_cidr],
-            )
-
-
-def _others(settings: ExistingEksSettings, there: Workloads) -> Iterator[Finding]:
+def _others(say: Judge, there: Workloads) -> Iterator[Finding]:
     for controller in there.controllers:
-        yield _of(settings, "other-karpenter", controller=controller)
+        yield say("other-karpenter", _CLUSTER, controller=controller)
     if there.definitions and not there.controllers:
         names = " ".join(there.definitions)
-        yield _of(
-            settings,
-            "existing-eks-foreign-crds",
-            definitions=there.definitions,
-            names=names,
-            namespace=KARPENTER_NAMESPACE,
-        )
+        yield say("existing-eks-foreign-crds", _CLUSTER, foreign_definitions=there.definitions, names=names)
     for autoscaler in there.autoscalers:
-        yield _of(settings, "existing-eks-cluster-autoscaler", autoscaler=autoscaler)
-
-
-def _places(settings: ExistingEksSettings, there: Workloads) -> Iterator[Finding]:
-    needed = settings.karpenter.replicas
-    # Without a network no node is ready before Cilium is there.
-    if settings.cilium.install or there.places >= needed:
-        return
-    yield finding(
-        "existing-eks-too-few-places",
-        ("karpenter", "replicas"),
-        needed,
-        cluster=settings.cluster.existing,
-        places=there.places,
-        namespace=KARPENTER_NAMESPACE,
-    )
+        yield say("existing-eks-cluster-autoscaler", _CLUSTER, autoscaler=autoscaler)

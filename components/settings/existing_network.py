@@ -19,7 +19,7 @@ from ..documents.endpoints import GATEWAYS
 from ..documents.partitions import endpoint_services
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
-from ..problems import doubts, finding, key_of, shown
+from ..problems import Judge, doubts
 from .egress_checks import opened_before_it_is_trusted
 from .eks import EksSettings, NetworkSettings, needed_endpoints, unreached_registries
 
@@ -168,138 +168,96 @@ def check(settings: EksSettings, found: FoundNetwork) -> list[Finding]:
 def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """What is, or may be, in the way; the arguments are those of `check`."""
     network = settings.network
+    say = Judge(settings, vpc_id=network.vpc_id, ranges=found.cidrs, discovery_tag=DISCOVERY_TAG)
     if not found.cidrs:
-        yield finding("vpc-missing", ("network", "vpcId"), network.vpc_id)
+        yield say("vpc-missing", "network.vpcId")
         return
-    yield from _ranges(network, found)
-    yield from _dns(network, found)
-    yield from _missing(network, found)
-    yield from _zones(network, found)
-    yield from _addresses(network, settings.system_nodes.desired_size, found)
-    yield from _ways_out(settings, found)
-    yield from opened_before_it_is_trusted(
-        settings.proxy, settings.trusted_certificates, settings.region, found.endpoints
-    )
-    yield from _others(network, settings.name, found)
-    yield from _groups(network, found)
-
-
-def _ranges(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
-    ranges = ", ".join(found.cidrs)
     if str(network.vpc_cidr) not in found.cidrs:
-        yield finding(
-            "vpc-cidr-other",
-            ("network", "vpcCidr"),
-            network.vpc_cidr,
-            vpc_id=network.vpc_id,
-            ranges=ranges,
-            cidr=found.cidrs[0],
-        )
+        yield say("vpc-cidr-other", "network.vpcCidr", cidr=found.cidrs[0])
     for field, cidr in (("podCidr", network.pod_cidr), ("serviceCidr", network.service_cidr)):
         taken = [one for one in found.cidrs if cidr.overlaps(IPv4Network(one)) and one != str(network.vpc_cidr)]
         if taken:
-            yield finding(
-                "range-overlaps-vpc", ("network", field), cidr, taken=taken, vpc_id=network.vpc_id, ranges=ranges
-            )
-
-
-def _dns(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
-    for attribute, on in (("enableDnsSupport", found.dns_support), ("enableDnsHostnames", found.dns_hostnames)):
-        if not on:
+            yield say("range-overlaps-vpc", f"network.{field}", taken=taken)
+    for attribute, is_on in (("enableDnsSupport", found.dns_support), ("enableDnsHostnames", found.dns_hostnames)):
+        if not is_on:
             option = "--" + re.sub(r"[A-Z]", lambda letter: f"-{letter[0].lower()}", attribute)
-            yield finding(
-                "vpc-dns-off",
-                ("network", "vpcId"),
-                network.vpc_id,
-                attribute=attribute,
-                vpc_id=network.vpc_id,
-                option=option,
-            )
+            yield say("vpc-dns-off", "network.vpcId", attribute=attribute, option=option)
+    yield from _missing(say, network, found)
+    yield from _control_plane(say, network, found)
+    yield from _ways_out(say, settings, found)
+    yield from opened_before_it_is_trusted(
+        settings.proxy, settings.trusted_certificates, settings.region, found.endpoints
+    )
+    yield from _others(say, network, settings.name, found)
+    yield from group_checks(say, network.node_security_group_ids, found, network.vpc_id)
+    nodes, free = settings.system_nodes.desired_size, sum(one.free for one in found.node_subnets(network))
+    if found.node_subnets(network) and free <= nodes and not found.has_cluster:
+        yield say("system-subnets-full", _key(network, ()), free=free, nodes=nodes)
 
 
-def _missing(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
+def group_checks(say: Judge, groups: Sequence[str], found: FoundNetwork, vpc_id: str | None) -> Iterator[Finding]:
+    """Find security groups of nodes that are not in a VPC."""
+    for index, group in enumerate(groups):
+        vpc = found.groups.get(group)
+        if vpc != vpc_id:
+            code = "security-group-missing" if vpc is None else "security-group-of-other-vpc"
+            yield say(code, ("network", "nodeSecurityGroupIds", index), vpc=vpc)
+
+
+def selected_elsewhere(say: Judge, found: FoundNetwork, vpc_id: str | None) -> Iterator[Finding]:
+    """Find subnets of other VPCs that have the tags: Karpenter looks in the whole region."""
+    if elsewhere := sorted(one for one in found.selected if found.subnets[one].vpc_id != vpc_id):
+        yield say("subnet-tags-in-other-vpc", "network.subnetTags", elsewhere=elsewhere)
+
+
+def _missing(say: Judge, network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
     for field, ids in (("subnetIds", network.subnet_ids), ("controlPlaneSubnetIds", network.control_plane_subnet_ids)):
         for index, one in enumerate(ids):
-            subnet = found.subnets.get(one)
-            if subnet is None or subnet.vpc_id != network.vpc_id:
-                where = (
-                    "is not in this account and region" if subnet is None else f"lies in another VPC, {subnet.vpc_id}"
-                )
-                yield finding("subnets-of-one-vpc", ("network", field, index), one, where=where, vpc_id=network.vpc_id)
-    if not network.subnet_tags:
-        return
-    if not found.node_subnets(network):
-        yield finding(
-            "subnet-tags-without-subnet", ("network", "subnetTags"), network.subnet_tags, vpc_id=network.vpc_id
-        )
-    elsewhere = sorted(one for one in found.selected if found.subnets[one].vpc_id != network.vpc_id)
-    if elsewhere:
-        yield finding("subnet-tags-in-other-vpc", ("network", "subnetTags"), network.subnet_tags, elsewhere=elsewhere)
+            vpc = found.subnets[one].vpc_id if one in found.subnets else None
+            if vpc != network.vpc_id:
+                where = "is not in this account and region" if vpc is None else f"lies in another VPC, {vpc}"
+                yield say("subnets-of-one-vpc", ("network", field, index), where=where)
+    if network.subnet_tags:
+        if not found.node_subnets(network):
+            yield say("subnet-tags-without-subnet", "network.subnetTags")
+        yield from selected_elsewhere(say, found, network.vpc_id)
 
 
-def _zones(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
-    subnets = found.control_plane_subnets(network)
-    key, value = _where(network, network.control_plane_subnet_ids)
-    without = {one.id: one.zone for one in subnets if one.zone_id in ZONES_WITHOUT_EKS or not _ZONE.fullmatch(one.zone)}
-    for subnet, zone in without.items():
-        yield finding("control-plane-zone-without-eks", key, value, subnet=subnet, zone=zone)
+def _control_plane(say: Judge, network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
+    subnets, key = found.control_plane_subnets(network), _key(network, network.control_plane_subnet_ids)
+    for one in subnets:
+        if one.zone_id in ZONES_WITHOUT_EKS or not _ZONE.fullmatch(one.zone):
+            yield say("control-plane-zone-without-eks", key, subnet=one.id, zone=one.zone)
     zones = sorted({one.zone for one in subnets})
-    if subnets and len(zones) < 2:
-        yield finding("control-plane-in-one-zone", key, value, zone=zones[0])
+    if len(zones) == 1:
+        yield say("control-plane-in-one-zone", key, zone=zones[0])
+    words = {"least": LEAST_ADDRESSES, "recommended": RECOMMENDED_ADDRESSES}
+    for one in subnets if not found.has_cluster else ():
+        if one.free < RECOMMENDED_ADDRESSES:
+            code = "control-plane-subnet-full" if one.free < LEAST_ADDRESSES else "control-plane-subnet-small"
+            yield say(code, key, subnet=one.id, free=one.free, **words)
 
 
-def _addresses(network: NetworkSettings, nodes: int, found: FoundNetwork) -> Iterator[Finding]:
-    if found.has_cluster:
-        return
-    key, value = _where(network, network.control_plane_subnet_ids)
-    for subnet in found.control_plane_subnets(network):
-        if subnet.free < RECOMMENDED_ADDRESSES:
-            code = "control-plane-subnet-full" if subnet.free < LEAST_ADDRESSES else "control-plane-subnet-small"
-            yield finding(
-                code,
-                key,
-                value,
-                subnet=subnet.id,
-                free=subnet.free,
-                least=LEAST_ADDRESSES,
-                recommended=RECOMMENDED_ADDRESSES,
-            )
-    subnets = found.node_subnets(network)
-    free = sum(one.free for one in subnets)
-    if subnets and free <= nodes:
-        key, value = _where(network, [])
-        yield finding("system-subnets-full", key, value, free=free, nodes=nodes)
-
-
-def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
+def _ways_out(say: Judge, settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
     network = settings.network
-    key, value = _where(network, [])
+    key = _key(network, ())
     needed = needed_endpoints(settings.karpenter, settings.addons)
     missing = [service for service in needed if service not in found.endpoints]
     unreached = unreached_registries(settings.addons, settings.images, settings.proxy)
     for subnet in found.node_subnets(network):
+        words = {"subnet": subnet.id, "without_way_out": subnet.without_way_out, "missing": missing}
         match subnet.way_out:
             case "private":
                 continue
             case "public":
-                yield finding("vpc-subnet-public", key, value, subnet=subnet.id)
+                yield say("vpc-subnet-public", key, **words)
             case _ if not found.endpoints:
-                yield finding(
-                    "vpc-subnet-without-endpoints", key, value, without_way_out=subnet.without_way_out, missing=missing
-                )
+                yield say("vpc-subnet-without-endpoints", key, **words)
             case _ if missing:
-                yield finding(
-                    "vpc-endpoints-missing",
-                    key,
-                    value,
-                    without_way_out=subnet.without_way_out,
-                    missing=missing,
-                    commands="; ".join(_endpoint_command(network, subnet, one) for one in missing),
-                )
+                commands = "; ".join(_endpoint_command(network, subnet, one) for one in missing)
+                yield say("vpc-endpoints-missing", key, commands=commands, **words)
             case _ if unreached:
-                yield finding(
-                    "images-out-of-reach", key, value, without_way_out=subnet.without_way_out, unreached=unreached
-                )
+                yield say("images-out-of-reach", key, unreached=unreached, **words)
 
 
 def _endpoint_command(network: NetworkSettings, subnet: FoundSubnet, service: str) -> str:
@@ -313,39 +271,22 @@ def _endpoint_command(network: NetworkSettings, subnet: FoundSubnet, service: st
     )
 
 
-def _others(network: NetworkSettings, cluster: str, found: FoundNetwork) -> Iterator[Finding]:
+def _others(say: Judge, network: NetworkSettings, cluster: str, found: FoundNetwork) -> Iterator[Finding]:
     """What says that a subnet is another cluster's."""
-    used = {one.id: one for one in (*found.node_subnets(network), *found.control_plane_subnets(network))}
-    for subnet in used.values():
-        by_nodes = subnet in found.node_subnets(network)
-        key, value = _where(network, [] if by_nodes else network.control_plane_subnet_ids)
-        owners = [(known["name"], kind) for tag, kind in subnet.tags.items() if (known := _OWNED.fullmatch(tag))]
-        for owner in sorted(name for name, kind in owners if kind == "owned" and name != cluster):
-            yield finding("subnet-of-other-cluster", key, value, subnet=subnet.id, owner=owner)
+    of_nodes = {one.id: one for one in found.node_subnets(network)}
+    for subnet in {**of_nodes, **{one.id: one for one in found.control_plane_subnets(network)}}.values():
+        key = _key(network, () if subnet.id in of_nodes else network.control_plane_subnet_ids)
+        owners = [
+            known["name"] for tag, kind in subnet.tags.items() if kind == "owned" and (known := _OWNED.fullmatch(tag))
+        ]
+        for owner in sorted(name for name in owners if name != cluster):
+            yield say("subnet-of-other-cluster", key, subnet=subnet.id, owner=owner)
         holder = subnet.tags.get(DISCOVERY_TAG, cluster)
-        if network.tag_subnets and by_nodes and holder != cluster:
-            yield finding(
-                "discovery-tag-of-other",
-                ("network", "tagSubnets"),
-                network.tag_subnets,
-                discovery_tag=DISCOVERY_TAG,
-                holder=holder,
-                subnet=subnet.id,
-            )
+        if network.tag_subnets and subnet.id in of_nodes and holder != cluster:
+            yield say("discovery-tag-of-other", "network.tagSubnets", holder=holder, subnet=subnet.id)
 
 
-def _groups(network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:
-    for index, group in enumerate(network.node_security_group_ids):
-        vpc = found.groups.get(group)
-        if vpc != network.vpc_id:
-            code = "security-group-missing" if vpc is None else "security-group-of-other-vpc"
-            yield finding(code, ("network", "nodeSecurityGroupIds", index), group, vpc=vpc, vpc_id=network.vpc_id)
-
-
-def _where(network: NetworkSettings, control_plane: Sequence[str]) -> tuple[str, str]:
-    """Key and value by which the settings say which subnets are meant."""
-    if control_plane:
-        return key_of("network", "controlPlaneSubnetIds"), shown(control_plane)
-    if network.subnet_tags:
-        return key_of("network", "subnetTags"), shown(network.subnet_tags)
-    return key_of("network", "subnetIds"), shown(network.subnet_ids)
+def _key(network: NetworkSettings, control_plane: Sequence[str]) -> str:
+    """The key by which the settings say which subnets are meant."""
+    own = "subnetTags" if network.subnet_tags else "subnetIds"
+    return f"network.{'controlPlaneSubnetIds' if control_plane else own}"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
-from typing import Final
+from typing import Any, Final
 
 from karpenter.findings import Finding
 
-from ..problems import doubts, finding, key_of, shown
+from ..problems import Judge, doubts
 from .aks import AZURE_ADDRESSES, AksSettings, network_of
 
 #: To whom the API server's subnet must be delegated, how large it is at least, and what a cluster takes of it.
@@ -22,6 +22,10 @@ API_SERVER_DELEGATION: Final = "Microsoft.ContainerService/managedClusters"
 _API_SERVER_PREFIX: Final = 28
 _API_SERVER_ADDRESSES: Final = 9
 _ANYWHERE: Final = "0.0.0.0/0"
+#: A setting, by its steps.
+Key = tuple[str, ...]
+_NODES: Final = ("network", "subnetId")
+_API_SERVER: Final = ("cluster", "apiServerSubnetId")
 #: Where AKS lets a default route lead.
 _NEXT_HOPS: Final = ("VirtualAppliance", "VirtualNetworkGateway")
 
@@ -108,12 +112,11 @@ def cidrs(texts: Iterable[str | None] | None) -> list[IPv4Network]:
     return [cidr for cidr in parsed if isinstance(cidr, IPv4Network)]
 
 
-def named_subnets(settings: AksSettings) -> dict[str, str]:
+def named_subnets(settings: AksSettings) -> dict[Key, str]:
     """Resource IDs of all subnets that the settings name, by the keys of those; of nodes first."""
-    named = {key_of("network", "subnetId"): settings.network.subnet_id}
+    named: dict[Key, Any] = {_NODES: settings.network.subnet_id}
     named |= {
-        key_of("nodeClasses", name, "vnetSubnetID"): spec.get("vnetSubnetID")
-        for name, spec in settings.node_classes.items()
+        ("nodeClasses", name, "vnetSubnetID"): spec.get("vnetSubnetID") for name, spec in settings.node_classes.items()
     }
     named[_API_SERVER] = settings.cluster.api_server_subnet_id
     return {key: subnet for key, subnet in named.items() if subnet}
@@ -137,114 +140,81 @@ def check(settings: AksSettings, found: FoundNetwork) -> list[Finding]:
 
 def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """What is, or may be, in the way; the arguments are those of `check`."""
+    say = Judge(settings, region=settings.region, location=found.location)
     named = named_subnets(settings)
     own_key, own = next(iter(named.items()))
     if not found.location:
-        yield finding("vnet-missing", own_key, own, network=network_of(own))
+        yield say("vnet-missing", own_key, network=network_of(own))
         return
     if found.location != settings.region:
-        yield finding("vnet-in-other-location", own_key, own, location=found.location, region=settings.region)
+        yield say("vnet-in-other-location", own_key)
     for key, subnet_id in named.items():
         subnet = found.subnet(subnet_id)
         if subnet is None:
-            yield finding(
-                "vnet-subnet-missing",
-                key,
-                subnet_id,
-                subnet=subnet_id.rpartition("/")[2],
-                network=network_of(subnet_id),
-                subnets=", ".join(sorted(found.subnets)) or "another network",
-            )
+            words = {"subnet": subnet_id.rpartition("/")[2], "network": network_of(subnet_id)}
+            yield say("vnet-subnet-missing", key, subnets=sorted(found.subnets) or "another network", **words)
         elif key == _API_SERVER:
-            yield from _api_server(subnet_id, subnet, settings, found)
+            yield from _api_server(say, subnet, settings, found)
         else:
-            yield from _of_nodes(key, subnet_id, subnet, settings, found)
-    yield from _public_addresses(settings, found)
-    yield from _ranges(settings, found)
-    yield from _names(settings, found)
+            yield from _of_nodes(say, key, subnet, settings, found)
+    yield from _public_addresses(say, settings, found)
+    yield from _ranges(say, settings, found)
+    if _own_zone_beside(settings, found.dns_servers):
+        yield say("dns-servers-of-network", "cluster.privateDnsZone", dns_servers=found.dns_servers)
     if not found.has_zone:
-        yield finding("private-dns-zone-missing", ("cluster", "privateDnsZone"), settings.cluster.private_dns_zone)
-
-
-_API_SERVER: Final = key_of("cluster", "apiServerSubnetId")
+        yield say("private-dns-zone-missing", "cluster.privateDnsZone")
 
 
 def _of_nodes(
-    key: str, subnet_id: str, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork
+    say: Judge, key: Key, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork
 ) -> Iterator[Finding]:
     if subnet.delegations:
-        yield finding("subnet-delegated", key, subnet_id, delegations=subnet.delegations)
-    if not found.has_cluster:
-        yield from _room(key, subnet_id, subnet, settings)
+        yield say("subnet-delegated", key, delegations=subnet.delegations)
+    nodes = settings.system_nodes.count if key == _NODES else 0
+    if not found.has_cluster and subnet.free <= nodes:
+        few = "subnet-too-small-for-system-nodes" if subnet.free < nodes else "subnet-too-small-for-upgrades"
+        yield say(few if nodes else "subnet-without-address", key, free=subnet.free, nodes=nodes)
     match settings.network.outbound_type:
         case "userAssignedNATGateway":
-            yield from _gateway(key, subnet_id, subnet, found)
+            gateway = found.gateways.get(subnet.nat_gateway)
+            if gateway is None or not (gateway.addresses or gateway.prefixes):
+                yield say("nat-gateway-missing" if gateway is None else "nat-gateway-without-address", key)
         case "userDefinedRouting":
-            yield from _route(key, subnet_id, subnet, found)
+            routes = found.routes.get(subnet.route_table)
+            hop = None if routes is None else routes.get(_ANYWHERE, "")
+            if hop not in _NEXT_HOPS:
+                code = {None: "route-table-not-attached", "": "default-route-missing"}.get(
+                    hop, "default-route-elsewhere"
+                )
+                yield say(code, key, anywhere=_ANYWHERE, hop=hop)
 
 
-def _room(key: str, subnet_id: str, subnet: FoundSubnet, settings: AksSettings) -> Iterator[Finding]:
-    nodes = settings.system_nodes.count if subnet_id == settings.network.subnet_id else 0
-    if subnet.free > nodes:
-        return
-    if not nodes:
-        code = "subnet-without-address"
-    else:
-        code = "subnet-too-small-for-system-nodes" if subnet.free < nodes else "subnet-too-small-for-upgrades"
-    yield finding(code, key, subnet_id, free=subnet.free, nodes=nodes)
-
-
-def _gateway(key: str, subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Iterator[Finding]:
-    gateway = found.gateways.get(subnet.nat_gateway)
-    if gateway is not None and (gateway.addresses or gateway.prefixes):
-        return
-    yield finding("nat-gateway-missing" if gateway is None else "nat-gateway-without-address", key, subnet_id)
-
-
-def _route(key: str, subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Iterator[Finding]:
-    routes = found.routes.get(subnet.route_table)
-    hop = None if routes is None else routes.get(_ANYWHERE, "")
-    if hop in _NEXT_HOPS:
-        return
-    code = {None: "route-table-not-attached", "": "default-route-missing"}.get(hop, "default-route-elsewhere")
-    yield finding(code, key, subnet_id, anywhere=_ANYWHERE, hop=hop)
-
-
-def _api_server(subnet_id: str, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
+def _api_server(say: Judge, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     if found.encrypted and not found.has_cluster:
-        yield finding("api-server-subnet-encrypted", _API_SERVER, subnet_id, vm_size=settings.system_nodes.vm_size)
+        yield say("api-server-subnet-encrypted", _API_SERVER, vm_size=settings.system_nodes.vm_size)
     if not any(one.lower() == API_SERVER_DELEGATION.lower() for one in subnet.delegations):
-        yield finding(
-            "api-server-subnet-not-delegated", _API_SERVER, subnet_id, service=", ".join(subnet.delegations) or "nobody"
-        )
+        yield say("api-server-subnet-not-delegated", _API_SERVER, service=subnet.delegations or "nobody")
     longest = min((cidr.prefixlen for cidr in subnet.prefixes), default=32)
     if longest > _API_SERVER_PREFIX:
-        yield finding("api-server-subnet-too-small", _API_SERVER, subnet_id, longest=longest, least=_API_SERVER_PREFIX)
+        yield say("api-server-subnet-too-small", _API_SERVER, longest=longest, least=_API_SERVER_PREFIX)
     elif not found.has_cluster and subnet.free < _API_SERVER_ADDRESSES:
-        yield finding(
-            "api-server-subnet-full",
-            _API_SERVER,
-            subnet_id,
-            free=subnet.free,
-            needed=_API_SERVER_ADDRESSES,
-        )
+        yield say("api-server-subnet-full", _API_SERVER, free=subnet.free, needed=_API_SERVER_ADDRESSES)
 
 
-def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
+def _public_addresses(say: Judge, settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """Ways out whose addresses AKS does not know, where the API server is public and lets in who is listed."""
-    cluster = settings.cluster
+    cluster, key = settings.cluster, "cluster.publicAccessCidrs"
     is_reached_inside = cluster.api_server_subnet_id is not None and settings.mode == "nap"
     if not cluster.public_access_cidrs or is_reached_inside:
         return
-    key, value = key_of("cluster", "publicAccessCidrs"), shown([str(one) for one in cluster.public_access_cidrs])
     subnets = [found.subnet(one) for key, one in named_subnets(settings).items() if key != _API_SERVER]
     # Azure goes by the route before the NAT gateway, and by that before the load balancer, whatever AKS is told.
     routed = [subnet for subnet in subnets if subnet and found.is_routed(subnet)]
     if routed:
-        yield finding("firewall-address-not-admitted", key, value)
+        yield say("firewall-address-not-admitted", key)
     gateways = [found.gateways.get(subnet.nat_gateway) for subnet in subnets if subnet and subnet not in routed]
     if any(one.prefixes for one in gateways if one):
-        yield finding("gateway-prefixes-not-admitted", key, value)
+        yield say("gateway-prefixes-not-admitted", key)
 
 
 def links_zone(settings: AksSettings, dns_servers: Sequence[str]) -> bool:
@@ -260,32 +230,15 @@ def _own_zone_beside(settings: AksSettings, dns_servers: Sequence[str]) -> bool:
     return not cluster.public_access_cidrs and cluster.private_dns_zone == "system" and bool(dns_servers)
 
 
-def _names(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
-    """A zone of AKS's own in a network whose machines ask other DNS servers than Azure's."""
-    cluster = settings.cluster
-    if not _own_zone_beside(settings, found.dns_servers):
-        return
-    yield finding(
-        "dns-servers-of-network", ("cluster", "privateDnsZone"), cluster.private_dns_zone, dns_servers=found.dns_servers
-    )
-
-
-def _ranges(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
+def _ranges(say: Judge, settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
     """Ranges of the cluster that are addresses of machines too, in the network or in one that it is peered with."""
     network = settings.network
     taken = [*found.space, *(cidr for subnet in found.subnets.values() for cidr in subnet.prefixes)]
     for field, own in (("podCidr", network.pod_cidr), ("serviceCidr", network.service_cidr)):
         if overlapping := next((cidr for cidr in taken if own.overlaps(cidr)), None):
-            yield finding("range-overlaps-vnet", ("network", field), str(own), overlapping=overlapping, field=field)
+            yield say("range-overlaps-vnet", f"network.{field}", overlapping=overlapping, field=field)
         for peering, cidrs in found.peered.items():
             for cidr in (one for one in cidrs if own.overlaps(one)):
-                yield finding(
-                    "range-overlaps-peered-vnet", ("network", field), str(own), cidr=cidr, peering=peering, field=field
-                )
+                yield say("range-overlaps-peered-vnet", f"network.{field}", cidr=cidr, peering=peering, field=field)
     if network.vnet_cidr not in found.space:
-        yield finding(
-            "vnet-cidr-other",
-            ("network", "vnetCidr"),
-            str(network.vnet_cidr),
-            ranges=", ".join(map(str, found.space)) or "none",
-        )
+        yield say("vnet-cidr-other", "network.vnetCidr", ranges=found.space or "none")
