@@ -101,7 +101,7 @@ def finding(
 class Judge:
     """Makes findings about one stack: a value is the setting's own, and texts know what is given here."""
 
-    def __init__(self, settings: BaseModel, **known: object) -> None:
+    def __init__(self, settings: BaseModel | Mapping[str, Any], **known: object) -> None:
         """`known` is what texts have in braces, beside what a finding brings."""
         self._settings, self._known = settings, known
 
@@ -115,7 +115,8 @@ class Judge:
             words: What the texts of the entry have in braces, beside what is known.
         """
         path = tuple(key.split(".")) if isinstance(key, str) else tuple(key)
-        return finding(code, path, self._setting(path) if value is ... else value, **{**self._known, **words})
+        known: dict[str, Any] = {**self._known, **words}
+        return finding(code, path, self._setting(path) if value is ... else value, **known)
 
     def _setting(self, path: Sequence[int | str]) -> Any:
         found: Any = self._settings

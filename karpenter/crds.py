@@ -63,6 +63,12 @@ def kinds(cloud: str) -> tuple[str, ...]:
     return tuple(_schemas(cloud))
 
 
+def fields(cloud: str, kind: str) -> Mapping[str, Schema]:
+    """Return the schemas of the fields of a kind's spec, by name."""
+    properties: Mapping[str, Schema] = _schemas(cloud)[kind]["properties"]
+    return properties
+
+
 def kubelet_problems(configuration: Mapping[str, Any]) -> list[Problem]:
     """Fields and types in an EC2NodeClass's `kubelet` that the kubelet's configuration does not have.
 

@@ -7,39 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 from karpenter.findings import Finding
 
-from ..problems import finding
+from ..problems import Judge, finding
 
 if TYPE_CHECKING:
     from .aks import ClusterSettings
     from .aks_addons import AddonsSettings, CiliumSettings
 
 
-def rights_of_nobody(addons: AddonsSettings) -> Iterator[Finding]:
+def rights_of_nobody(say: Judge, addons: AddonsSettings) -> Iterator[Finding]:
     """Vaults for an add-on that the stack does not have: its identity comes and goes with it."""
     if addons.vault_ids and not addons.secrets_provider:
-        yield finding("vaults-without-secrets-provider", ("addons", "vaultIds"), addons.vault_ids)
+        yield say("vaults-without-secrets-provider", "addons.vaultIds")
 
 
-def workspaces(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Finding]:
+def workspaces(say: Judge, cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Finding]:
     """Two workspaces for the same, none where one is needed, and what is said of one that is not used."""
     if cluster.log_workspace_id is not None and addons.log_retention_days:
-        yield finding("two-log-workspaces", ("addons", "logRetentionDays"), addons.log_retention_days)
+        yield say("two-log-workspaces", "addons.logRetentionDays")
     if addons.container_insights and cluster.log_workspace_id is None and not addons.log_retention_days:
-        yield finding(
-            "container-insights-without-workspace", ("addons", "containerInsights"), addons.container_insights
-        )
+        yield say("container-insights-without-workspace", "addons.containerInsights")
+    metrics = addons.metrics_workspace_id
     for key, value, used, needed in (
         ("logWorkspaceLocation", addons.log_workspace_location, cluster.log_workspace_id, "cluster.logWorkspaceId"),
-        (
-            "metricsWorkspaceLocation",
-            addons.metrics_workspace_location,
-            addons.metrics_workspace_id,
-            "addons.metricsWorkspaceId",
-        ),
-        ("metricsWorkspaceId", addons.metrics_workspace_id, addons.prometheus or None, "addons.prometheus"),
+        ("metricsWorkspaceLocation", addons.metrics_workspace_location, metrics, "addons.metricsWorkspaceId"),
+        ("metricsWorkspaceId", metrics, addons.prometheus or None, "addons.prometheus"),
     ):
         if value is not None and used is None:
-            yield finding("setting-of-missing-addon", ("addons", key), value, needed=needed)
+            yield say("setting-of-missing-addon", f"addons.{key}", needed=needed)
 
 
 def dns_on_the_node(name: str, spec: Mapping[str, Any], cilium: CiliumSettings) -> Iterator[Finding]:

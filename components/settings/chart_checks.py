@@ -10,13 +10,18 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from karpenter.findings import Finding
 from karpenter.quantities import exact
 
 from ..problems import did_you_mean, finding
 
+if TYPE_CHECKING:
+    from .aks import KarpenterSettings as AksKarpenter
+    from .eks import KarpenterSettings as EksKarpenter
+
+    ChartSettings = AksKarpenter | EksKarpenter
 Value = str | bool | int | float
 
 #: As Go's time.ParseDuration reads it; that 0 needs no unit is of no use here.
@@ -57,6 +62,12 @@ _KINDS: Final[Mapping[str, _Choice | _Duration | _Number]] = {
     "subnetRefreshInterval": _Duration(60),
     "vmMemoryOverheadPercent": _Number(whole=False, below=1),
 }
+
+
+def controller_values(karpenter: ChartSettings) -> Iterator[Finding]:
+    """Problems of what the controller's chart is told."""
+    yield from chart_values(karpenter.settings)
+    yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
 
 
 def chart_values(settings: Mapping[str, Value]) -> Iterator[Finding]:

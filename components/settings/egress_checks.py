@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .eks import ImagesSettings, SystemNodesSettings
     from .proxy import ProxySettings
 
-#: Consequence and fix of an image that is told of a proxy and does not listen.
-
 
 def egress_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     """Problems of proxy, certificates and mirrors of nodes, and of node classes that cannot be told of them."""
@@ -83,10 +81,10 @@ def _environment(node_config: str) -> set[str]:
     return set(found) if isinstance(found, Mapping) else set()
 
 
-def system_nodes_too_old(nodes: SystemNodesSettings, settings: ProxySettings | None) -> Iterator[Finding]:
+def system_nodes_too_old(system_nodes: SystemNodesSettings, proxy: ProxySettings) -> Iterator[Finding]:
     """System nodes whose image is told of a proxy and does not listen."""
-    if settings is not None and _before_environment(nodes.release_version.rpartition("-")[2]):
-        yield finding("image-too-old-for-proxy", ("systemNodes", "releaseVersion"), nodes.release_version)
+    if _before_environment(system_nodes.release_version.rpartition("-")[2]):
+        yield finding("image-too-old-for-proxy", ("systemNodes", "releaseVersion"), system_nodes.release_version)
 
 
 def _before_environment(release: str) -> bool:

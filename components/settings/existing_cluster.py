@@ -196,7 +196,8 @@ def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Fin
 
 def _subnets(say: Judge, settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
     network = settings.network
-    key, value = "network.subnetTags" if network.subnet_tags else "network.subnetIds", network.subnet_tags or ...
+    key: str = "network.subnetTags" if network.subnet_tags else "network.subnetIds"
+    value: object = ...
     if not network.subnet_tags and not network.subnet_ids:
         of_groups = f"; of the managed node groups: {', '.join(found.subnet_ids)}" if found.subnet_ids else ""
         value = Shown(f"(not set{of_groups})")
@@ -222,8 +223,8 @@ def _network(say: Judge, settings: ExistingEksSettings, found: FoundCluster) -> 
     runs = [f"{NETWORKS[name]} (DaemonSet {name})" for name in there.networks]
     if settings.cilium.install:
         taken = [*found.network.cidrs, *filter(None, [found.service_cidr])]
-        for cidr in taken if pods is not None else ():
-            if pods.overlaps(IPv4Network(cidr)):
+        for cidr in taken:
+            if pods is not None and pods.overlaps(IPv4Network(cidr)):
                 yield say("pod-cidr-overlaps-vpc", "network.podCidr", cidr=cidr, taken=taken)
         if runs or there.kube_proxy or (there.ready and not there.own_network):
             what = " and ".join([*runs, *(["kube-proxy"] if there.kube_proxy else [])])

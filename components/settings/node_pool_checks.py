@@ -40,8 +40,7 @@ def node_class_reference(
 
 def endless_drain(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
     """A warning about nodes that a single pod may keep for ever."""
-    node = manifests.node_template(spec)
-    if node.get("terminationGracePeriod") is None:
+    if manifests.node_template(spec).get("terminationGracePeriod") is None:
         yield finding("drain-without-end", ("nodePools", name, "template", "spec", "terminationGracePeriod"), None)
 
 

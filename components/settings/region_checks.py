@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from karpenter.findings import Finding
 from karpenter.offers import Offers
 
-from ..problems import did_you_mean, finding, key_of
+from ..problems import Judge, did_you_mean, finding, key_of
+
+if TYPE_CHECKING:
+    from .aks import SystemNodesSettings
+    from .eks import NetworkSettings
 
 
-def region_checks(cloud: str, key: str, region: str) -> Iterator[Finding]:
-    """Problems of a region, or location; `key` is where it stands."""
+def region_checks(cloud: str, region: str) -> Iterator[Finding]:
+    """Problems of a region, or location."""
+    key = "aws:region" if cloud == "aws" else "azure-native:location"
     offers = Offers.load(cloud)
     title = "region of AWS with EKS" if cloud == "aws" else "location of Azure"
     match offers.region(region):
@@ -31,9 +37,9 @@ def region_checks(cloud: str, key: str, region: str) -> Iterator[Finding]:
 _EXAMPLES = {"aws": ("us-east-1", "eu-west-1"), "azure": ("westus2", "westeurope")}
 
 
-def aws_zones(region: str, zones: int | list[str]) -> Iterator[Finding]:
+def aws_zones(known_region: str, network: NetworkSettings) -> Iterator[Finding]:
     """Problems of the zones of a network on AWS."""
-    offers = Offers.load("aws")
+    offers, region, zones = Offers.load("aws"), known_region, network.zones
     known = offers.zones.get(region) or ()
     if isinstance(zones, int):
         if known and zones > len(known):
@@ -54,7 +60,7 @@ def aws_zones(region: str, zones: int | list[str]) -> Iterator[Finding]:
             yield finding("zone-unknown", place, zone, region=region)
 
 
-def azure_zones(location: str, zones: list[int]) -> Iterator[Finding]:
+def azure_zones(say: Judge, known_region: str, system_nodes: SystemNodesSettings) -> Iterator[Finding]:
     """Problems of the system nodes' zones on Azure."""
-    if zones and Offers.load("azure").zones.get(location) == ():
-        yield finding("location-without-zones", ("systemNodes", "zones"), zones, location=location)
+    if system_nodes.zones and Offers.load("azure").zones.get(known_region) == ():
+        yield say("location-without-zones", "systemNodes.zones", location=known_region)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from karpenter.findings import Finding
 from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
@@ -26,6 +26,9 @@ from karpenter.requirements import (
 
 from ..documents import manifests
 from ..problems import did_you_mean, finding, key_of, one_of
+
+if TYPE_CHECKING:
+    from .chart_checks import ChartSettings
 
 _TITLES: Final = {
     INSTANCE_TYPE: "instance type",
@@ -46,18 +49,18 @@ _Place = tuple[str | int, ...]
 
 
 def requirement_checks(
-    cloud: str, region: str, name: str, spec: Mapping[str, Any], chart_settings: Mapping[str, Any]
+    cloud: str, known_region: str, name: str, spec: Mapping[str, Any], karpenter: ChartSettings | None = None
 ) -> Iterator[Finding]:
     """Problems of one NodePool's requirements, and of the labels that it gives its nodes.
 
     Args:
         cloud: `aws` or `azure`.
-        region: A region that exists.
+        known_region: A region that exists.
         name: Name of the NodePool.
         spec: Its spec.
-        chart_settings: Those of Karpenter's chart: whether it gives way where `minValues` cannot be had.
+        karpenter: Its chart's settings say whether it gives way where `minValues` cannot be had.
     """
-    offers = Offers.load(cloud)
+    offers, region = Offers.load(cloud), known_region
     try:
         placed = list(_placed(spec))
     except RequirementError:
@@ -72,7 +75,7 @@ def requirement_checks(
     yield from found
     empty = any(one.operator in ("In", "NotIn") and not one.values for _, one in placed)  # the schema says so
     if not found and not empty and region in offers.zones:
-        best_effort = chart_settings.get("minValuesPolicy") == "BestEffort"
+        best_effort = karpenter is not None and karpenter.settings.get("minValuesPolicy") == "BestEffort"
         yield from _choice(offers, region, name, [one for _, one in placed], best_effort=best_effort)
 
 

@@ -25,9 +25,15 @@ PREFLIGHT = [*sorted((ROOT / "preflight").rglob("*.py")), ROOT / "real_run" / "l
 HOLDERS = {"finding": 0, "_holds": 2}
 HELD = {"_holds": {"pool", "waits"}}
 #: Functions that make a finding, and where their code stands among the arguments.
-MAKERS = {"finding": 0, "replacing": 0, "refuse": 0, "UserDataError": 0, "_of_requirements": 0, "_of": 1}
-#: What these functions add themselves.
-ADDED = {"replacing": {"was"}}
+MAKERS = {"finding": 0, "replacing": 0, "refuse": 0, "UserDataError": 0, "_of_requirements": 0, "say": 0}
+#: What these functions add themselves; of a judge that says it, what it knows of its stack.
+ADDED = {
+    "replacing": {"was"},
+    "say": {
+        *("cluster", "region", "vpc_id", "namespace", "ranges", "discovery_tag"),
+        *("resource_group", "state", "location", "node_group"),
+    },
+}
 PAGE = ROOT / "docs" / "findings.md"
 TABLES = ROOT / "tests" / "unit" / "stacks"
 
@@ -50,7 +56,8 @@ def test_each_text_gets_its_words() -> None:
             continue
         entry = CATALOGUE.entries[code]
         wanted = {field for text in (entry["consequence"], entry["fix"]) for _, field, _, _ in Formatter().parse(text)}
-        assert wanted - {None} == given - {"warning"} | (ADDED.get(name, set()) & wanted), (code, wanted, given)
+        assert wanted - {None} <= given | ADDED.get(name, set()), (code, wanted, given)
+        assert name == "say" or given <= wanted | {"warning"}, (code, wanted, given)
         seen += 1
     assert seen > 200
 
