@@ -144,12 +144,12 @@ def test_simulated_times_are_not_judged_against_real_ones(before: dict[str, Any]
 def test_another_workload_or_other_steps_are_not_judged(before: dict[str, Any], rules: Rules) -> None:
     after = copy.deepcopy(before)
     after["stories"][0]["configuration"]["workload"]["deployment"]["requests"]["cpu"] = "2"
-    after["stories"][1]["steps"][0]["title"] = "step 1 (scale to 61)"
+    after["stories"][1]["steps"][0]["title"] = "step 1 (scale to 301)"
     found = compare(before, after, rules)
     assert found.verdict == "not comparable"
     assert "eks-burst: another workload, so values are shown and not judged" in found.not_compared
     assert any(
-        "eks-interruption: other steps (step 1 (scale to 60), step 2 (scale to 0);" in text
+        "eks-interruption: other steps (step 1 (scale to 300), step 2 (scale to 0);" in text
         for text in found.not_compared
     )
 
@@ -184,7 +184,7 @@ def test_a_controller_that_needs_more_memory_is_worse(before: dict[str, Any], ru
     after["controller"]["peak_memory_bytes"] *= 2
     found = compare(before, after, rules)
     assert found.verdict == "worse"
-    assert what_got_worse(found) == ["Karpenter's controller: memory at most 136 MiB before, 272 MiB after"]
+    assert what_got_worse(found) == ["Karpenter's controller: memory at most 135 MiB before, 269 MiB after"]
     after["controller"] = None
     assert compare(before, after, rules).verdict == "the same"
 
