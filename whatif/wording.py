@@ -100,7 +100,7 @@ def sentence(
         pools = listed([f"NodePool {name}" for name in being_deleted], _NAMED)
         told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
     if not nothing:
-        told.append(_homes(radius))
+        told.append(_homes(radius, before))
     if radius.pods_killed:
         told.append(_killed(radius))
     if radius.not_anew:
@@ -271,9 +271,11 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
     return f"{many} within {units.duration(radius.last - (radius.first or 0.0))}, {radius.at_once} at once at most"
 
 
-def _homes(radius: BlastRadius) -> str:
+def _homes(radius: BlastRadius, before: Inventory) -> str:
     has = "has" if radius.unschedulable == 1 else "have"
     left = f", and {units.count(radius.unschedulable)} still {has} none" if radius.unschedulable else ""
+    if not radius.without_home and before.waiting:
+        return f"no further pod is without a home, {plural(before.waiting, 'pod')} had no node before"
     if not radius.without_home:
         return "no pod is without a home"
     is_are = "pod is" if radius.without_home == 1 else "pods are"

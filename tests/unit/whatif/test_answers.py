@@ -2,7 +2,7 @@
 
 Each case has the steps of `Made` that make its timeline, each a list of the method and its arguments, the last of them
 by name; or a recorded story and the step that is the change. `answer` are JMESPath expressions over whatif.json, `says`
-and `silent` are parts of its sentence, `shown` parts of whatif.md.
+and `silent` are parts of its sentence, `shown` parts of whatif.md, and `page` of whatif.html.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import jmespath
 import pytest
 import yaml
 
+from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, lines
-from whatif import markdown
+from whatif import markdown, page
 from whatif.limits import Limits
 from whatif.phases import read
+from whatif.truth import RealNode
 
 CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("answers.yml").read_text())
 
@@ -36,7 +38,8 @@ def timeline(case: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_answers(case: dict[str, Any]) -> None:
-    answer = judged(read(timeline(case)), Limits.parse(case.get("limits"), "answers.yml"))
+    real = [_real(*one) for one in case["real"]] if "real" in case else None
+    answer = judged(read(timeline(case)), Limits.parse(case.get("limits"), "answers.yml"), real=real)
     data = answer.model_dump(mode="json", by_alias=True)
     found = {path: jmespath.search(path, data) for path in case.get("answer", {})}
     assert found == {path: _near(value) for path, value in case.get("answer", {}).items()}
@@ -46,6 +49,13 @@ def test_answers(case: dict[str, Any]) -> None:
         assert words not in answer.sentence
     for words in case.get("shown", []):
         assert words in markdown.render(answer).replace("\\", "")
+
+    for words in case.get("page", []):
+        assert words in Page(page.render(answer)).text
+
+
+def _real(type_: str, usd: float | None, capacity: str = "on-demand", pool: str | None = "a") -> RealNode:
+    return RealNode(type_, "us-east-1a", capacity, pool, usd)
 
 
 def _near(value: Any) -> Any:
