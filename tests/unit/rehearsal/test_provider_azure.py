@@ -1,26 +1,185 @@
-"""Each azure-native type through its life: created, read, changed, imported, deleted twice; and what replaces it."""
+"""The azure-native stand-in: each type through its life, what replaces it, and what a cluster brings about."""
 
 from __future__ import annotations
 
 import re
+import threading
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rehearsal.attachment.difference import changes
-from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, RefusedError
-from rehearsal.azure.provider import TYPES
+from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Created, IncompleteError, RefusedError
+from rehearsal.azure.clusters.resources import system_workloads
+from rehearsal.azure.provider import TYPES, configuration
+from rehearsal.cluster.cilium import unreachable
 from tests.unit.rehearsal.azure_world import GROUP, REGION
-from tests.unit.rehearsal.provider_azure_world import LIVES, Provider
+from tests.unit.rehearsal.provider_azure_world import LIVES, POOL, Provider
+from tests.unit.rehearsal.steps import Row, Steps, cases
 
 NETWORK = f"{GROUP}/providers/Microsoft.Network"
+
+
+class Place(Provider):
+    """A provider on the wire, and what the rows call beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder = folder
+        self.made: Created | None = None
+        self.made_pool: Created | None = None
+
+    def _kept(self, token: str, **inputs: Any) -> Created:
+        """One that is made, also if not wholly; the last of its type goes with `remove`."""
+        try:
+            return super().create(token, **inputs)
+        except IncompleteError as error:
+            self.made = error.created
+            raise
+
+    def root(self, name: str) -> Any:
+        """What the first part of a call names."""
+        return getattr(self, "make" if name == "cluster" else "refuse" if name == "create" else name)
+
+    def make(self, **inputs: Any) -> Any:
+        self.made = self._kept("ManagedCluster", **self.cluster_inputs(**inputs))
+        return {"outputs": self.made.outputs}
+
+    def change(self, **inputs: Any) -> None:
+        assert self.made
+        self.update("ManagedCluster", self.made, **self.cluster_inputs(**inputs))
+
+    def count(self, nodes: int) -> None:
+        self.change(agentPoolProfiles=[{**POOL, "count": nodes}])
+
+    def remove(self) -> None:
+        assert self.made
+        self.delete("ManagedCluster", self.made)
+        assert self.read("ManagedCluster", self.made) is None
+
+    def group(self, name: str) -> None:
+        super().create("ResourceGroup", resourceGroupName=name)
+
+    def remove_group(self, name: str) -> None:
+        group = self.type("ResourceGroup")
+        group.delete(group.resource_id({"resourceGroupName": name}), {}, timeout=5.0)
+
+    def pool_inputs(self, **inputs: Any) -> dict[str, Any]:
+        of_cluster = {"resourceGroupName": "demo", "resourceName": "rehearsed", "agentPoolName": "more"}
+        return {**of_cluster, "vmSize": "Standard_D2s_v5", **inputs}
+
+    def pool(self, **inputs: Any) -> None:
+        self.made_pool = super().create("AgentPool", **self.pool_inputs(**inputs))
+
+    def change_pool(self, **inputs: Any) -> None:
+        assert self.made_pool
+        self.update("AgentPool", self.made_pool, **self.pool_inputs(**inputs))
+
+    def remove_pool(self) -> None:
+        assert self.made_pool
+        self.delete("AgentPool", self.made_pool)
+
+    def failures(self, *token: str, **inputs: Any) -> dict[str, str]:
+        return super().failures(*token or ("ManagedCluster",), **(inputs if token else self.cluster_inputs(**inputs)))
+
+    def refuse(self, token: str, changed: dict[str, Any]) -> None:
+        """Make one by its row with changes, and see that nothing is left of it."""
+        inputs = {**LIVES[token].inputs(self), **changed}
+        try:
+            super().create(token, **inputs)
+        finally:
+            assert self.type(token).read(self.type(token).resource_id(inputs), {}) is None
+
+    def invoke(self, function: str, arguments: dict[str, Any]) -> Any:
+        return self.invokes[f"azure-native:{function}"](arguments)
+
+    def configure(self, type: str = "azure-native:network:VirtualNetwork", **changed: Any) -> bool:
+        made = configuration(self.azure, self.session.clusters, self.folder)
+        good = {"subscriptionId": self.azure.subscription_id, "location": "West US 2"}
+        assert made.replaces(good, {**good, "subscriptionId": "other"}) == ["subscriptionId"]
+        return made.configure({**good, **changed}, threading.Event()).resource(type).token == type
+
+    # What runs.
+
+    def never_ready(self) -> None:
+        self.clusters.never_ready = True
+
+    def broken_controller(self, problem: str) -> None:
+        self.running.controller.problem = problem
+
+    def runs(self) -> bool:
+        return bool(self.clusters.running)
+
+    def started(self) -> Any:
+        names = ("name", "version", "service_cidr", "issuer")
+        return [[*(one[name] for name in names), one["cloud"].bound is self.running] for one in self.clusters.started]
+
+    def nodes(self, pool: str = "") -> Any:
+        known = [{"name": name, **node} for name, node in self.running.nodes.items()]
+        return [one for one in known if pool in ("", one["labels"]["kubernetes.azure.com/agentpool"])]
+
+    def manifest(self, kind: str, name: str) -> Any:
+        return self.running.manifests[kind, name]
+
+    def names(self, kind: str) -> Any:
+        return sorted(name for found, name in self.running.manifests if found == kind)
+
+    def hosted(self) -> dict[str, Any]:
+        """The environment of node auto provisioning's controller, and the type of its bootstrap token's secret."""
+        assert self.running.controller.hosted
+        environment = self.running.controller.environment
+        name, _, secret = environment["KUBELET_BOOTSTRAP_TOKEN"].partition(".")
+        kept = self.running.manifests["Secret", f"bootstrap-token-{name}"]
+        assert kept["stringData"]["token-secret"] == secret
+        return {**environment, "token": kept["type"]}
 
 
 @pytest.fixture
 def provider(tmp_path: Path) -> Provider:
     return Provider(tmp_path)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
+    made.azure.start(tmp_path / "wire")
+    yield made
+    made.azure.stop()
+
+
+@pytest.mark.parametrize("rows", cases("provider_azure.yaml"))
+def test_each_call_does_what_azure_natives_does(place: Place, rows: list[Row]) -> None:
+    Steps(place.root, {"unknown": UNKNOWN}).run(rows)
+
+
+def test_ciliums_pods_reach_the_api_server_where_it_is() -> None:
+    endpoint = "https://127.0.0.1:4711"
+    workloads = {(item["kind"], item["metadata"]["name"]): item for item in system_workloads(endpoint, "10.0.0.10")}
+    for named in (("DaemonSet", "cilium"), ("Deployment", "cilium-operator")):
+        template = workloads[named]["spec"]["template"]
+        assert unreachable(template, endpoint, kube_proxy=False) == ""
+        assert unreachable(template, "https://127.0.0.1:1", kube_proxy=False)
+
+
+def test_the_issuer_is_unknown_until_there_is_a_cluster(provider: Provider) -> None:
+    """A program would otherwise take the preview's profile for a cluster without an issuer."""
+    inputs = provider.cluster_inputs(oidcIssuerProfile={"enabled": True})
+    foretold = provider.type("ManagedCluster").preview(inputs, id="", state={})
+    assert foretold["oidcIssuerProfile"] == {"enabled": True, "issuerURL": UNKNOWN}
+    foretold = provider.type("ManagedCluster").preview({**inputs, "oidcIssuerProfile": UNKNOWN}, id="", state={})
+    assert foretold["oidcIssuerProfile"] is UNKNOWN
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_what_is_required_is_asked_for(provider: Provider, kind: Any) -> None:
+    name = kind.token.rsplit(":", 1)[1]
+    missing = provider.failures(name)
+    assert {*kind.required, *kind.parameters} - {kind.name_property} == missing.keys() - {kind.name_property}
+    for reason in missing.values():
+        assert "missing required property" in reason
 
 
 def test_every_type_has_a_case() -> None:
