@@ -1,6 +1,6 @@
 """A watch on a collection of Kubernetes objects that survives what ends a watch on the wire.
 
-It knows the protocol (listing, resource versions, bookmarks, expiry) and no kinds. The client comes in as `Client`.
+It knows the protocol (listing, resource versions, bookmarks, expiry) and no kinds.
 """
 
 from __future__ import annotations
@@ -9,31 +9,18 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import urllib3
+
+if TYPE_CHECKING:
+    from rehearsal.cluster.objects import Objects
 
 Object = dict[str, Any]
 
 _SECONDS_BETWEEN_TRIES = 0.2
 _GONE = 410
 _LOG = logging.getLogger(__name__)
-
-
-class Client(Protocol):
-    """What a watch needs of a client; `rehearsal.cluster.objects.Objects` has it."""
-
-    def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Object:
-        """Send one request and return the object that is answered."""
-        ...
-
-    def stream(self, path: str, query: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
-        """Open a streaming request."""
-        ...
-
-    def forget(self, watch: Watch) -> None:
-        """Drop a watch that has been closed."""
-        ...
 
 
 class Watch:
@@ -44,7 +31,7 @@ class Watch:
     closed, and with `ApiError` (404) when the kind is not served (any more).
     """
 
-    def __init__(self, client: Client, path: str, query: Mapping[str, str]) -> None:
+    def __init__(self, client: Objects, path: str, query: Mapping[str, str]) -> None:
         self._client = client
         self._path = path
         self._query = query

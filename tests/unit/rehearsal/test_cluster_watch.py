@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import urllib3
 
 from rehearsal.cluster.feed import Event, Feed
-from rehearsal.cluster.objects import ApiError
+from rehearsal.cluster.objects import ApiError, Objects
 from rehearsal.cluster.watch import Object, Watch
 
 Answer = list[Object] | Exception
@@ -46,6 +46,9 @@ class Server:
     def __init__(self, listings: list[list[Object]], streams: list[Answer]) -> None:
         self.listings, self.streams, self.versions = listings, streams, list[str]()
 
+    def objects(self) -> Objects:
+        return cast(Objects, self)
+
     def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Object:
         return {
             "apiVersion": "v1",
@@ -66,7 +69,7 @@ class Server:
 
 
 def follow(server: Server, count: int) -> list[tuple[str, str]]:
-    watch, found = Watch(server, "/api/v1/pods", {}), list[tuple[str, str]]()
+    watch, found = Watch(server.objects(), "/api/v1/pods", {}), list[tuple[str, str]]()
     for kind, each in watch:
         found.append((kind, each["metadata"]["name"]))
         if len(found) == count:
@@ -76,7 +79,7 @@ def follow(server: Server, count: int) -> list[tuple[str, str]]:
 
 
 def test_what_exists_comes_first_and_says_what_it_is() -> None:
-    watch = Watch(Server([[item("a", "1")]], []), "/api/v1/pods", {})
+    watch = Watch(Server([[item("a", "1")]], []).objects(), "/api/v1/pods", {})
     kind, found = next(iter(watch))
     assert (kind, found["kind"], found["apiVersion"]) == ("ADDED", "Pod", "v1")
 
@@ -114,7 +117,7 @@ def test_what_is_read_after_the_end_is_not_looked_at() -> None:
 
     server = Server([[]], [])
     server.stream = lambda path, query: Rubble([])  # type: ignore[method-assign]
-    watch = Watch(server, "/api/v1/pods", {})
+    watch = Watch(server.objects(), "/api/v1/pods", {})
     found = []
     for kind, _ in watch:
         found.append(kind)
