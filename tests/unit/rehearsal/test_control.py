@@ -5,9 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rehearsal.host.processes import EngineCrashError
 from rehearsal.session.control import TOKEN_VARIABLE, URL_VARIABLE, Body, Control, ControlError, ControlServer, Hits
@@ -56,32 +58,55 @@ class TheCloud:
 class World:
     def __init__(self, restart: Callable[[], None] = lambda: None) -> None:
         self.cloud = TheCloud()
-        self.control = Control(self.cloud, {"kube-apiserver": restart})
+        self.skipped: list[float] = []
+        self.control = Control(self.cloud, {"kube-apiserver": restart}, self.skipped.append)
 
     def send(self, method: str, path: str, **body: Any) -> tuple[int, Body]:
         return self.control.answer(method, path, json.dumps(body).encode() if body else b"")
 
 
-def test_a_shortage_is_every_combination_of_what_was_given() -> None:
-    world = World()
-    request = {
-        "kind": "out-of-capacity",
-        "instanceTypes": ["m5.large", "c5.large"],
-        "capacityTypes": ["spot"],
-        "zones": ["us-east-1a", "us-east-1b"],
-    }
-    assert world.send("POST", "/faults", **request) == (200, {**request, "hits": 8})
-    assert world.cloud.asked == [
-        (instance_type, "spot", zone)
-        for instance_type in ("m5.large", "c5.large")
-        for zone in ("us-east-1a", "us-east-1b")
-    ]
+CASES = yaml.safe_load(Path(__file__).with_name("control.yaml").read_text())
 
 
-def test_what_is_left_out_stands_for_all() -> None:
+@pytest.mark.parametrize(("request_", "body", "answer", "asked"), CASES["answered"])
+def test_a_request_is_passed_on_and_answered(
+    request_: str, body: dict[str, Any], answer: dict[str, Any], asked: list[list[Any]]
+) -> None:
     world = World()
-    world.send("POST", "/faults", kind="out-of-capacity", instanceTypes=["m5.large"])
-    assert world.cloud.asked == [("m5.large", "", "")]
+    assert world.send(*request_.split(), **body) == (200, answer)
+    assert world.cloud.asked == [tuple(one) for one in asked]
+    assert world.skipped == ([body["seconds"]] if request_ == "POST /clock" else [])
+
+
+@pytest.mark.parametrize(("path", "body", "said"), CASES["refused"])
+def test_refusals_name_key_value_consequence_and_fix(path: str, body: dict[str, Any], said: list[str]) -> None:
+    world = World()
+    status, answer = world.control.answer("POST", path, json.dumps(body).encode())
+    assert (status, world.cloud.asked, world.skipped) == (400, [], [])
+    for text in said:
+        assert text in answer["error"]
+    assert world.send("GET", "/faults") == (200, {"faults": []})
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"kind": "throttle", "calls": 10**25}, ("calls = 1000", "no launch would succeed", "to 10000")),
+        ({"kind": "x" * 9999}, ('kind = "xxx', "x...: no call would fail")),
+    ],
+)
+def test_what_is_endless_is_refused_in_short(body: dict[str, Any], said: tuple[str, ...]) -> None:
+    status, answer = World().send("POST", "/faults", **body)
+    assert (status, len(answer["error"]) < 500) == (400, True)
+    assert all(text in answer["error"] for text in said)
+
+
+def test_what_the_cloud_refuses_and_time_that_is_real_are_told() -> None:
+    world = World()
+    answer = world.send("POST", "/interruptions", kind="interruption", instance="absent")
+    assert answer == (404, {"error": "there is no instance absent"})
+    status, said = Control(world.cloud, {}).answer("POST", "/clock", b'{"seconds": 1}')
+    assert (status, "bring it up with --days" in said["error"]) == (409, True)
 
 
 def test_faults_are_listed_until_all_end() -> None:
@@ -96,52 +121,6 @@ def test_faults_are_listed_until_all_end() -> None:
     assert world.send("DELETE", "/faults") == (200, {"faults": faults})
     assert world.cloud.asked[-1] == ("end",)
     assert world.send("GET", "/faults") == (200, {"faults": []})
-
-
-def test_interruptions_and_resources_are_the_clouds_business() -> None:
-    world = World()
-    sent = world.send("POST", "/interruptions", kind="rebalance", instance="aws:///us-east-1a/i-1")
-    assert sent == (200, {"deliveries": [{"queue": "arn", "problem": ""}]})
-    assert world.cloud.asked == [("rebalance", "aws:///us-east-1a/i-1")]
-    answer = world.send("POST", "/interruptions", kind="interruption", instance="absent")
-    assert answer == (404, {"error": "there is no instance absent"})
-    assert world.send("GET", "/resources") == (200, {"instances": []})
-
-
-def test_an_image_is_published_by_the_cloud() -> None:
-    world = World()
-    assert world.send("POST", "/images") == (200, {"published": ["al2023@v20260814"]})
-    assert world.cloud.asked == [("image",)]
-
-
-def test_time_is_skipped_by_whoever_governs_it() -> None:
-    skipped: list[float] = []
-    control = Control(TheCloud(), {}, skipped.append)
-    assert control.answer("POST", "/clock", b'{"seconds": 90.5}') == (200, {"skipped": 90.5})
-    assert skipped == [90.5]
-
-
-@pytest.mark.parametrize(
-    "body", [b"{}", b'{"seconds": 0}', b'{"seconds": true}', b'{"seconds": "1"}', b'{"seconds": 1e9}']
-)
-def test_what_is_no_time_is_not_skipped(body: bytes) -> None:
-    skipped: list[float] = []
-    status, answer = Control(TheCloud(), {}, skipped.append).answer("POST", "/clock", body)
-    assert (status, skipped) == (400, [])
-    assert "no time would be skipped; give a number of seconds" in answer["error"]
-
-
-def test_real_time_cannot_be_skipped() -> None:
-    status, answer = World().send("POST", "/clock", seconds=1)
-    assert status == 409
-    assert "bring it up with --days" in answer["error"]
-
-
-def test_a_restart_answers_when_it_is_over() -> None:
-    over: list[str] = []
-    world = World(lambda: over.append("restarted"))
-    assert world.send("POST", "/restarts", engine="kube-apiserver") == (200, {"engine": "kube-apiserver"})
-    assert over == ["restarted"]
 
 
 @pytest.mark.parametrize(
@@ -160,47 +139,6 @@ def test_a_restart_that_fails_says_so(error: Exception, status: int, text: str) 
     answer = World(restart).send("POST", "/restarts", engine="kube-apiserver")
     assert answer[0] == status
     assert text in answer[1]["error"]
-
-
-SHORTAGE = {"kind": "out-of-capacity", "instanceTypes": ["m5.large"]}
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "said"),
-    [
-        ("/faults", {}, ("kind is missing", "no call would fail", "out-of-capacity, throttle")),
-        ("/faults", {"kind": "weather"}, ('kind = "weather"', "no call would fail", "out-of-capacity, throttle")),
-        ("/faults", {"kind": "out-of-capacity"}, ("instanceTypes is missing", "no launch", "give a list")),
-        ("/faults", {**SHORTAGE, "instanceTypes": []}, ("instanceTypes = []", "no launch", "give a list")),
-        ("/faults", {**SHORTAGE, "instanceTypes": "m5.large"}, ('instanceTypes = "m5.large"', "give a list")),
-        ("/faults", {**SHORTAGE, "instanceTypes": ["m5.lage"]}, ('instanceTypes = "m5.lage"', "m5.large", "7 in all")),
-        ("/faults", {**SHORTAGE, "capacityTypes": ["Spot"]}, ('capacityTypes = "Spot"', "spot, on-demand")),
-        ("/faults", {**SHORTAGE, "zones": ["a"]}, ('zones = "a"', "us-east-1a, us-east-1b")),
-        ("/faults", {**SHORTAGE, "zone": "us-east-1a"}, ('zone = "us-east-1a"', "would change nothing", "zones")),
-        ("/faults", {"kind": "throttle"}, ("calls is missing", "throttled", "from 1 to 10000")),
-        ("/faults", {"kind": "throttle", "calls": 0}, ("calls = 0", "throttled", "from 1 to 10000")),
-        ("/faults", {"kind": "throttle", "calls": True}, ("calls = true", "throttled", "from 1 to 10000")),
-        ("/faults", {"kind": "throttle", "calls": 10**25}, ("calls = 1000", "no launch would succeed", "to 10000")),
-        ("/faults", {"kind": "x" * 9999}, ('kind = "xxx', "x...: no call would fail")),
-        (
-            "/interruptions",
-            {"kind": "stop", "instance": "i-1"},
-            ('kind = "stop"', "no event", "interruption, rebalance"),
-        ),
-        ("/interruptions", {"kind": "rebalance"}, ("instance is missing", "no event", "spec.providerID")),
-        ("/images", {"family": "al2023"}, ('family = "al2023"', "would change nothing", "leave it out")),
-        ("/restarts", {"engine": "etcd"}, ('engine = "etcd"', "nothing would be restarted", "kube-apiserver")),
-        ("/restarts", {"engine": ["kube-apiserver"]}, ("engine = [", "use kube-apiserver")),
-    ],
-)
-def test_refusals_name_key_value_consequence_and_fix(path: str, body: dict[str, Any], said: tuple[str, ...]) -> None:
-    world = World()
-    status, answer = world.control.answer("POST", path, json.dumps(body).encode())
-    assert status == 400
-    for text in said:
-        assert text in answer["error"]
-    assert world.cloud.asked == []
-    assert world.send("GET", "/faults") == (200, {"faults": []})
 
 
 def test_other_requests_are_refused() -> None:
