@@ -163,7 +163,7 @@ pack: ## Put the policy pack together in build/pack, complete in itself, for `pu
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
-	@grep -oE '"(pulumi[a-z-]*|cronsim)==[0-9.]*"' pyproject.toml | tr -d '"' > build/pack/requirements.txt
+	@grep -oE '"(pulumi[a-z-]*|cronsim|PyYAML)==[0-9.]*"' pyproject.toml | tr -d '"' | sort -u > build/pack/requirements.txt
 	@echo "The pack is in build/pack"
 
 clean: ## Stop this checkout's stacks, say what the project made in it, and remove that

@@ -26,8 +26,8 @@ from rehearsal.aws.invokes import invokes
 from rehearsal.aws.resource import Session
 from rehearsal.host.processes import wait_until
 from tests.unit.example_stack import as_shipped, stack_file
+from tests.unit.preflight.preflight_world import found, looked_at
 from tests.unit.rehearsal.aws_world import account as account_with
-from tests.unit.rehearsal.preflight_world import found, looked_at
 from tests.unit.rehearsal.provider_aws_world import FakeCluster, World, open_world
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import Change, changed

@@ -26,8 +26,8 @@ from rehearsal.azure.network.existing import NetworkFileError
 from rehearsal.host.processes import wait_until
 from tests.unit.example_stack import ROOT, raw, stack_file
 from tests.unit.made_certificates import certificate
+from tests.unit.preflight.preflight_azure_world import asked
 from tests.unit.rehearsal.azure_world import AKS, NETWORK, REGION, World
-from tests.unit.rehearsal.preflight_azure_world import asked
 from tests.unit.rehearsal.provider_azure_world import FakeCluster, Provider
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import Change, changed

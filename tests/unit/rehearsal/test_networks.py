@@ -20,10 +20,10 @@ from rehearsal import cli
 from rehearsal.aws.ec2.existing import Networks
 from rehearsal.azure.network import existing
 from tests.unit.example_stack import ROOT, raw
+from tests.unit.preflight.preflight_azure_world import asked
+from tests.unit.preflight.preflight_world import found, looked_at
 from tests.unit.rehearsal.aws_world import account
 from tests.unit.rehearsal.azure_world import REGION, World
-from tests.unit.rehearsal.preflight_azure_world import asked
-from tests.unit.rehearsal.preflight_world import found, looked_at
 
 #: Keys of the examples that a network of somebody else's changes or removes.
 GONE = {

@@ -16,11 +16,11 @@ from real_run import removal_aws, removal_azure
 from real_run.left import TAG, left_on_aws, left_on_azure
 from rehearsal.aws.account import Account
 from rehearsal.azure.identity.entra import MANAGEMENT
+from tests.unit.preflight.preflight_azure_world import Token, asked
+from tests.unit.preflight.preflight_azure_world import looked_at as azure_stack
+from tests.unit.preflight.preflight_world import looked_at
 from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account, document, trust
 from tests.unit.rehearsal.azure_world import GROUPS, World
-from tests.unit.rehearsal.preflight_azure_world import Token, asked
-from tests.unit.rehearsal.preflight_azure_world import looked_at as azure_stack
-from tests.unit.rehearsal.preflight_world import looked_at
 
 RUN = {TAG: "first-run"}
 TAGS = [{"Key": TAG, "Value": "first-run"}]

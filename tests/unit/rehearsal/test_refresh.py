@@ -20,9 +20,9 @@ from preflight.refresh import azure as azure_facts
 from rehearsal.aws.account import ACCOUNT_ID, Account
 from rehearsal.azure.identity import roles
 from rehearsal.timing import Timing
+from tests.unit.preflight.preflight_azure_world import asked, somebody
 from tests.unit.rehearsal.aws_world import PRICES
 from tests.unit.rehearsal.azure_world import World
-from tests.unit.rehearsal.preflight_azure_world import asked, somebody
 
 TODAY = date.today().isoformat()
 

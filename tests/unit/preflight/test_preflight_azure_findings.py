@@ -14,9 +14,9 @@ from preflight.azure.subject import CLUSTER
 from preflight.azure.subject import GROUP as GROUP_TYPE
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.rows import latest
+from tests.unit.preflight.preflight_azure_world import GROUP, NODES, deny, lock, looked_at, made
 from tests.unit.rehearsal.azure_world import GROUP as OTHER_GROUP
 from tests.unit.rehearsal.azure_world import NETWORK, REGION, SCOPE, Body, World
-from tests.unit.rehearsal.preflight_azure_world import GROUP, NODES, deny, lock, looked_at, made
 from tests.unit.rehearsal.recordings import resolved
 
 TABLE = yaml.safe_load(Path(__file__).with_name("preflight_azure.yaml").read_text())

@@ -14,8 +14,8 @@ from preflight.finding import NotAskedError, UnknowableError
 from preflight.importing import Filled, fill, read, told
 from rehearsal.aws.account import Account as Played
 from rehearsal.aws.resource import ROWS
+from tests.unit.preflight.preflight_world import looked_at
 from tests.unit.rehearsal.aws_world import account
-from tests.unit.rehearsal.preflight_world import looked_at
 
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _ROLE, _LOGS, _POLICY = "aws:iam/role:Role", "aws:cloudwatch/logGroup:LogGroup", "aws:iam/policy:Policy"

@@ -25,12 +25,12 @@ from preflight.finding import in_the_way, run
 from preflight.stack import State
 from tests.unit.example_stack import changed, raw, stack_file
 from tests.unit.found import EKS_WORKLOADS as RUNS
+from tests.unit.preflight.test_preflight_rights import as_role
 from tests.unit.programs import made as deployed
 from tests.unit.rehearsal.provider_aws_world import World
 from tests.unit.rehearsal.resource_world import Change
 from tests.unit.rehearsal.test_aws_described import NAME
 from tests.unit.rehearsal.test_aws_described import cluster as account
-from tests.unit.rehearsal.test_preflight_rights import as_role
 
 STACK = stack_file("eks-existing-cluster")
 CLUSTER_AUTOSCALER = "kube-system/cluster-autoscaler"

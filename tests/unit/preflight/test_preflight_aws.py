@@ -18,8 +18,8 @@ from preflight.finding import UnknowableError, in_the_way, run
 from preflight.stack import State
 from rehearsal.aws.account import Account
 from tests.unit.example_stack import configuration, eks
+from tests.unit.preflight.preflight_world import Check, found, looked_at, one
 from tests.unit.rehearsal.aws_world import client, trust
-from tests.unit.rehearsal.preflight_world import Check, found, looked_at, one
 
 NAME = "karpstack-eks"
 LOG_GROUP = f"/aws/eks/{NAME}/cluster"

@@ -18,8 +18,8 @@ from preflight.stack import State
 from rehearsal.aws.account import Account
 from rehearsal.azure.arm.errors import ArmError
 from tests.unit.preflight.fake_cluster import CLAIMS, EKS, NAP, SERVICES, FakeCluster, of_the_stack
+from tests.unit.preflight.preflight_azure_world import GROUP, NODES, asked, lock, made
 from tests.unit.rehearsal.azure_world import AKS, GROUPS, IDENTITY, NETWORK, REGION, World, machine_id
-from tests.unit.rehearsal.preflight_azure_world import GROUP, NODES, asked, lock, made
 
 AZURE = {**NAP, "region": REGION, "clusterName": "karpstack-aks"}
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/karpstack-aks"

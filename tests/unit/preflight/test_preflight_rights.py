@@ -14,8 +14,8 @@ from preflight.aws.deployer import Scope, deploying, policy
 from preflight.aws.subject import Subject
 from preflight.finding import in_the_way, run
 from rehearsal.aws.account import Account
+from tests.unit.preflight.preflight_world import found, looked_at, one
 from tests.unit.rehearsal.aws_world import client
-from tests.unit.rehearsal.preflight_world import found, looked_at, one
 
 PATH = "/aws-reserved/"
 

@@ -20,7 +20,7 @@ from preflight.stack import State
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.entra import Principal
 from tests.unit.example_stack import loaded
-from tests.unit.rehearsal.preflight_azure_world import asked, lock, somebody
+from tests.unit.preflight.preflight_azure_world import asked, lock, somebody
 from tests.unit.rehearsal.provider_azure_world import Provider
 from tests.unit.rehearsal.test_azure_described import ID, Subscriptions
 

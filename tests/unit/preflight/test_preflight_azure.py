@@ -24,9 +24,7 @@ from rehearsal.azure.arm.rows import latest
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.entra import TENANT_ID
 from rehearsal.azure.monitor.workspaces import DELETED_TYPE, LOG_WORKSPACE_TYPE
-from tests.unit.rehearsal.azure_world import AKS, GROUPS, REGION, SCOPE, World
-from tests.unit.rehearsal.azure_world import GROUP as OTHER_GROUP
-from tests.unit.rehearsal.preflight_azure_world import (
+from tests.unit.preflight.preflight_azure_world import (
     GROUP,
     NODES,
     Token,
@@ -40,6 +38,8 @@ from tests.unit.rehearsal.preflight_azure_world import (
     somebody,
     unjudged,
 )
+from tests.unit.rehearsal.azure_world import AKS, GROUPS, REGION, SCOPE, World
+from tests.unit.rehearsal.azure_world import GROUP as OTHER_GROUP
 
 UP = made((GROUP_TYPE, GROUP), (CLUSTER, f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/karpstack-aks"))
 

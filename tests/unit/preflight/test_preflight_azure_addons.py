@@ -14,8 +14,8 @@ from preflight.azure.api_versions import REGISTRIES, VAULTS
 from rehearsal.azure.identity import roles
 from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE
 from tests.unit.example_stack import aks
+from tests.unit.preflight.preflight_azure_world import found, looked_at, one, somebody
 from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE, World
-from tests.unit.rehearsal.preflight_azure_world import found, looked_at, one, somebody
 
 REGISTRY_TYPE, VAULT_TYPE = "Microsoft.ContainerRegistry/registries", "Microsoft.KeyVault/vaults"
 REGISTRY = f"{GROUP}/providers/{REGISTRY_TYPE}/platform"
