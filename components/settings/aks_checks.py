@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from karpenter import crds
+from karpenter import addresses, crds
 from karpenter.findings import Finding
 from karpenter.offers import Offers
 
@@ -66,7 +66,7 @@ def _foreign_subnet(say: Judge, network: NetworkSettings, subscription_id: str) 
 
 def _too_few_addresses(say: Judge, network: NetworkSettings, system_nodes: SystemNodesSettings) -> Iterator[Finding]:
     words = {"count": system_nodes.count, "azure_addresses": AZURE_ADDRESSES, "node_share_prefix": NODE_SHARE_PREFIX}
-    if (shares := 2 ** (NODE_SHARE_PREFIX - network.pod_cidr.prefixlen)) <= system_nodes.count:
+    if (shares := addresses.nodes(network.pod_cidr.prefixlen, NODE_SHARE_PREFIX)) <= system_nodes.count:
         yield say("aks-pod-cidr-too-small", "network.podCidr", shares=shares, **words)
     # One more while the system pool is upgraded.
     taken = AZURE_ADDRESSES + system_nodes.count + 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.alias_generators import to_camel
 
-from karpenter import crds, images
+from karpenter import addresses, crds, images
 from karpenter.findings import Finding
 from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts
 from karpenter.offers import Offers
@@ -258,7 +258,7 @@ def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int) -> Iterator[Fi
         yield finding("max-pods-invalid", ("nodeClasses", name, "kubelet", "maxPods"), pods)
         return
     # Cilium keeps the first and the last address, the router's and the health endpoint's.
-    room = 2 ** (32 - mask) - 4
+    room = addresses.pods(mask)
     if pods > room:
         yield finding("max-pods-above-share", ("nodeClasses", name, "kubelet", "maxPods"), pods, room=room, mask=mask)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from pulumi_policy import PolicyResource
 
+from karpenter.addresses import Range, overlaps, parse
+
 from . import graph
-from .cidrs import Range, overlaps, parse
 from .iam_documents import listed
 from .rule import Judgement, StackRule, section
 from .tokens import AKS_CLUSTER, AZURE_NETWORK, CLUSTER, VPC

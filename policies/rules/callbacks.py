@@ -10,6 +10,8 @@ from typing import Final
 
 from pulumi_policy import PolicyResource
 
+from karpenter import callbacks
+
 from . import graph
 from .rule import Judgement, StackRule, section
 from .tokens import (
@@ -73,13 +75,8 @@ def _of_charts(resources: list[PolicyResource], judgement: Judgement) -> None:
 def _called(resource: PolicyResource) -> Iterator[tuple[str, str]]:
     """Namespace and name of the Services that the API server calls because of a resource."""
     if resource.resource_type == API_SERVICE:
-        clients = [section(graph.output(resource, "spec"), "service")]
-    else:
-        webhooks = graph.output(resource, "webhooks") or []
-        clients = [section(webhooks[index], "clientConfig", "service") for index in range(len(webhooks))]
-    for service in clients:
-        if service.get("name"):
-            yield str(service.get("namespace") or "default"), str(service["name"])
+        return callbacks.of_api(graph.output(resource, "spec") or {})
+    return callbacks.of_webhooks(graph.output(resource, "webhooks") or [])
 
 
 def _in_the_overlay(
@@ -90,13 +87,11 @@ def _in_the_overlay(
         with judgement.part():
             if _place(each) != service:
                 continue
-            wanted = dict(section(graph.output(each, "spec"), "selector"))
+            wanted = section(graph.output(each, "spec"), "selector")
             for workload in graph.of(resources, DEPLOYMENT, DAEMON_SET, STATEFUL_SET):
                 with judgement.part():
                     template = section(graph.output(workload, "spec"), "template")
-                    labels = dict(section(template, "metadata", "labels"))
-                    behind = _place(workload)[0] == service[0] and bool(wanted) and wanted.items() <= labels.items()
-                    if behind and section(template, "spec").get("hostNetwork") is not True:
+                    if _place(workload)[0] == service[0] and callbacks.is_off_host(wanted, template):
                         yield workload
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import cidrs, graph
+from karpenter import addresses
+
+from . import graph
 from .iam_documents import listed
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import (
@@ -53,7 +55,7 @@ def _all_narrow(path: str, allowed: Any, judgement: Judgement) -> None:
 
 def _narrow(path: str, cidr: str, judgement: Judgement) -> None:
     try:
-        network = cidrs.parse(cidr)
+        network = addresses.parse(cidr)
     except ValueError as error:
         judgement.violation(f"{path} is not a CIDR: {error}.")
         return

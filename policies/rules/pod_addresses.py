@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pulumi_policy import PolicyResource
 
+from karpenter import addresses
+
 from . import graph
 from .rule import Judgement, Properties, StackRule, section
 from .tokens import AKS_CLUSTER, AKS_NODE_CLASS, EC2_NODE_CLASS
 
-# Cilium keeps the first and the last address, the router's and the health endpoint's.
-_CILIUM_KEEPS = 4
 # AKS gives each node a /24 of the overlay, and takes 250 pods at most.
 _AKS_LARGEST = 250
 _CILIUM_DEFAULT_MASK = 24
@@ -62,7 +62,7 @@ def _rooms(resources: list[PolicyResource], judgement: Judgement) -> list[tuple[
                 continue
             operator: Properties = section(ipam, "operator")
             mask = int(operator.get("clusterPoolIPv4MaskSize") or _CILIUM_DEFAULT_MASK)
-            room = 2 ** (32 - mask) - _CILIUM_KEEPS
+            room = addresses.pods(mask)
             rooms.append((room, f"{release.name} gives each node a /{mask}, which is {room} addresses for pods"))
     return rooms
 

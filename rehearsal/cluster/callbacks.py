@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
+
+from karpenter import callbacks
 
 Manifest = Mapping[str, Any]
-
-_WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-_API: Final = "APIService"
-KINDS: Final = frozenset({*_WEBHOOKS, _API})
 
 
 @cache
 def has_any(chart: Path) -> bool:
     """Whether a chart may bring something that the API server calls."""
     texts = (path.read_text(encoding="utf-8") for path in sorted((chart / "templates").rglob("*.yaml")))
-    return any(f"kind: {kind}" in text for text in texts for kind in KINDS)
+    return any(f"kind: {kind}" in text for text in texts for kind in callbacks.KINDS)
 
 
 def unreachable(manifests: Sequence[Manifest]) -> list[str]:
@@ -43,12 +41,10 @@ def unreachable(manifests: Sequence[Manifest]) -> list[str]:
 
 def _services(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Namespace and name of each Service that the API server calls because of a manifest."""
-    called: list[Any] = []
-    if manifest["kind"] in _WEBHOOKS:
-        called = [webhook.get("clientConfig", {}).get("service") for webhook in manifest.get("webhooks") or []]
-    elif manifest["kind"] == _API:
-        called = [manifest.get("spec", {}).get("service")]
-    yield from ((service["namespace"], service["name"]) for service in called if service)
+    if manifest["kind"] in callbacks.WEBHOOKS:
+        yield from callbacks.of_webhooks(manifest.get("webhooks") or [])
+    elif manifest["kind"] == callbacks.API:
+        yield from callbacks.of_api(manifest.get("spec") or {})
 
 
 def _off_host(namespace: str, name: str, manifests: Sequence[Manifest]) -> Iterator[str]:
@@ -56,9 +52,8 @@ def _off_host(namespace: str, name: str, manifests: Sequence[Manifest]) -> Itera
     for service in manifests:
         if service["kind"] != "Service" or service["metadata"]["name"] != name:
             continue
-        wanted = (service["spec"].get("selector") or {}).items()
+        wanted = service["spec"].get("selector") or {}
         for manifest in manifests:
             template = (manifest.get("spec") or {}).get("template") or {}
-            labels = (template.get("metadata") or {}).get("labels") or {}
-            if wanted and wanted <= labels.items() and not template["spec"].get("hostNetwork"):
+            if callbacks.is_off_host(wanted, template):
                 yield f"{manifest['kind']} {manifest['metadata']['name']}"

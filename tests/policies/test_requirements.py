@@ -7,11 +7,11 @@ import pytest
 from pulumi_policy import PolicyProviderResource
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 from rules import facts, tokens
-from rules.cidrs import Range, overlaps, parse
 from rules.regions import Regions
 from rules.requirements import admitted
 from rules.rule import NotKnownError
 
+from karpenter.addresses import Range, overlaps, parse
 from karpenter.instance_types import Facts
 from karpenter.requirements import Requirement
 

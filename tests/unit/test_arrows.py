@@ -174,6 +174,8 @@ PULUMI_IN_REHEARSAL = {
     "rehearsal/attachment/values",
 }
 STANDARD_LIBRARY_ONLY = (
+    "karpenter/addresses",
+    "karpenter/callbacks",
     "components/documents",
     "karpenter/described",
     "karpenter/fact_files",

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import yaml
 
+from karpenter.callbacks import KINDS
 from rehearsal.cluster import callbacks
 
 SCRIPT = Path(callbacks.__file__).with_name("without-callbacks")
 
 
 def test_helm_is_left_what_is_not_called() -> None:
-    called = [{"kind": kind, "metadata": {"name": "x"}, "spec": {"a": "---"}} for kind in sorted(callbacks.KINDS)]
+    called = [{"kind": kind, "metadata": {"name": "x"}, "spec": {"a": "---"}} for kind in sorted(KINDS)]
     kept = [
         {"kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 443}]}},
         {"kind": "ConfigMap", "metadata": {"name": "b"}, "data": {"x": "kind: APIService"}},
