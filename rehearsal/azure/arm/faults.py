@@ -9,29 +9,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rehearsal.azure.arm.errors import ArmError, refused
 
-_SKU = (
-    "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently "
-    "not available in location '{region}'. Please try another size or deploy to a different location or different "
-    "zone. See https://aka.ms/azureskunotavailable for details."
-)
-_ALLOCATION = (
-    "Allocation failed. We do not have sufficient capacity for the requested VM size in this region. Read more about "
-    "improving likelihood of allocation success at http://aka.ms/allocation-guidance"
-)
-_ZONAL = (
-    "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. Read more about "
-    "improving likelihood of allocation success at http://aka.ms/allocation-guidance"
-)
-_THROTTLED = "The request is being throttled as the limit has been reached for operation type - {kind}."
-
-
-def not_available(size: str, region: str) -> ArmError:
-    """The subscription may not have a VM size."""
-    return refused("SkuNotAvailable", size=size, region=region)
+MACHINE: Final = "Microsoft.Compute/virtualMachines"
 
 
 @dataclass
@@ -39,9 +21,7 @@ class Fault:
     """An error to inject.
 
     Attributes:
-        code: Azure's code.
-        message: Azure's text; `{size}`, `{zone}`, `{region}` and `{kind}` are filled in.
-        status: HTTP status.
+        refusal: Its name in refusals.yaml.
         method: The method that it hits (`PUT`, `GET`, ...); every one when empty.
         type: The type that it hits; every one when empty.
         size: The VM size that it hits; every one when empty.
@@ -53,9 +33,7 @@ class Fault:
         hits: How many calls it has hit.
     """
 
-    code: str
-    message: str
-    status: int = 409
+    refusal: str
     method: str = ""
     type: str = ""
     size: str = ""
@@ -69,19 +47,18 @@ class Fault:
     @classmethod
     def sku_not_available(cls, size: str = "", zone: str = "", priority: str = "") -> Fault:
         """The size cannot be had: restricted, or no spot capacity."""
-        return cls("SkuNotAvailable", _SKU, 409, "PUT", "Microsoft.Compute/virtualMachines", size, zone, priority)
+        return cls("SkuNotAvailable", "PUT", MACHINE, size, zone, priority)
 
     @classmethod
     def allocation_failed(cls, size: str = "", zone: str = "", priority: str = "") -> Fault:
         """The zone, or without one the region, has no capacity for the size."""
-        code, text = ("ZonalAllocationFailed", _ZONAL) if zone else ("AllocationFailed", _ALLOCATION)
-        machine = "Microsoft.Compute/virtualMachines"
-        return cls(code, text, 409, "PUT", machine, size, zone, priority, late=True)
+        name = "ZonalAllocationFailed" if zone else "AllocationFailed"
+        return cls(name, "PUT", MACHINE, size, zone, priority, late=True)
 
     @classmethod
     def throttled(cls, times: int, method: str = "", resource_type: str = "", retry_after: int = 1) -> Fault:
         """ARM asks to come back later."""
-        return cls("OperationNotAllowed", _THROTTLED, 429, method, resource_type, times=times, retry_after=retry_after)
+        return cls("OperationNotAllowed/throttled", method, resource_type, times=times, retry_after=retry_after)
 
 
 @dataclass
@@ -135,7 +112,7 @@ class Faults:
                 if fault.times is not None:
                     fault.times -= 1
                 fault.hits += 1
-                text = fault.message.format(size=size, zone=zone, region=region, kind=method)
-                headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
-                return ArmError(fault.code, text, fault.status, headers)
+                error = refused(fault.refusal, size=size, zone=zone, region=region, kind=method)
+                error.headers |= {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
+                return error
         return None

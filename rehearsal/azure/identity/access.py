@@ -26,11 +26,6 @@ EVERYONE = "00000000-0000-0000-0000-000000000000"
 #: Where an assignment keeps the monotonic time from which it counts; one that Azure made itself counts at once.
 EFFECTIVE = "effective"
 
-_FAILED = (
-    "The client '{client}' with object id '{object}' does not have authorization to perform action '{action}' over "
-    "scope '{scope}' or the scope is invalid. If access was recently granted, please refresh your credentials."
-)
-
 
 class Access:
     """Decides over the assignments of a store."""
@@ -112,8 +107,8 @@ class Access:
         )
 
     def _failure(self, principal: str, action: str, scope: str) -> ArmError:
-        text = _FAILED.format(client=self._client(principal), object=principal, action=action, scope=scope)
-        return ArmError("AuthorizationFailed", text, 403)
+        client = self._client(principal)
+        return refused("AuthorizationFailed", client=client, object=principal, action=action, scope=scope)
 
     def _asked(self, principal: str, question: Question, allowed: bool) -> bool:
         """Record a question and its answer, which is given back; whoever deploys is not in question."""

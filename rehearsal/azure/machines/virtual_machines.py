@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.azure.arm.errors import ArmError, invalid_reference, refused
-from rehearsal.azure.arm.faults import not_available
 from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.rows import each
@@ -43,7 +42,7 @@ class VirtualMachine(Kind):
             )
         restricted = self.context.restricted.get(size.name.lower(), ())
         if not self.context.zones_of(size) or any(zone in restricted for zone in zones):
-            raise not_available(size.name, self.context.region)
+            raise refused("SkuNotAvailable", size=size.name, region=self.context.region)
         spot = properties["priority"] == "Spot"
         self._check_image(properties, size)
         check_keys(at(properties, "osProfile.linuxConfiguration.ssh.publicKeys") or [])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request
 from rehearsal.azure.arm.store import Resource
@@ -16,10 +16,6 @@ from rehearsal.azure.arm.store import Resource
 DIAGNOSTICS_TYPE = "Microsoft.Insights/diagnosticSettings"
 
 _SINKS = ("workspaceId", "storageAccountId", "eventHubAuthorizationRuleId")
-_REUSED = (
-    "Data sink '{sink}' is already used in diagnostic setting '{name}' for category '{category}'. Data sinks can't be "
-    "reused in different settings on the same category for the same resource."
-)
 
 
 class DiagnosticSetting(Kind):
@@ -38,8 +34,7 @@ def _refuse_reuse(one: Resource, other: Resource) -> None:
     shared = sorted(_enabled(one.properties) & _enabled(other.properties))
     for sink in _SINKS:
         if shared and one.properties.get(sink) and one.properties.get(sink) == other.properties.get(sink):
-            text = _REUSED.format(sink=one.properties[sink], name=other.id.name, category=shared[0])
-            raise ArmError("Conflict", text, 409)
+            raise refused("Conflict/sink", sink=one.properties[sink], name=other.id.name, category=shared[0])
 
 
 def _enabled(properties: Mapping[str, Any]) -> set[str]:
