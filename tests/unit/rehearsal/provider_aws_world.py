@@ -174,19 +174,6 @@ class World(ResourceWorld):
             )
         return str(role.outputs["arn"])
 
-    def node_group_inputs(self, cluster: Created, **inputs: Any) -> Properties:
-        return {
-            "clusterName": cluster.id,
-            "nodeGroupName": "system",
-            "nodeRoleArn": self.node_role(),
-            "subnetIds": cluster.outputs["vpcConfig"]["subnetIds"],
-            "instanceTypes": ["m5.large"],
-            "amiType": "AL2023_x86_64_STANDARD",
-            "scalingConfig": {"minSize": 2, "desiredSize": 2, "maxSize": 10},
-            "taints": [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
-            **inputs,
-        }
-
 
 def _sends(service: str) -> str:
     return document(Principal={"Service": f"{service}.amazonaws.com"}, Action="sqs:SendMessage", Resource="*")
@@ -201,7 +188,7 @@ class Surroundings:
 
     def __call__(self, name: str) -> Any:
         if name not in self._known:
-            self._known[name] = self._makers[name](self)
+            self._known[name] = self.makers[name](self)
         return self._known[name]
 
     def _create(self, token: str, **inputs: Any) -> Created:
@@ -224,7 +211,7 @@ class Surroundings:
         role = self._world.role("pods.eks.amazonaws.com", name, "sts:AssumeRole", "sts:TagSession")
         return str(role.outputs["arn"])
 
-    _makers: ClassVar[dict[str, Callable[[Surroundings], Any]]] = {
+    makers: ClassVar[dict[str, Callable[[Surroundings], Any]]] = {
         "vpc": lambda self: self._world.vpc().id,
         "other vpc": lambda self: self._world.vpc(cidrBlock="10.1.0.0/16").id,
         "gateway": lambda self: self._world.gateway(self("vpc")).id,

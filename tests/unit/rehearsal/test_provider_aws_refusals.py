@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.attachment.resource import UNKNOWN, Created, RefusedError
+from rehearsal.attachment.resource import UNKNOWN, RefusedError
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.provider import configuration
-from rehearsal.aws.resource import ROWS
-from tests.unit.rehearsal.aws_world import document, trust
+from rehearsal.aws.resource import ROWS, AwsResource
 from tests.unit.rehearsal.provider_aws_world import World, open_world
 from tests.unit.rehearsal.recordings import resolved
 
@@ -82,12 +80,6 @@ def test_creation_is_refused_as_aws_refuses_it(world: World, row: dict[str, Any]
     assert world.clusters.started == before
 
 
-@pytest.mark.parametrize("policy", ["{", trust("ec2.amazonaws.com").replace("Principal", "Nobody")])
-def test_a_refused_role_is_not_left_behind(world: World, policy: str) -> None:
-    _refuses(lambda: world.create("aws:iam/role:Role", name="bad", assumeRolePolicy=policy), "Malformed")
-    assert all(role["RoleName"] != "bad" for role in world.client("iam").list_roles()["Roles"])
-
-
 def test_unknown_properties_are_found(checks: World) -> None:
     inputs = {"cidrBlock": "10.0.0.0/16", "ipv6CidrBlock": "x"}
     assert checks.type("aws:ec2/vpc:Vpc").unknown(inputs) == ["ipv6CidrBlock"]
@@ -103,110 +95,6 @@ def _refuses(call: Callable[[], object], text: str) -> None:
         call()
 
 
-def test_what_is_in_use_does_not_go(world: World) -> None:
-    vpc = world.vpc()
-    gateway, subnet, group = world.gateway(vpc.id), world.subnet(vpc.id), world.group(vpc.id)
-    nat = world.nat(subnet.id)
-    world.client("ec2").create_network_interface(SubnetId=subnet.id, Groups=[group.id])
-    _refuses(lambda: world.delete("aws:ec2/subnet:Subnet", subnet), "DependencyViolation: The subnet")
-    _refuses(lambda: world.delete("aws:ec2/internetGateway:InternetGateway", gateway), "mapped public address")
-    _refuses(lambda: world.delete("aws:ec2/securityGroup:SecurityGroup", group), "has a dependent object")
-    _refuses(lambda: world.delete("aws:ec2/vpc:Vpc", vpc), "DependencyViolation: The vpc")
-    assert world.read("aws:ec2/natGateway:NatGateway", nat) == nat.outputs
-
-
-def test_the_whole_network_goes_in_order(world: World) -> None:
-    vpc = world.vpc()
-    gateway, subnet = world.gateway(vpc.id), world.subnet(vpc.id)
-    nat = world.nat(subnet.id)
-    address = nat.outputs["allocationId"]
-    world.delete("aws:ec2/natGateway:NatGateway", nat)
-    world.type("aws:ec2/eip:Eip").delete(address, {}, timeout=5.0)
-    world.delete("aws:ec2/subnet:Subnet", subnet)
-    world.delete("aws:ec2/internetGateway:InternetGateway", gateway)
-    world.delete("aws:ec2/vpc:Vpc", vpc)
-    assert world.read("aws:ec2/vpc:Vpc", vpc) is None
-
-
-def _endpoint(world: World, vpc: str, subnets: list[str], service: str = "sqs", **inputs: Any) -> Created:
-    """An interface endpoint that answers to the service's name."""
-    wanted = {
-        "vpcId": vpc,
-        "subnetIds": subnets,
-        "serviceName": f"com.amazonaws.us-east-1.{service}",
-        "vpcEndpointType": "Interface",
-        "privateDnsEnabled": True,
-    }
-    return world.create("aws:ec2/vpcEndpoint:VpcEndpoint", **{**wanted, **inputs})
-
-
-def test_an_endpoints_name_is_taken_once_and_free_again(world: World) -> None:
-    vpc = world.vpc().id
-    subnets = [world.subnet(vpc).id]
-    first = _endpoint(world, vpc, subnets)
-    _endpoint(world, vpc, subnets, "ec2")
-    world.delete("aws:ec2/vpcEndpoint:VpcEndpoint", first)
-    _endpoint(world, vpc, subnets)
-
-
-def test_new_group_lets_nothing_out(world: World) -> None:
-    group = world.group(world.vpc().id)
-    seen = world.client("ec2").describe_security_groups(GroupIds=[group.id])["SecurityGroups"][0]
-    assert seen["IpPermissionsEgress"] == []
-
-
-def test_white_space_does_not_count(world: World) -> None:
-    policy = json.dumps(json.loads(document(Action="ec2:RunInstances", Resource="*")), indent=2000)
-    assert len(policy) > 6144
-    world.create("aws:iam/policy:Policy", name="wide", policy=policy)
-
-
-def test_role_with_policies_stays_unless_forced(world: World) -> None:
-    token = "aws:iam/role:Role"
-    role = world.role("ec2.amazonaws.com", "nodes")
-    world.create(
-        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
-        role=role.id,
-        policyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
-    )
-    _refuses(lambda: world.delete(token, role), "DeleteConflict: Cannot delete entity, must detach all policies first")
-    forced = world.update(
-        token, role, name="nodes", assumeRolePolicy=role.outputs["assumeRolePolicy"], forceDetachPolicies=True
-    )
-    world.type(token).delete(role.id, forced, timeout=5.0)
-    assert world.read(token, role) is None
-
-
-def test_role_leaves_its_instance_profiles(world: World) -> None:
-    role = world.role("ec2.amazonaws.com", "nodes")
-    world.client("iam").create_instance_profile(InstanceProfileName="left")
-    world.client("iam").add_role_to_instance_profile(InstanceProfileName="left", RoleName="nodes")
-    world.delete("aws:iam/role:Role", role)
-    assert world.client("iam").get_instance_profile(InstanceProfileName="left")["InstanceProfile"]["Roles"] == []
-
-
-def test_role_takes_ten_policies(world: World) -> None:
-    role = world.role("ec2.amazonaws.com", "nodes")
-    token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-    arns = [
-        world.create(
-            "aws:iam/policy:Policy", name=f"policy-{number}", policy=document(Action="ec2:RunInstances", Resource="*")
-        ).id
-        for number in range(11)
-    ]
-    for arn in arns[:10]:
-        world.create(token, role=role.id, policyArn=arn)
-    _refuses(lambda: world.create(token, role=role.id, policyArn=arns[10]), "quota for PoliciesPerRole: 10")
-
-
-def test_attached_policy_stays(world: World) -> None:
-    role = world.role("ec2.amazonaws.com", "nodes")
-    token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-    policy = world.create("aws:iam/policy:Policy", name="own", policy=document(Action="ec2:RunInstances", Resource="*"))
-    world.create(token, role=role.id, policyArn=policy.id)
-    _refuses(lambda: world.delete("aws:iam/policy:Policy", policy), "DeleteConflict")
-
-
 def test_an_account_that_has_used_spot_has_its_role(tmp_path: Path) -> None:
     with open_world(tmp_path, used_spot=True) as world:
         _refuses(
@@ -216,40 +104,15 @@ def test_an_account_that_has_used_spot_has_its_role(tmp_path: Path) -> None:
         )
 
 
-def test_a_policy_has_five_versions_at_most(world: World) -> None:
-    token = "aws:iam/policy:Policy"
-    policy = document(Action="ec2:RunInstances", Resource="*")
-    created = world.create(token, name="own", policy=policy)
-    outputs = created.outputs
-    for number in range(7):
-        new = world.check(
-            token, name="own", policy=document(Action=["ec2:RunInstances", f"ec2:Describe{number}"], Resource="*")
-        )
-        outputs = world.type(token).update(created.id, outputs, new, timeout=5.0)
-    assert "ec2:Describe6" in outputs["policy"]
-    assert len(world.client("iam").list_policy_versions(PolicyArn=created.id)["Versions"]) == 5
-
-
-def test_rule_keeps_its_targets(world: World) -> None:
-    token = "aws:cloudwatch/eventRule:EventRule"
-    rule = world.create(token, name="rule", eventPattern='{"source": ["aws.ec2"]}')
-    world.create(
-        "aws:cloudwatch/eventTarget:EventTarget",
-        rule=rule.id,
-        targetId="queue",
-        arn="arn:aws:sqs:us-east-1:123456789012:queue",
-    )
-    _refuses(lambda: world.delete(token, rule), "Rule can't be deleted since it has targets.")
-
-
-def test_what_went_by_hand_is_found_on_update(world: World) -> None:
-    created = world.create("aws:sqs/queue:Queue", name="queue", tags={"a": "b"})
-    world.client("sqs").delete_queue(QueueUrl=created.id)
-    _refuses(lambda: world.update("aws:sqs/queue:Queue", created, name="queue", tags={"a": "c"}), "updating SQS Queue")
-    assert world.read("aws:sqs/queue:Queue", created) is None
-
-
 # The provider's configuration and functions.
+
+
+def test_a_cluster_is_told_as_whom_it_is_made(world: World) -> None:
+    given = {"region": "us-east-1", "profile": "platform", "assumeRoles": '[{"roleArn": "arn:a"}]'}
+    provider = configuration(world.account, world.clusters).configure(given, threading.Event())
+    kind = provider.resource("aws:eks/cluster:Cluster")
+    assert isinstance(kind, AwsResource)
+    assert kind.session.deployer == {"--profile": "platform", "--role-arn": "arn:a"}
 
 
 def test_region_is_required_and_must_be_the_accounts(world: World) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from rehearsal.attachment.difference import changes
-from rehearsal.attachment.resource import Properties, RefusedError
+from rehearsal.attachment.resource import AUTOMATIC, Properties, RefusedError
 from rehearsal.aws.resource import ROWS, AwsResource
-from tests.unit.rehearsal.aws_world import trust
 from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 
 
@@ -242,18 +241,11 @@ def test_a_failure_after_creation_leaves_nothing(world: World) -> None:
     assert world.client("ec2").describe_internet_gateways()["InternetGateways"] == []
 
 
-def test_documents_keep_the_programs_spelling(world: World) -> None:
-    spelt = trust("ec2.amazonaws.com").replace(" ", "\n  ")
-    created = world.create("aws:iam/role:Role", name="nodes", assumeRolePolicy=spelt)
-    assert created.outputs["assumeRolePolicy"] == spelt
-
-
-def test_a_document_changed_by_hand_is_drift(world: World) -> None:
-    created = world.create("aws:iam/role:Role", name="nodes", assumeRolePolicy=trust("ec2.amazonaws.com"))
-    world.client("iam").update_assume_role_policy(RoleName="nodes", PolicyDocument=trust("eks.amazonaws.com"))
-    outputs = world.read("aws:iam/role:Role", created)
-    assert outputs is not None
-    assert "eks.amazonaws.com" in outputs["assumeRolePolicy"]
+def test_a_given_name_deletes_first_even_where_it_changes(world: World) -> None:
+    """pulumi-terraform-bridge, nameRequiresDeleteBeforeReplace; an automatic name is drawn anew."""
+    group = world.type("aws:eks/nodeGroup:NodeGroup")
+    assert group.deletes_first({"nodeGroupName": "a"}, {"nodeGroupName": "b"})
+    assert not group.deletes_first({}, {"nodeGroupName": "eks-system-0123456", AUTOMATIC: ["nodeGroupName"]})
 
 
 def test_a_changed_launch_template_gets_a_version(world: World) -> None:
