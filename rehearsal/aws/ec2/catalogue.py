@@ -61,6 +61,16 @@ def patch(patches: Patches) -> None:
         is_own = not key or (kms.alias_exists(_EBS_KEY) and kms.describe_key(_EBS_KEY).arn == key)
         return ActionResult({"KmsKeyId": _EBS_KEY if is_own else key})
 
+    def block_public_access(response: Any) -> Any:
+        # moto has neither of the two calls.
+        from moto.core.responses import ActionResult
+
+        response.error_on_dryrun()
+        backend, mode = response.ec2_backend, response._get_param("InternetGatewayBlockMode")
+        backend.internet_gateway_block_mode = mode or getattr(backend, "internet_gateway_block_mode", "off")
+        options = {"InternetGatewayBlockMode": backend.internet_gateway_block_mode, "State": "update-complete"}
+        return ActionResult({"VpcBlockPublicAccessOptions": options})
+
     def describe_instance_types(response: Any) -> str:
         response.error_on_dryrun()
         types = response.ec2_backend.describe_instance_types(
@@ -92,6 +102,8 @@ def patch(patches: Patches) -> None:
 
     # moto sets this key and does not tell it.
     patches.set(ElasticBlockStore, "get_ebs_default_kms_key_id", get_ebs_default_kms_key_id)
+    for call in ("describe", "modify"):
+        patches.set(ElasticBlockStore, f"{call}_vpc_block_public_access_options", block_public_access)
     patches.set(InstanceResponse, "describe_instance_types", describe_instance_types)
     patches.set(InstanceResponse, "describe_instance_type_offerings", describe_instance_type_offerings)
 

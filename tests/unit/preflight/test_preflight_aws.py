@@ -51,6 +51,22 @@ def test_a_first_up_from_outside_needs_a_public_endpoint(aws: Account, monkeypat
     assert not found(network.way_in, looked_at(aws))
 
 
+@pytest.mark.parametrize(
+    ("mode", "changes", "severity"),
+    [
+        ("off", {}, ""),
+        ("block-ingress", {}, ""),
+        ("block-bidirectional", {}, "error"),
+        ("block-bidirectional", {"network__natGateways": "none", "network__endpoints": True}, ""),
+    ],
+)
+def test_blocked_public_access_stops_gateways(aws: Account, mode: str, changes: dict[str, Any], severity: str) -> None:
+    aws.client("ec2").modify_vpc_block_public_access_options(InternetGatewayBlockMode=mode)
+    assert [level for level, _ in found(network.public_access, looked_at(aws, **changes))] == [severity] * bool(
+        severity
+    )
+
+
 def test_an_own_default_key_admits_who_launches_nodes(aws: Account) -> None:
     assert not found(volumes.default_key, looked_at(aws))
     kms, names = aws.client("kms"), ("AWSServiceRoleForAutoScaling", f"{NAME}-karpenter-controller")
