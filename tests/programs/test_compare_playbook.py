@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.programs.playbook import ROOT, play
 from tests.unit.scale_test.example_report import Example
 
-ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = ROOT / "playbooks" / "compare.yml"
 
 
@@ -33,28 +30,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def compare(folder: Path, *arguments: str, playbook: Path = PLAYBOOK, before: str = "before") -> tuple[int, str]:
-    """The exit code and what was printed."""
-    result = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            str(playbook),
-            *("-e", f"before={before}", "-e", "after=after"),
-            *arguments,
-        ],
-        cwd=folder,
-        env=os.environ
-        | {
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_HOME": str(folder / "ansible"),
-            "ANSIBLE_FORCE_COLOR": "0",
-            "PWD": str(folder),
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return result.returncode, result.stdout
+def compare(folder: Path, *arguments: str, playbook: Path | str = PLAYBOOK, before: str = "before") -> tuple[int, str]:
+    return play(playbook, folder, "-e", f"before={before}", "-e", "after=after", *arguments)
 
 
 def changed(output: str) -> str:

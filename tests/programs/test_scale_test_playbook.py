@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs.playbook import ROOT, play
+
 OUTPUTS = {
     "cloud": "aws",
     "karpenterVersion": "1.15.1",
@@ -20,31 +18,16 @@ OUTPUTS = {
 }
 
 
-def play(folder: Path, *more: str, path: str = os.environ["PATH"]) -> tuple[int, str]:
+def scale_test(folder: Path, *more: str, **variables: str) -> tuple[int, str]:
     """Exit code and output, each run of blanks one blank."""
     (folder / "outputs.json").write_text(json.dumps(OUTPUTS))
-    ansible = Path(sys.executable).parent / "ansible-playbook"
     given = ["-e", f"stack_outputs=@{folder}/outputs.json", "-e", "stack=mine"]
-    result = subprocess.run(
-        [str(ansible), str(ROOT / "playbooks" / "scale_test.yml"), *given, *more],
-        cwd=folder,
-        env=os.environ
-        | {
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_HOME": str(folder / "ansible"),
-            "ANSIBLE_FORCE_COLOR": "0",
-            "PWD": str(folder),
-            "PATH": path,
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return result.returncode, " ".join(result.stdout.split())
+    code, output = play("scale_test.yml", folder, *given, *more, **variables)
+    return code, " ".join(output.split())
 
 
 def test_ansibles_own_tags_are_refused_for_they_would_leave_out_all(tmp_path: Path) -> None:
-    code, output = play(tmp_path, "--tags", "walk-through")
+    code, output = scale_test(tmp_path, "--tags", "walk-through")
     assert code != 0, output
     assert "nothing would be tested" in output
     assert "-e scenario_labels=walk-through" in output
@@ -55,14 +38,14 @@ def test_a_relative_folder_is_found_and_nothing_that_suits_is_an_error(tmp_path:
     scenario["existingNodePools"] = ["default"]
     (tmp_path / "sc2").mkdir()
     (tmp_path / "sc2" / "eks-limit.yml").write_text(yaml.safe_dump(scenario))
-    code, output = play(tmp_path, "--check", "-e", "scenario_dir=sc2")
+    code, output = scale_test(tmp_path, "--check", "-e", "scenario_dir=sc2")
     assert code != 0, output
     assert "none can be run here, so nothing would be tested: eks-limit: existingNodePools: the stack has no" in output
 
 
 def test_a_variable_that_nobody_reads_is_refused_where_its_name_is_near(tmp_path: Path) -> None:
     others = ["-e", "region=eu-west-1", "-e", "ansible_become=false"]
-    code, output = play(tmp_path, "--check", "-e", "scenario=drift", "-e", "labels=fault", *others)
+    code, output = scale_test(tmp_path, "--check", "-e", "scenario=drift", "-e", "labels=fault", *others)
     assert code != 0, output
     assert "-e scenario: no variable of this playbook, so it would have no effect; did you mean scenarios?" in output
     assert (
@@ -81,7 +64,7 @@ def test_the_playbook_knows_its_own_variables() -> None:
 
 
 def test_a_pulumi_that_is_not_there_is_said(tmp_path: Path) -> None:
-    code, output = play(tmp_path, "--check", "-e", "stack_outputs=", path="/usr/bin:/bin")
+    code, output = scale_test(tmp_path, "--check", "-e", "stack_outputs=", PATH="/usr/bin:/bin")
     assert code != 0, output
     assert "The stack is not up" in output
     assert "there is no program pulumi in PATH" in output

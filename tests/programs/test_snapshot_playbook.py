@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from snapshot.reading import load
+from tests.programs.playbook import play
 from tests.unit.snapshot import api
-
-ROOT = Path(__file__).resolve().parents[2]
-PLAYBOOK = ROOT / "playbooks" / "snapshot.yml"
 
 
 @pytest.fixture
@@ -24,27 +19,13 @@ def exports(tmp_path: Path) -> Path:
     return path
 
 
-def run(folder: Path, *arguments: str, **variables: str) -> tuple[int, str]:
-    """The exit code and what was printed."""
-    settings = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")}
-    result = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), str(PLAYBOOK), *arguments],
-        cwd=folder,
-        env=os.environ | settings | {"ANSIBLE_FORCE_COLOR": "0", "PWD": str(folder)} | variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return result.returncode, result.stdout
-
-
 def test_a_snapshot_of_exports_without_names(exports: Path, tmp_path: Path) -> None:
     given = ("-e", "out=snapshot.json.gz", "-e", f"exports={exports.name}", "-e", "anonymise=true")
     key = {"KARPSTACK_SNAPSHOT_KEY": "long-and-secret"}
-    code, output = run(tmp_path, *given, "--check", **key)
+    code, output = play("snapshot.yml", tmp_path, *given, "--check", **key)
     assert code == 0, output
     assert not (tmp_path / "snapshot.json.gz").exists()
-    code, output = run(tmp_path, *given, **key)
+    code, output = play("snapshot.yml", tmp_path, *given, **key)
     assert code == 0, output
     made = load(tmp_path / "snapshot.json.gz").snapshot
     assert made.anonymised
@@ -56,7 +37,7 @@ def test_a_snapshot_of_exports_without_names(exports: Path, tmp_path: Path) -> N
 
 def test_what_is_no_export_is_refused_in_words(exports: Path, tmp_path: Path) -> None:
     exports.write_text("{")
-    code, output = run(tmp_path, "-e", "out=snapshot.json", "-e", f"exports={exports}")
+    code, output = play("snapshot.yml", tmp_path, "-e", "out=snapshot.json", "-e", f"exports={exports}")
     assert code != 0
     assert "not JSON" in output
     assert "Traceback" not in output
@@ -64,6 +45,6 @@ def test_what_is_no_export_is_refused_in_words(exports: Path, tmp_path: Path) ->
 
 
 def test_without_a_file_nothing_is_read(tmp_path: Path) -> None:
-    code, output = run(tmp_path)
+    code, output = play("snapshot.yml", tmp_path)
     assert code != 0
     assert "give the file: -e out=snapshot.json" in " ".join(output.split())

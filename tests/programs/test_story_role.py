@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,9 +15,9 @@ import yaml
 from scale_test.recording.timeline import Reader, Writer
 from scale_test.scenarios.objects import objects
 from scale_test.scenarios.scenario import load, parse
+from tests.programs.playbook import ROOT, play
 from tests.unit.scale_test.api_server import ApiServer
 
-ROOT = Path(__file__).resolve().parents[2]
 FIT = "eks-cheapest-fit"
 NAMESPACE, POOL = "/api/v1/namespaces/other", "/apis/karpenter.sh/v1/nodepools/cheapest-fit"
 OWN_NAMESPACE, OWN_DEPLOYMENT = "/api/v1/namespaces/own", "/apis/apps/v1/namespaces/own/deployments/inflate"
@@ -47,7 +45,7 @@ def test_a_story_leaves_alone_what_is_somebody_elses_and_evidence_of_what_it_saw
     own = parse({**data, "name": "own", "workload": {**data["workload"], "namespace": "own"}}, "own.yml")
     left = server.put(OWN_NAMESPACE, objects(own)[0])
     stories = [fit, own]
-    play = {
+    story = {
         "hosts": "localhost",
         "connection": "local",
         "gather_facts": False,
@@ -71,38 +69,25 @@ def test_a_story_leaves_alone_what_is_somebody_elses_and_evidence_of_what_it_saw
             }
         ],
     }
-    (tmp_path / "play.yml").write_text(json.dumps([play]))
+    (tmp_path / "play.yml").write_text(json.dumps([story]))
     kubeconfig = str(server.write_kubeconfig(tmp_path / "kubeconfig"))
     with Writer(tmp_path / "timeline.jsonl", recording=True) as recorder:  # stories wait for one
         recorder.write("SYNCED")
-        result = subprocess.run(
-            [str(Path(sys.executable).with_name("ansible-playbook")), str(tmp_path / "play.yml")],
-            env=os.environ
-            | {"PYTHONPATH": str(ROOT)}
-            | {
-                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-                "ANSIBLE_HOME": str(tmp_path / "ansible"),
-                "KUBECONFIG": kubeconfig,
-                "K8S_AUTH_KUBECONFIG": kubeconfig,
-                "TMPDIR": str(tmp_path),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-    assert result.returncode == 0, result.stdout
-    assert server.there[NAMESPACE] == theirs, result.stdout
+        variables = {**dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), kubeconfig), "PYTHONPATH": str(ROOT)}
+        code, output = play(tmp_path / "play.yml", tmp_path, **variables, TMPDIR=str(tmp_path))
+    assert code == 0, output
+    assert server.there[NAMESPACE] == theirs, output
     assert server.patched == [OWN_DEPLOYMENT]
     errors = [line for line in Reader(tmp_path / "timeline.jsonl").new_lines() if line["type"] == "ERROR"]
-    assert [line["scenario"] for line in errors] == [FIT, "own"], result.stdout
+    assert [line["scenario"] for line in errors] == [FIT, "own"], output
     assert errors[0]["message"].startswith("Namespace other is on the cluster already: it is none of a scale test's")
     # The second story fails at its step: this API server scales nothing. It had made and removed all the same.
-    assert errors[1]["task"].startswith("Take step 1 of 1: scale to 5"), result.stdout
-    assert server.deleted == [OWN_NAMESPACE, OWN_NAMESPACE, POOL], result.stdout
+    assert errors[1]["task"].startswith("Take step 1 of 1: scale to 5"), output
+    assert server.deleted == [OWN_NAMESPACE, OWN_NAMESPACE, POOL], output
     assert left["metadata"]["deletionTimestamp"]
     assert {NAMESPACE, OWN_DEPLOYMENT} == set(server.there)
 
-    assert "Evidence of own: not all could be saved: Node: 403" in result.stdout
+    assert "Evidence of own: not all could be saved: Node: 403" in output
     evidence = {path.stem: yaml.safe_load(path.read_text()) for path in (tmp_path / "evidence" / "own").iterdir()}
     assert set(evidence) >= {"deployment", "pod", "nodepool", "nodeclaim", "ec2nodeclass", "event"}
     assert [found["metadata"]["name"] for found in evidence["deployment"]] == ["inflate"]
