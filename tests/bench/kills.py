@@ -59,11 +59,7 @@ def case(name: str, moment: str) -> Sequence[str]:
         report, output = folder / "report", folder / "output"
         with output.open("wb") as stream:
             command = psutil.Popen(
-                [
-                    *(sys.executable, "-m", "rehearsal", "run", stack.folder.stack, "--scenarios", STORY),
-                    *("--state", str(stack.folder.root.parent), "--config-file", str(stack.configuration)),
-                    *("--report", str(report)),
-                ],
+                stack.words("run", "--scenarios", STORY, "--report", str(report)),
                 cwd=PROJECT,
                 stdout=stream,
                 stderr=subprocess.STDOUT,

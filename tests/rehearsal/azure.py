@@ -24,9 +24,8 @@ STORY = "nap-weight-pinned"
 
 def resource(stack: RehearsedStack, name: str) -> dict[str, Any]:
     """A resource of the stack's state by its logical name."""
-    exported = stack.by_hand("pulumi", "stack", "export", "--non-interactive")
-    assert exported.returncode == 0, exported.stdout
-    resources = json.loads(exported.stdout)["deployment"]["resources"]
+    exported = stack.done("pulumi", "stack", "export", "--non-interactive")
+    resources = json.loads(exported)["deployment"]["resources"]
     (found,) = [dict(one) for one in resources if one["urn"].endswith(f"::{name}")]
     return found
 

@@ -39,8 +39,7 @@ def plant(stack: RehearsedStack, key: str, secret: str) -> None:
         ("config", "set", "--secret", "--path", key, secret),
         ("up", "--yes", "--skip-preview", "--suppress-outputs"),
     ):
-        done = stack.by_hand("pulumi", *command, *copy, "--non-interactive")
-        assert done.returncode == 0, done.stdout
+        stack.done("pulumi", *command, *copy, "--non-interactive")
 
 
 def leaks(

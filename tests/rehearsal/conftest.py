@@ -8,7 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,25 +41,24 @@ class RehearsedStack:
     folder: StackFolder
     configuration: Path
 
-    def command(self, *arguments: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
-        """Run `python -m rehearsal COMMAND STACK ...`; its output is merged."""
-        name, *rest = arguments
+    def words(self, name: str, *arguments: str) -> list[str]:
+        """The words of `python -m rehearsal COMMAND STACK ...`."""
         extra = ["--config-file", str(self.configuration)] if name in ("up", "run", "review") else []
         extra += ["--no-review"] if name == "up" else []  # it goes to the checkout, which tests share
+        state = ["--state", str(self.folder.root.parent)]
+        return [sys.executable, "-m", "rehearsal", name, self.folder.stack, *state, *extra, *arguments]
+
+    def command(self, name: str, *arguments: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
+        """Run `python -m rehearsal COMMAND STACK ...`; its output is merged."""
+        return self._run(self.words(name, *arguments), os.environ | IN_THE_ENVIRONMENT, timeout)
+
+    def _run(
+        self, command: Sequence[str], environment: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "rehearsal",
-                name,
-                self.folder.stack,
-                "--state",
-                str(self.folder.root.parent),
-                *extra,
-                *rest,
-            ],
+            command,
             cwd=ROOT,
-            env=os.environ | IN_THE_ENVIRONMENT,
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -98,21 +97,18 @@ class RehearsedStack:
 
     def by_hand(self, *command: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
         """Run a command in the environment that `env` prints."""
-        return subprocess.run(
-            command,
-            cwd=ROOT,
-            env=self.variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=timeout,
-        )
+        return self._run(command, self.variables, timeout)
+
+    def done(self, *command: str, timeout: float = LIMIT) -> str:
+        """Like `by_hand`, but the command must succeed; what it printed."""
+        result = self.by_hand(*command, timeout=timeout)
+        assert result.returncode == 0, result.stdout
+        return result.stdout
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs; secrets stay hidden."""
-        result = self.by_hand("pulumi", "stack", "output", "--json", "--non-interactive")
-        assert result.returncode == 0, result.stdout
-        return dict(json.loads(result.stdout))
+        result = self.done("pulumi", "stack", "output", "--json", "--non-interactive")
+        return dict(json.loads(result))
 
     def aws(self, service: str) -> Any:
         """A client of the simulated account."""
@@ -149,8 +145,7 @@ class RehearsedStack:
 
     def mend(self, *changed: str) -> None:
         """A refresh shows what is broken, and an update puts it right: `1 created`, for example."""
-        refreshed = self.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive")
-        assert refreshed.returncode == 0, refreshed.stdout
+        self.done("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive")
         output = self.succeed("up")  # with the configuration of the file, which a test may have changed since
         assert all(words in output for words in changed), output
 
@@ -240,13 +235,12 @@ def preview_as_production(stack: RehearsedStack) -> str:
     The output from the policies on, which names each finding.
     """
     configuration = str(ROOT / "policies" / f"{stack.folder.stack}.json")
-    result = stack.by_hand(
+    result = stack.done(
         *("pulumi", "preview", "--non-interactive"),
         *("--policy-pack", str(ROOT / "policies"), "--policy-pack-config", configuration),
     )
-    assert result.returncode == 0, result.stdout
-    assert "can't run policy" not in result.stdout, result.stdout
-    return result.stdout.partition("Policies:")[2]
+    assert "can't run policy" not in result, result
+    return result.partition("Policies:")[2]
 
 
 def changed_example(

@@ -47,9 +47,8 @@ def test_the_looks_before_up_and_destroy_ask_the_subscription(aks_nap: Rehearsed
     """What they take for the stack's own is what Pulumi's state calls it."""
     configuration = ("--config-file", str(aks_nap.configuration))
     for look in (("aks-nap", *configuration), ("destroy", "aks-nap")):
-        result = aks_nap.by_hand(sys.executable, "-m", "preflight", *look, "--json")
-        assert result.returncode == 0, result.stdout
-        found = [finding for check in json.loads(result.stdout)["checks"] for finding in check["findings"]]
+        result = aks_nap.done(sys.executable, "-m", "preflight", *look, "--json")
+        found = [finding for check in json.loads(result)["checks"] for finding in check["findings"]]
         assert all(finding["severity"] == "note" for finding in found), found
 
 
@@ -133,10 +132,9 @@ def test_rotated_certificates_replace_nothing(aks_nap: RehearsedStack, tmp_path:
     exported.write_text(json.dumps(state))
     done = aks_nap.by_hand("pulumi", "stack", "import", "--file", str(exported))
     assert done.returncode == 0, done.stdout
-    updated = aks_nap.by_hand("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
-    assert updated.returncode == 0, updated.stdout
-    assert "aks-kubernetes updated" in updated.stdout, updated.stdout
-    assert "replaced" not in updated.stdout, updated.stdout
+    updated = aks_nap.done("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
+    assert "aks-kubernetes updated" in updated, updated
+    assert "replaced" not in updated, updated
     after = pools.get_cluster_custom_object("karpenter.sh", "v1", "nodepools", "batch")["metadata"]["uid"]
     assert after == before
 

@@ -62,14 +62,12 @@ def test_the_api_server_takes_what_we_say_it_takes(aks_self_hosted: RehearsedSta
 
 def look_anew(stack: RehearsedStack) -> None:
     """Start the controller's pods again; nobody waits for them to be well."""
-    done = stack.by_hand("kubectl", "-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=karpenter")
-    assert done.returncode == 0, done.stdout
+    stack.done("kubectl", "-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=karpenter")
 
 
 def available(stack: RehearsedStack) -> None:
     """Wait until the controller's Deployment is as it should be."""
-    done = stack.by_hand("kubectl", "-n", "kube-system", "rollout", "status", "deployment/karpenter", "--timeout=60s")
-    assert done.returncode == 0, done.stdout
+    stack.done("kubectl", "-n", "kube-system", "rollout", "status", "deployment/karpenter", "--timeout=60s")
 
 
 def back_off(stack: RehearsedStack, words: str) -> str:
@@ -93,8 +91,7 @@ def launching(stack: RehearsedStack, status: str, words: str = "") -> str:
     def told(claim: dict[str, Any]) -> bool:
         return launched(claim).get("status") == status and words in launched(claim)["message"]
 
-    created = stack.by_hand("kubectl", "create", "deployment", "inflate", "--image=pause")
-    assert created.returncode == 0, created.stdout
+    stack.done("kubectl", "create", "deployment", "inflate", "--image=pause")
     try:
         claim = stack.wait_for("nodeclaims", "karpenter.sh", told, timeout=30)
     finally:
@@ -106,8 +103,7 @@ def launching(stack: RehearsedStack, status: str, words: str = "") -> str:
 
 def kept_out(stack: RehearsedStack, words: str) -> str:
     """Ask for a node, wait until its kubelet says the words of why it cannot join, and take all back."""
-    created = stack.by_hand("kubectl", "create", "deployment", "inflate", "--image=pause")
-    assert created.returncode == 0, created.stdout
+    stack.done("kubectl", "create", "deployment", "inflate", "--image=pause")
     events = client.CoreV1Api(stack.api()).list_event_for_all_namespaces
     stream = watch.Watch()
     try:
@@ -187,8 +183,7 @@ def test_a_controller_without_a_subscription_crashes_and_says_so(
     ]
     (tmp_path / "values.json").write_text(json.dumps(values))
     chart = EngineSet.current().chart("karpenter-azure", "karpenter")
-    upgraded = aks_self_hosted.by_hand(*helm, "upgrade", "karpenter", str(chart), "-f", str(tmp_path / "values.json"))
-    assert upgraded.returncode == 0, upgraded.stdout
+    aks_self_hosted.done(*helm, "upgrade", "karpenter", str(chart), "-f", str(tmp_path / "values.json"))
     back_off(aks_self_hosted, "panic: creating Azure config: subscription ID not set")
     status = aks_self_hosted.command("status")
     assert status.returncode == 1
@@ -238,14 +233,12 @@ def test_a_controller_that_may_not_give_machines_their_identity_or_make_any_is_f
 def test_a_bootstrap_token_without_the_stacks_own_binding_and_an_expired_one_let_no_machine_in(
     aks_self_hosted: RehearsedStack,
 ) -> None:
-    deleted = aks_self_hosted.by_hand("kubectl", "delete", "clusterrolebinding", "karpstack-bootstrap-approval")
-    assert deleted.returncode == 0, deleted.stdout
+    aks_self_hosted.done("kubectl", "delete", "clusterrolebinding", "karpstack-bootstrap-approval")
     assert "system:bootstrappers:karpstack" in kept_out(aks_self_hosted, "stays Pending")
 
     secret = azure.resource(aks_self_hosted, "aks-karpenter-bootstrap-token-1")["outputs"]["metadata"]["name"]
     expired = json.dumps({"stringData": {"expiration": "2026-01-01T00:00:00Z"}})
-    patched = aks_self_hosted.by_hand("kubectl", "-n", "kube-system", "patch", "secret", secret, "-p", expired)
-    assert patched.returncode == 0, patched.stdout
+    aks_self_hosted.done("kubectl", "-n", "kube-system", "patch", "secret", secret, "-p", expired)
     assert f"Secret kube-system/{secret} exists" in kept_out(aks_self_hosted, "Unauthorized")
     # Kubernetes has deleted the Secret; its successor has the name and another token, which pods read at their start.
     aks_self_hosted.mend("2 created")

@@ -29,8 +29,7 @@ def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:
 def look_anew(stack: RehearsedStack) -> None:
     """Start the controller again: it looks for subnets once a minute, and at its start."""
     for action in ("restart", "status"):
-        done = stack.by_hand("kubectl", "-n", "kube-system", "rollout", action, "deployment/karpenter", timeout=60)
-        assert done.returncode == 0, done.stdout
+        stack.done("kubectl", "-n", "kube-system", "rollout", action, "deployment/karpenter", timeout=60)
 
 
 def subnets_ready(stack: RehearsedStack, status: str) -> bool:

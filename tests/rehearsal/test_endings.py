@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from typing import Any
 
@@ -37,17 +36,7 @@ def a_crash_is_told_by_name_with_the_last_lines(fresh: RehearsedStack) -> None:
 
 def test_ctrl_c_in_up_leaves_no_process_and_a_crash_of_the_next_is_told(fresh: RehearsedStack) -> None:
     command = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "rehearsal",
-            "up",
-            fresh.folder.stack,
-            "--state",
-            str(fresh.folder.root.parent),
-            "--config-file",
-            str(fresh.configuration),
-        ],
+        fresh.words("up"),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

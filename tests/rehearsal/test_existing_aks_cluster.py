@@ -126,8 +126,7 @@ def _empty(stack: RehearsedStack, shop: Shop) -> None:
 
 
 def _destroy(stack: RehearsedStack) -> None:
-    destroyed = stack.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout=300)
-    assert destroyed.returncode == 0, destroyed.stdout
+    stack.done("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout=300)
 
 
 def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> None:

@@ -18,22 +18,15 @@ from tests.rehearsal.conftest import RehearsedStack
 def forgotten(eks: RehearsedStack, tmp_path: Path) -> Iterator[RehearsedStack]:
     """The stack that is up, of which Pulumi knows nothing; it gets its state back where a test leaves it changed."""
     saved = tmp_path / "state.json"
-    saved.write_text(run(eks, "pulumi", "stack", "export"))
-    run(eks, "pulumi", "state", "delete", "--all", "--force", "--yes")
+    saved.write_text(eks.done("pulumi", "stack", "export"))
+    eks.done("pulumi", "state", "delete", "--all", "--force", "--yes")
     try:
         yield eks
     except BaseException:
-        run(eks, "pulumi", "stack", "import", "--file", str(saved))
+        eks.done("pulumi", "stack", "import", "--file", str(saved))
         raise
     if eks.by_hand("pulumi", "preview", "--expect-no-changes", "--non-interactive").returncode:
-        run(eks, "pulumi", "stack", "import", "--file", str(saved))
-
-
-def run(stack: RehearsedStack, *command: str) -> str:
-    """The output of a command of the page."""
-    result = stack.by_hand(*command)
-    assert result.returncode == 0, result.stdout
-    return result.stdout
+        eks.done("pulumi", "stack", "import", "--file", str(saved))
 
 
 def running(stack: RehearsedStack) -> set[tuple[str, str]]:
@@ -46,12 +39,12 @@ def running(stack: RehearsedStack) -> set[tuple[str, str]]:
 def imported(stack: RehearsedStack, folder: Path) -> str:
     """One round of the page; what `ids` says."""
     file, preview = folder / "import.json", folder / "preview.json"
-    steps: str = run(stack, "pulumi", "preview", "--json", "--import-file", str(file))
+    steps: str = stack.done("pulumi", "preview", "--json", "--import-file", str(file))
     preview.write_text(steps[steps.index("{") :])
     ids = ("-m", "preflight", "ids", "eks", str(file), str(preview), "--config-file", str(stack.configuration))
-    told = run(stack, sys.executable, *ids)
+    told = stack.done(sys.executable, *ids)
     options = ("--protect=false", "--generate-code=false", "--yes", "--skip-preview")
-    run(stack, "pulumi", "import", "--file", str(file), *options)
+    stack.done("pulumi", "import", "--file", str(file), *options)
     return told
 
 
@@ -63,11 +56,11 @@ def test_what_was_made_by_hand_is_taken_over_and_nothing_is_replaced(forgotten: 
     second = imported(forgotten, tmp_path)
     assert "6 resources are there" in second
 
-    steps = run(forgotten, "pulumi", "preview", "--json")
+    steps = forgotten.done("pulumi", "preview", "--json")
     summary: Any = json.loads(steps[steps.index("{") :])["changeSummary"]
     assert summary.keys() == {"same", "update", "create"}, summary
     assert summary["create"] == 2  # the fields of Cilium's workloads that `up` sets
 
-    run(forgotten, "pulumi", "up", "--yes", "--skip-preview")
-    run(forgotten, "pulumi", "preview", "--expect-no-changes")
+    forgotten.done("pulumi", "up", "--yes", "--skip-preview")
+    forgotten.done("pulumi", "preview", "--expect-no-changes")
     assert running(forgotten) == before

@@ -36,8 +36,7 @@ def test_a_second_up_changes_nothing(eks: RehearsedStack) -> None:
     ],
 )
 def test_commands_by_hand(eks: RehearsedStack, command: tuple[str, ...]) -> None:
-    result = eks.by_hand(*command)
-    assert result.returncode == 0, result.stdout
+    eks.done(*command)
 
 
 def test_status_names_every_engine_and_stays_below_the_memory_limit(eks: RehearsedStack) -> None:
@@ -96,16 +95,14 @@ def controller(stack: RehearsedStack) -> psutil.Process:
 
 def test_a_stack_that_is_up_does_not_stand_in_its_own_way(eks: RehearsedStack) -> None:
     """What the look before `up` takes for the stack's own is what Pulumi's state calls it."""
-    result = eks.by_hand(sys.executable, "-m", "preflight", "eks", "--config-file", str(eks.configuration), "--json")
-    assert result.returncode == 0, result.stdout
-    found = [finding for check in json.loads(result.stdout)["checks"] for finding in check["findings"]]
+    result = eks.done(sys.executable, "-m", "preflight", "eks", "--config-file", str(eks.configuration), "--json")
+    found = [finding for check in json.loads(result)["checks"] for finding in check["findings"]]
     assert {finding["severity"] for finding in found} == {"note"}, found
 
 
 def test_what_is_in_the_way_of_destroy_is_named(eks: RehearsedStack) -> None:
     playbook = ("ansible-playbook", "playbooks/predestroy.yml")
-    before = eks.by_hand(*playbook)
-    assert before.returncode == 0, before.stdout
+    eks.done(*playbook)
     core, custom = client.CoreV1Api(eks.api()), client.CustomObjectsApi(eks.api())
     pool: Any = custom.get_cluster_custom_object("karpenter.sh", "v1", "nodepools", "default")
     by_hand = {
@@ -185,10 +182,7 @@ def test_two_stacks_side_by_side_one_with_irsa_and_an_upgrade(eks: RehearsedStac
 def test_destroy_with_provisioned_nodes_leaves_nothing_in_the_account(
     eks: RehearsedStack, other: RehearsedStack
 ) -> None:
-    applied = other.by_hand(
-        "kubectl", "create", "deployment", "inflate", "--image=registry.k8s.io/pause:3.10", "--replicas=3"
-    )
-    assert applied.returncode == 0, applied.stdout
+    other.done("kubectl", "create", "deployment", "inflate", "--image=registry.k8s.io/pause:3.10", "--replicas=3")
     assert other.wait_for(
         "nodeclaims",
         "karpenter.sh",
@@ -205,8 +199,7 @@ def test_destroy_with_provisioned_nodes_leaves_nothing_in_the_account(
         return [instance["InstanceId"] for group in found["Reservations"] for instance in group["Instances"]]
 
     assert len(instances()) >= 3  # two system nodes and Karpenter's
-    result = other.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive")
-    assert result.returncode == 0, result.stdout
+    other.done("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive")
     assert instances() == []
     assert ec2.describe_launch_templates()["LaunchTemplates"] == []
     assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []

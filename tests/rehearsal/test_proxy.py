@@ -33,8 +33,7 @@ def test_machines_are_told_and_the_controller_works_with_what_it_is_told(stack: 
     url, (root,) = config["karpstack:proxy"]["https"], config["karpstack:trustedCertificates"]
     own = config["karpstack:nodeClasses"]["default"]["userData"]
     stack.succeed("up")
-    made = stack.by_hand("kubectl", "create", "deployment", "web", "--image=registry.k8s.io/pause:3.10")
-    assert made.returncode == 0, made.stdout
+    stack.done("kubectl", "create", "deployment", "web", "--image=registry.k8s.io/pause:3.10")
     claim = stack.wait_for("nodeclaims", "karpenter.sh", lambda one: one.get("status", {}).get("nodeName"))
     assert claim, "Karpenter has launched nothing"
 

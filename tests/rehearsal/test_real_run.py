@@ -20,11 +20,10 @@ def test_a_real_run_leaves_a_page_and_nothing_else(tmp_path: Path, name: str) ->
     rehearsed, run = tmp_path / "rehearsed", tmp_path / "run"
     try:
         stack.succeed("up", "--keep")
-        played = stack.by_hand(
+        stack.done(
             "ansible-playbook",
             *("playbooks/scale_test.yml", "-e", "scenario_labels=walk-through", "-e", f"report_dir={rehearsed}"),
         )
-        assert played.returncode == 0, played.stdout
         assert stack.by_hand("pulumi", "destroy", "--yes", "--stack", name).returncode == 0
         result = stack.by_hand(
             "ansible-playbook",

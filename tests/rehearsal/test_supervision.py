@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -46,11 +45,7 @@ class Run:
         variables |= {"AWS_CONFIG_FILE": str(profile), "KARPSTACK_PASS": PASSED, PASSED: "passed"}
         with self.output.open("wb") as stream:
             self.command = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "rehearsal", "run", stack.folder.stack, "--scenarios", STORY),
-                    *("--state", str(stack.folder.root.parent), "--config-file", str(stack.configuration)),
-                    *("--report", str(self.report)),
-                ],
+                stack.words("run", "--scenarios", STORY, "--report", str(self.report)),
                 cwd=ROOT,
                 env=variables,
                 stdout=stream,
