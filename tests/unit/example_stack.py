@@ -25,6 +25,7 @@ _OTHER = "22222222-2222-2222-2222-222222222222"
 _ROLE = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 #: What stands in angle brackets in tables of stacks, and in `found.py`'s changes.
 WORDS: dict[str, Any] = {
+    "<registry>": "123456789012.dkr.ecr.us-east-1.amazonaws.com",
     "<proxy>": "http://proxy.corp.example:3128",
     "<hub>": HUB,
     "<other-hub>": HUB.replace(SUBSCRIPTION, _OTHER),

@@ -1,4 +1,4 @@
-"""components.settings: what it takes, and each refusal with key, value, consequence and fix."""
+"""components.settings: what the examples say, safe defaults, what is read, and what no message shows."""
 
 from __future__ import annotations
 
@@ -12,91 +12,80 @@ from pulumi.runtime import config as runtime_config
 
 from components import settings
 from components.problems import SettingsError
-from karpenter.findings import Finding
-from tests.unit.example_stack import eks, example
+from tests.unit.example_stack import eks, example, loaded
 
-CLASS = {"amiSelectorTerms": [{"alias": "al2023@latest"}]}
-
-
-def pool(*, capacity: dict[str, Any] | None = None, reference: dict[str, Any] | None = None) -> dict[str, Any]:
-    node: dict[str, Any] = {"requirements": [{"key": "karpenter.sh/capacity-type", **capacity}] if capacity else []}
-    return {"template": {"spec": {**node, **({"nodeClassRef": reference} if reference else {})}}}
+NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
+EKS_DEFAULTS = {"cluster": {"version": "1.36"}, "karpenter": None, "systemNodes": None, "tags": None}
+AKS_DEFAULTS = {"cluster": {"version": "1.36"}, "systemNodes": None, "tags": None, "nodeProvisioning": None}
 
 
-def problems(raw: dict[str, str], **options: Any) -> list[Finding]:
-    with pytest.raises(SettingsError) as caught:
-        settings.load(raw, **options)
-    assert all(str(problem) in str(caught.value) for problem in caught.value.problems)
-    return list(caught.value.problems)
-
-
-def test_the_example_is_taken() -> None:
-    loaded = eks()
-    assert loaded.network.pod_cidr == IPv4Network("10.244.0.0/16")
-    assert loaded.cluster.version == "1.36"
-    assert loaded.node_pools["default"]["limits"] == {"cpu": 1000, "memory": "4000Gi"}
-
-
-def test_defaults_are_the_safe_ones() -> None:
-    loaded = eks(cluster={"version": "1.36"}, karpenter=None, systemNodes=None, tags=None)
-    assert loaded.cluster.public_access_cidrs == []
-    assert loaded.karpenter.identity == "pod-identity"
-    assert loaded.karpenter.interruption_queue
-    assert len(loaded.cluster.log_types) == 5
-
-
-def test_region_is_required() -> None:
-    raw = example()
-    del raw["aws:region"]
-    (problem,) = problems(raw)
-    assert (problem.key, problem.value) == ("aws:region", "(not set)")
-
-
-def test_on_demand_needs_no_queue() -> None:
-    for capacity in ({"operator": "In", "values": ["on-demand"]}, {"operator": "NotIn", "values": ["spot"]}):
-        settings.load(example(karpenter__interruptionQueue=False, nodePools__default=pool(capacity=capacity)))
-
-
-def test_several_errors_come_at_once() -> None:
-    found = problems(
-        example(
-            name="Bad_Name",
-            network__podCidr="10.0.0.0/17",
-            network__zones=9,
-            cluster__version="1.99",
-            karpenter__replicas=5,
-            nodePools__default=pool(reference={"name": "gpu"}),
-            unknown={},
-        )
-    )
-    assert [problem.key for problem in found] == [
-        "karpstack:name",
-        "karpstack:network.podCidr",
-        "karpstack:network.zones",
-        "karpstack:unknown",
-        "karpstack:cluster.version",
-        "karpstack:karpenter.replicas",
-        "karpstack:nodePools.default.template.spec.nodeClassRef.name",
-    ]
-
-
-def test_what_yaml_took_for_a_truth_value_in_a_spec_is_to_be_put_in_quotes() -> None:
-    tainted = pool()
-    tainted["template"]["spec"]["taints"] = [{"key": "gpu", "value": True, "effect": "NoSchedule"}]
-    (taint,) = problems(example(nodePools__default=tainted))
-    assert (taint.value, taint.fix) == ("true", "put it in quotes, 'true', so that YAML reads it as a text")
+@pytest.mark.parametrize(
+    ("stack", "changes", "wanted"),
+    [
+        ("eks", {}, {"network.pod_cidr": IPv4Network("10.244.0.0/16"), "cluster.version": "1.36"}),
+        ("eks", {}, {"node_pools.default.limits": {"cpu": 1000, "memory": "4000Gi"}}),
+        (NAP, {}, {"mode": "nap", "karpenter": None, "network.pod_cidr": IPv4Network("10.244.0.0/16")}),
+        (SELF_HOSTED, {}, {"mode": "self-hosted", "node_classes.default.imageFamily": "Ubuntu"}),
+        # Defaults are the safe ones.
+        ("eks", EKS_DEFAULTS, {"cluster.public_access_cidrs": [], "karpenter.identity": "pod-identity"}),
+        ("eks", EKS_DEFAULTS, {"karpenter.interruption_queue": True}),
+        (
+            "eks",
+            EKS_DEFAULTS,
+            {"cluster.log_types": ["api", "audit", "authenticator", "controllerManager", "scheduler"]},
+        ),
+        (NAP, AKS_DEFAULTS, {"cluster.public_access_cidrs": [], "cluster.local_accounts": False}),
+        (NAP, AKS_DEFAULTS, {"system_nodes.zones": [1, 2, 3], "node_provisioning.allow_stranded_nodes": False}),
+        (NAP, {"network.subnetCidr": None, "network.subnetId": "<subnets>/aks"}, {"network.subnet_cidr": None}),
+    ],
+)
+def test_what_is_taken(stack: str, changes: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for path, value in wanted.items():
+        found = loaded(stack, changes)
+        for step in path.split("."):
+            found = found[step] if isinstance(found, dict) else getattr(found, step)
+        assert found == value, path
 
 
 def test_the_error_names_their_number_and_shows_each() -> None:
     with pytest.raises(SettingsError, match=r"configuration has 2 errors; nothing was created") as caught:
         settings.load(example(name="Bad_Name", unknown={}))
+    assert all(str(problem) in str(caught.value) for problem in caught.value.problems)
     assert 'karpstack:name = "Bad_Name"\n    cannot name' in str(caught.value)
 
 
-def test_secret_values_are_not_shown() -> None:
-    (problem,) = problems(example(name="Hush_Hush"), secret_keys={"karpstack:name"})
+@pytest.mark.parametrize(
+    ("changes", "value", "fix"),
+    [
+        (
+            {"nodePools.default.template.spec.taints": [{"key": "gpu", "value": True, "effect": "NoSchedule"}]},
+            "true",
+            "put it in quotes, 'true', so that YAML reads it as a text",
+        ),
+        ({"cloud": "gcp"}, '"gcp"', "set it to aws or azure"),
+        ({"cloud": None}, "(not set)", "set it to aws or azure"),
+        ({"cloud": "azure"}, "(not set)", "nap (AKS runs Karpenter) or self-hosted"),
+    ],
+)
+def test_a_fix_says_what_to_write(changes: dict[str, Any], value: str, fix: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        loaded("eks", changes)
+    assert any(problem.value == value and fix in problem.fix for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("stack", "changes", "secret"),
+    [
+        ("eks", {"name": "Hush_Hush"}, "karpstack:name"),
+        (SELF_HOSTED, {"karpenter.sshPublicKey": "hush"}, "karpstack:karpenter"),
+    ],
+)
+def test_secret_values_are_not_shown(stack: str, changes: dict[str, Any], secret: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        loaded(stack, changes, secret_keys={secret})
+    (problem,) = caught.value.problems
     assert problem.value == "(secret)"
-    assert "Hush" not in str(problem)
+    assert "hush" not in str(caught.value).lower()
 
 
 def test_reads_the_engines_configuration_unknown_keys_included(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,21 +99,4 @@ def test_reads_the_engines_configuration_unknown_keys_included(monkeypatch: pyte
 def test_reads_the_environment_as_the_python_host_passes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_CONFIG", json.dumps(example(name="from-the-host")))
     assert settings.read().name == "from-the-host"
-
-
-@pytest.mark.parametrize("schedule", ["0 9 * * mon-fry", "0 25 * * 1-5"])
-def test_a_budget_that_only_karpenter_cannot_read_is_refused(schedule: str) -> None:
-    """The API server takes it."""
-    (problem,) = problems(example(nodePools__default=with_budget(schedule)))
-    assert problem.key == "karpstack:nodePools.default.disruption.budgets[1]"
-    assert f"has schedule {schedule!r}, which the API server takes and Karpenter cannot" in problem.consequence
-    assert problem.fix.startswith("write five fields of cron, for example `0 9 * * mon-fri`")
-
-
-def test_a_budget_that_karpenter_reads_is_taken() -> None:
-    settings.load(example(nodePools__default=with_budget("0 9 * * mon-fri")))
-
-
-def with_budget(schedule: str) -> dict[str, Any]:
-    budgets = [{"nodes": "1"}, {"nodes": "0", "schedule": schedule, "duration": "8h"}]
-    return pool() | {"disruption": {"consolidateAfter": "1m", "budgets": budgets}}
+    assert eks().name != "from-the-host"
