@@ -229,7 +229,7 @@ def _zones_without_subnet(
 
 def _too_few_pod_ranges(say: Judge, network: NetworkSettings, system_nodes: SystemNodesSettings) -> Iterator[Finding]:
     mask, most = network.pod_cidr_mask_size, system_nodes.max_size
-    if (nodes := 2 ** (mask - network.pod_cidr.prefixlen)) <= most:
+    if (nodes := addresses.nodes(network.pod_cidr.prefixlen, mask)) <= most:
         words = {"nodes": nodes, "pod_cidr_mask_size": mask, "max_size": most}
         yield say("eks-pod-cidr-too-small", "network.podCidr", **words)
 

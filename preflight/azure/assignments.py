@@ -13,16 +13,8 @@ from components.settings.aks import AksStackSettings
 
 from .deployer import (
     Grant,
-    assigning,
     custom_role,
-    finding,
-    joining,
-    logging,
-    looking,
-    looking_out,
-    observing,
-    registering,
-    seeing,
+    grant_for,
 )
 from .existing_cluster import identifier
 from .rights import looks_out, making, needed, reading
@@ -93,30 +85,30 @@ def _name(settings: AksStackSettings) -> str:
 def _grants(settings: AksStackSettings) -> Iterable[Grant]:
     if isinstance(settings, ExistingAksSettings):
         yield from reading(settings)
-        yield seeing()
+        yield grant_for("seeing")
         if settings.mode == "self-hosted":
             yield from making(settings)
-            yield assigning()
-            yield from registering()
+            yield grant_for("assigning")
+            yield grant_for("registering")
     elif isinstance(settings, AksSettings):
         yield from _grants_of_own(settings)
-    yield from looking()
+    yield grant_for("looking")
 
 
 def _grants_of_own(settings: AksSettings) -> Iterable[Grant]:
     yield from needed(settings)
     if settings.network.subnet_id:
-        yield joining()
-        yield assigning()
+        yield grant_for("joining")
+        yield grant_for("assigning")
     if looks_out(settings):
-        yield looking_out()
+        yield grant_for("looking_out")
     if settings.cluster.own_dns_zone:
-        yield finding()
+        yield grant_for("finding")
     if settings.cluster.log_workspace_id:
-        yield logging()
+        yield grant_for("logging")
         if settings.addons.container_insights:
-            yield observing()
-    yield from registering()
+            yield grant_for("observing")
+    yield grant_for("registering")
 
 
 def _given(settings: AksStackSettings) -> list[Role]:

@@ -29,18 +29,8 @@ from .deployer import (
     SUBNET,
     WAY_OUT,
     Grant,
-    administering,
-    assigning,
     deploying,
-    entering,
-    joining,
-    logging,
-    looking_out,
-    observing,
-    seeing,
-)
-from .deployer import (
-    finding as finding_grants,
+    grant_for,
 )
 from .existing_cluster import pools
 from .existing_network import dns_servers
@@ -110,14 +100,14 @@ def _on_a_cluster(subject: ExistingSubject) -> Iterator[tuple[str, list[Grant]]]
     yield subject.cluster_id, reading(settings)
     subnets = existing_subnets(subject)
     for network in dict.fromkeys(map(network_of, subnets)):
-        yield network, [seeing()]
+        yield network, [grant_for("seeing")]
     if settings.mode != "self-hosted":
         return
     # The controller's identity gets roles where machines are, and on what they use.
     kubelet = (told["properties"].get("identityProfile") or {}).get("kubeletidentity") or {}
     for scope in (subject.azure.group(subject.machines), kubelet.get("resourceId"), *subnets):
         if scope:
-            yield scope, [assigning()]
+            yield scope, [grant_for("assigning")]
 
 
 def existing_subnets(subject: ExistingSubject) -> list[str]:
@@ -136,17 +126,20 @@ def _with_a_cluster(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
     settings = subject.settings
     yield subject.scope, needed(settings)
     for subnet in settings.existing_subnet_ids:
-        yield subnet, [joining(), assigning()]
+        yield subnet, [grant_for("joining"), grant_for("assigning")]
     if looks_out(settings):
-        yield subject.azure.scope, [looking_out()]
+        yield subject.azure.scope, [grant_for("looking_out")]
     if zone := settings.cluster.own_dns_zone:
-        yield zone, [finding_grants(), assigning()]
+        yield zone, [grant_for("finding"), grant_for("assigning")]
     if (subnet_id := settings.network.subnet_id) and links_zone(settings, dns_servers(subject, subnet_id)):
-        yield network_of(subnet_id), [assigning()]
+        yield network_of(subnet_id), [grant_for("assigning")]
     for store in (*settings.addons.registry_ids, *settings.addons.vault_ids):
-        yield store, [assigning()]
+        yield store, [grant_for("assigning")]
     if workspace := settings.cluster.log_workspace_id:
-        yield workspace, [logging(), *([observing()] if settings.addons.container_insights else [])]
+        yield (
+            workspace,
+            [grant_for("logging"), *([grant_for("observing")] if settings.addons.container_insights else [])],
+        )
 
 
 def needed(settings: AksSettings) -> list[Grant]:
@@ -163,12 +156,12 @@ def needed(settings: AksSettings) -> list[Grant]:
         *(WAY_OUT if not _makes_way_out(settings) else []),
     }
     without = [
-        *([] if addons.log_retention_days else [logging()]),
-        *([] if addons.log_retention_days and addons.container_insights else [observing()]),
-        looking_out(),
-        finding_grants(),
-        *([] if settings.cluster.local_accounts else [administering()]),
-        *([joining()] if settings.network.subnet_id is not None else []),
+        *([] if addons.log_retention_days else [grant_for("logging")]),
+        *([] if addons.log_retention_days and addons.container_insights else [grant_for("observing")]),
+        grant_for("looking_out"),
+        grant_for("finding"),
+        *([] if settings.cluster.local_accounts else [grant_for("administering")]),
+        *([grant_for("joining")] if settings.network.subnet_id is not None else []),
     ]
     return [grant for grant in deploying() if not set(grant.needed_by) <= types and grant not in without]
 
@@ -182,7 +175,7 @@ def making(settings: ExistingAksSettings) -> list[Grant]:
 
 def reading(settings: ExistingAksSettings) -> list[Grant]:
     """What it needs of the cluster."""
-    return [entering(), *([administering()] if settings.cluster.local_accounts else [])]
+    return [grant_for("entering"), *([grant_for("administering")] if settings.cluster.local_accounts else [])]
 
 
 def looks_out(settings: AksSettings) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.documents.iam import VERSION
-from preflight.aws import account, charts, images, instance_types, names, network, quotas, spot_role, versions, volumes
+from preflight.aws import charts, names, network, quotas, spot_role, volumes
 from preflight.aws.asking import Aws
 from preflight.aws.checks import CHECKS
 from preflight.aws.subject import subject
@@ -21,6 +23,7 @@ from tests.unit.example_stack import configuration, eks
 from tests.unit.preflight.preflight_world import Check, found, looked_at, one
 from tests.unit.rehearsal.aws_world import client, trust
 
+TABLE = yaml.safe_load(Path(__file__).with_name("preflight_aws.yaml").read_text())
 NAME = "karpstack-eks"
 LOG_GROUP = f"/aws/eks/{NAME}/cluster"
 QUEUE = f"{NAME}-interruption"
@@ -31,6 +34,30 @@ def default_pool(**changes: Any) -> dict[str, Any]:
     spec = json.loads(json.dumps(configuration("eks")["karpstack:nodePools"]["default"]))
     spec["template"]["spec"]["requirements"] += changes.pop("requirements", [])
     return {"default": {**spec, **changes}}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['check']}-{'+'.join(row.get('finds', ['nothing']))}")
+def test_a_check_finds_what_it_should(aws: Account, row: dict[str, Any]) -> None:
+    for quota, limit in row.get("quotas", {}).items():
+        service, _, code = quota.partition("/")
+        aws.quotas.set(service, code, limit)
+    changes = {path.replace(".", "__"): value for path, value in row.get("changes", {}).items()}
+    wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in row.get("requirements", {}).items()]
+    changes["nodePools"] = default_pool(requirements=wanted)
+    if "limits" in row:
+        del changes["nodePools"]["default"]["limits"]
+    if "alias" in row:
+        changes["nodeClasses__default__amiSelectorTerms"] = [{"alias": row["alias"]}]
+    state = State(frozenset({tuple(row["up"])} if "up" in row else ()), unread=row.get("unread", ""))
+    module, name = row["check"].split(".")
+    check = getattr(importlib.import_module(f"preflight.aws.{module}"), name)
+    said = list(check(looked_at(aws, state=state, raw=row.get("raw"), **changes)))
+    expected = row.get("finds", {})
+    assert [finding.code for finding in said] == list(expected)
+    assert all(text in finding.what for finding, text in zip(said, expected.values(), strict=True))
+    for part in ("consequence", "fix"):
+        text = row.get(part, "")
+        assert said == [] or (text.removeprefix("!") in getattr(said[0], part)) == (not text.startswith("!"))
 
 
 def test_nothing_is_in_the_way_of_the_example(aws: Account) -> None:
@@ -99,115 +126,19 @@ def test_a_sign_in_at_the_charts_registry(
     assert "helm registry logout public.ecr.aws" in finding.fix
 
 
-def test_it_says_who_asks_and_where(aws: Account) -> None:
-    finding = one(account.account, looked_at(aws))
-    assert finding.severity == "note"
-    assert "user/administrator in the account 123456789012, region us-east-1" in finding.what
-
-
-@pytest.mark.parametrize(
-    "raw", [{"aws:allowedAccountIds": ["210987654321"]}, {"aws:forbiddenAccountIds": ["123456789012"]}]
-)
-def test_an_account_that_the_stack_does_not_admit(aws: Account, raw: dict[str, Any]) -> None:
-    assert [severity for severity, _ in found(account.account, looked_at(aws, raw=raw))] == ["note", "error"]
-
-
-def test_a_state_that_could_not_be_read_is_told(aws: Account) -> None:
-    said = found(account.account, looked_at(aws, state=State(unread="no stack named 'eks' found")))
-    assert "no stack named 'eks' found" in said[1][1]
-
-
 def test_without_credentials_nothing_can_be_asked(aws: Account) -> None:
     with pytest.raises(UnknowableError, match=r"sts:GetCallerIdentity: .* give AWS credentials"):
         subject(Aws("us-east-1", lambda service: client(service, "AKIANOBODY", "x")), eks(), {}, State())
-
-
-def test_a_version_that_eks_does_not_offer(aws: Account) -> None:
-    finding = one(versions.kubernetes_version, looked_at(aws, cluster__version="1.28"))
-    assert finding.severity == "error"
-    assert "one of 1." in finding.fix
-    assert "1.28" not in finding.fix
-
-
-def test_a_version_in_extended_support_costs_more(aws: Account) -> None:
-    finding = one(versions.kubernetes_version, looked_at(aws, cluster__version="1.33"))
-    assert (finding.severity, "0.60 USD" in finding.consequence) == ("warning", True)
-
-
-def test_a_zone_that_is_not_there(aws: Account) -> None:
-    zones = ["us-east-1a", "us-east-1z"]
-    finding = one(instance_types.zones, looked_at(aws, network__zones=zones))
-    assert (finding.severity, "us-east-1z," in finding.what) == ("error", True)
-
-
-def test_more_zones_than_there_are(aws: Account) -> None:
-    assert "6 zones" in one(instance_types.zones, looked_at(aws, network__zones=6)).what
 
 
 def test_zones_are_those_that_the_network_takes(aws: Account) -> None:
     assert looked_at(aws).zones() == ["us-east-1a", "us-east-1b", "us-east-1c"]
 
 
-@pytest.mark.parametrize(("wanted", "severity"), [("m9.huge", "error"), ("m5.large", None)])
-def test_the_system_nodes_type_must_be_on_offer(aws: Account, wanted: str, severity: str | None) -> None:
-    said = found(instance_types.system_nodes, looked_at(aws, systemNodes__instanceType=wanted))
-    assert [one for one, _ in said] == ([severity] if severity else [])
-
-
-def test_a_system_nodes_type_that_one_zone_lacks(aws: Account) -> None:
-    zones = ["us-east-1a", "us-east-1d"]
-    seen = looked_at(aws, systemNodes__instanceType="m3.large", network__zones=zones)
-    assert [severity for severity, _ in found(instance_types.system_nodes, seen)] == ["warning"]
-
-
-def test_a_node_pool_that_no_zone_has_a_type_for(aws: Account) -> None:
-    pool = default_pool(
-        requirements=[{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m9.huge"]}]
-    )
-    finding = one(instance_types.node_pools, looked_at(aws, nodePools=pool))
-    assert (finding.severity, "us-east-1a, us-east-1b, us-east-1c" in finding.what) == ("error", True)
-
-
-def test_a_node_pool_that_one_zone_has_no_type_for(aws: Account) -> None:
-    pool = default_pool(requirements=[{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["m3"]}])
-    seen = looked_at(aws, nodePools=pool, network__zones=["us-east-1a", "us-east-1d"])
-    finding = one(instance_types.node_pools, seen)
-    assert (finding.severity, finding.what.split()[0]) == ("warning", "us-east-1d")
-
-
-def test_a_node_pool_for_zones_without_a_subnet(aws: Account) -> None:
-    pool = default_pool(
-        requirements=[{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1f"]}]
-    )
-    assert "admits none of the stack's zones" in one(instance_types.node_pools, looked_at(aws, nodePools=pool)).what
-
-
-@pytest.mark.parametrize("alias", ["al2023@v20251108", "bottlerocket@v1.10.0"])
-def test_an_alias_without_an_image(aws: Account, alias: str) -> None:
-    seen = looked_at(aws, nodeClasses__default__amiSelectorTerms=[{"alias": alias}])
-    finding = one(images.images, seen)
-    assert finding.severity == "error"
-    assert f"{alias} has no image for Kubernetes 1.36" in finding.what
-
-
-@pytest.mark.parametrize("alias", ["al2023@v20260703", "bottlerocket@v1.61.0", "bottlerocket@1.61.0"])
-def test_a_pinned_alias_with_an_image(aws: Account, alias: str) -> None:
-    assert not found(images.images, looked_at(aws, nodeClasses__default__amiSelectorTerms=[{"alias": alias}]))
-
-
 def test_an_account_that_has_never_used_spot(aws: Account) -> None:
     assert one(spot_role.spot_role, looked_at(aws)).severity == "note"
     aws.client("iam").create_service_linked_role(AWSServiceName="spot.amazonaws.com")
     assert not found(spot_role.spot_role, looked_at(aws))
-
-
-def test_a_new_account_has_five_vcpus(aws: Account) -> None:
-    aws.quotas.set("ec2", "L-1216C47A", 5)
-    assert not found(quotas.system_nodes, looked_at(aws))
-    finding = one(quotas.system_nodes, looked_at(aws, systemNodes__desiredSize=3))
-    assert finding.severity == "error"
-    assert "0 of 5 are in use and the stack adds 6" in finding.what
-    assert finding.fix.endswith("--quota-code L-1216C47A --desired-value 6")
 
 
 def test_instances_of_others_count_and_the_stacks_own_do_not(aws: Account) -> None:
@@ -223,32 +154,6 @@ def test_instances_of_others_count_and_the_stacks_own_do_not(aws: Account) -> No
         Tags=[{"Key": f"kubernetes.io/cluster/{NAME}", "Value": "owned"}],
     )
     assert not found(quotas.system_nodes, looked_at(aws))
-
-
-def test_node_pools_that_promise_more_than_the_quota(aws: Account) -> None:
-    aws.quotas.set("ec2", "L-1216C47A", 32)
-    aws.quotas.set("ec2", "L-34B43A08", 64)
-    finding = one(quotas.node_pools, looked_at(aws))
-    assert finding.severity == "warning"
-    assert "admit 1000 vCPUs, and the account has room for 92" in finding.what
-
-
-def test_a_node_pool_without_a_limit(aws: Account) -> None:
-    pool = default_pool()
-    del pool["default"]["limits"]
-    assert "any number of vCPUs" in one(quotas.node_pools, looked_at(aws, nodePools=pool)).what
-
-
-def test_no_room_for_a_vpc(aws: Account) -> None:
-    aws.quotas.set("vpc", "L-F678F1CE", 1)  # the default VPC takes it
-    assert "VPCs: 1 of 1" in one(quotas.vpcs, looked_at(aws)).what
-    assert not found(quotas.vpcs, looked_at(aws, state=State(frozenset({("aws:ec2/vpc:Vpc", "vpc-1")}))))
-
-
-def test_no_room_for_addresses(aws: Account) -> None:
-    aws.quotas.set("ec2", "L-0263D0A3", 2)
-    assert not found(quotas.addresses, looked_at(aws))
-    assert "adds 3" in one(quotas.addresses, looked_at(aws, network__natGateways="per-zone")).what
 
 
 def test_no_room_for_a_nat_gateway_in_its_zone(aws: Account) -> None:
@@ -273,20 +178,6 @@ def test_no_room_for_the_endpoint_of_s3(aws: Account) -> None:
     assert not found(quotas.endpoints, looked_at(aws))
     ec2.delete_vpc_endpoints(VpcEndpointIds=[made[1]["VpcEndpoint"]["VpcEndpointId"]])
     assert not found(quotas.endpoints, looked_at(aws, network__endpoints=True))
-
-
-def test_without_a_way_out_no_gateway_and_no_address_is_wanted(aws: Account) -> None:
-    for service, code in (("vpc", "L-FE5A380F"), ("ec2", "L-0263D0A3")):
-        aws.quotas.set(service, code, 0)
-    seen = looked_at(aws, network__natGateways="none", network__endpoints=True)
-    assert not found(quotas.addresses, seen)
-    assert not found(quotas.gateways, seen)
-    assert found(quotas.addresses, looked_at(aws))
-
-
-def test_no_room_for_a_cluster(aws: Account) -> None:
-    aws.quotas.set("eks", "L-1194D53C", 0)
-    assert one(quotas.clusters, looked_at(aws)).severity == "error"
 
 
 def make_log_group(aws: Account) -> tuple[str, str]:
