@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from moto import mock_aws
 
 from rehearsal.aws.account import ACCOUNT_ID, Account
 from rehearsal.aws.ec2.existing import Networks
+from rehearsal.aws.server import Server
 from rehearsal.timing import Timing
 
 REGION = "us-east-1"
@@ -27,7 +30,48 @@ PRICES = {
     "m5.metal": 4.608,
     "m6g.large": 0.077,
 }
-DISCOVERY = [{"Key": "karpenter.sh/discovery", "Value": CLUSTER}]
+
+
+@dataclass
+class Answer:
+    """What the account's WSGI application answers."""
+
+    status: str = ""
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes = b""
+
+    @property
+    def code(self) -> int:
+        return int(self.status.split()[0])
+
+    def start(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
+        self.status, self.headers = status, headers
+
+
+def signed(service: str, key: str = "AKIAKNOWN") -> str:
+    scope = f"{key}/20261122/us-east-1/{service}/aws4_request"
+    return f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
+
+
+def ask(server: Server, target: str, body: bytes = b"", method: str = "POST", **environ: Any) -> Answer:
+    """One request to the application, without a socket."""
+    path, _, query = target.partition("?")
+    request = {
+        "REQUEST_METHOD": method,
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "HTTP_HOST": "127.0.0.1",
+        "wsgi.url_scheme": "http",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": io.StringIO(),
+    }
+    answer = Answer()
+    answer.body = b"".join(server({**request, **environ}, answer.start))
+    return answer
 
 
 class InProcessAccount(Account):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from rehearsal.aws.iam.roles import Roles
 from rehearsal.aws.patching import Patches
 from rehearsal.aws.server import BACKENDS, SERVICES, Server, credentials_path
 from rehearsal.timing import Timing
-from tests.unit.rehearsal.aws_world import account, client, trust
+from tests.unit.rehearsal.aws_world import account, ask, client, signed, trust
 
 
 def test_patches_are_applied_once_and_undone() -> None:
@@ -117,33 +116,6 @@ def test_the_catalogue_says_what_moto_knows(aws: Account) -> None:
     assert seen["m5.large"] == INSTANCE_TYPES["m5.large"]
 
 
-class Response:
-    """Collects what a WSGI application answers."""
-
-    def __init__(self, server: Server, path: str, body: bytes = b"", **environ: str) -> None:
-        self.status = ""
-        self.headers: dict[str, str] = {}
-        request = {
-            "REQUEST_METHOD": "POST",
-            "SERVER_NAME": "127.0.0.1",
-            "SERVER_PORT": "80",
-            "wsgi.url_scheme": "http",
-            "PATH_INFO": path,
-            "CONTENT_LENGTH": str(len(body)),
-            "wsgi.input": io.BytesIO(body),
-        }
-        self.body = b"".join(server({**request, **environ}, self._start))
-
-    def _start(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
-        self.status = status
-        self.headers = dict(headers)
-
-
-def signed(service: str, key: str = "AKIAKNOWN") -> str:
-    scope = f"{key}/20261122/us-east-1/{service}/aws4_request"
-    return f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
-
-
 SHIFTED = "arn:aws:eks:us-east-1:123456789012:cluster/test"
 
 
@@ -152,7 +124,7 @@ SHIFTED = "arn:aws:eks:us-east-1:123456789012:cluster/test"
     [(SHIFTED, "AKIAKNOWN", "200"), ("arn:b", "AKIAKNOWN", "404"), (SHIFTED, "AKIABAD", "403")],
 )
 def test_zonal_shift_is_known_of_clusters_that_are_enabled_for_it(arn: str, key: str, status: str) -> None:
-    found = Response(a_server(), f"/managedresources/{arn}", HTTP_AUTHORIZATION=signed("arc-zonal-shift", key))
+    found = ask(a_server(), f"/managedresources/{arn}", HTTP_AUTHORIZATION=signed("arc-zonal-shift", key))
     assert found.status.startswith(status)
     assert (b"appliedWeights" in found.body) is (status == "200")
 
@@ -174,19 +146,19 @@ def test_the_server_routes() -> None:
 
     server = a_server()
     server._credentials = credentials
-    good = Response(server, credentials_path("test"), HTTP_AUTHORIZATION="good")
+    good = ask(server, credentials_path("test"), HTTP_AUTHORIZATION="good")
     assert (good.status, json.loads(good.body)) == ("200 OK", {"AccessKeyId": "test"})
-    bad = Response(server, credentials_path("test"), HTTP_AUTHORIZATION="bad")
+    bad = ask(server, credentials_path("test"), HTTP_AUTHORIZATION="bad")
     assert (bad.status[:3], bad.body) == ("403", b"AccessDeniedException: no")
     target = "AWSPriceListService.GetProducts"
     question, known = b'{"ServiceCode": "AmazonEC2"}', signed("pricing")
-    prices = Response(server, "/", question, HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=known)
+    prices = ask(server, "/", question, HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=known)
     assert json.loads(prices.body) == {"PriceList": ["AmazonEC2"]}
     for shown in ("", "AKIAKNOWN", signed("pricing", "AKIASTRANGER")):
-        stranger = Response(server, "/", question, HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=shown)
+        stranger = ask(server, "/", question, HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=shown)
         assert (stranger.status[:3], b"AmazonEC2" in stranger.body) == ("400", False)
     target = "AWSPriceListService.DescribeServices"
-    unknown = Response(server, "/", b"{}", HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=known)
+    unknown = ask(server, "/", b"{}", HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=known)
     assert unknown.status.startswith("400")
     assert b"DescribeServices" in unknown.body
 
@@ -218,7 +190,7 @@ def test_moto_has_no_side_doors(aws: Account) -> None:
     server.start(patches)
     host = server.endpoint.removeprefix("http://")
 
-    def ask(method: str, path: str, **headers: str) -> tuple[int, str]:
+    def request(method: str, path: str, **headers: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(host, timeout=10)
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -227,16 +199,18 @@ def test_moto_has_no_side_doors(aws: Account) -> None:
 
     key = aws.roles.access_key_id
     try:
-        assert ask("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key))[0] == 200
-        assert ask("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key), Origin="http://a.test")[0] == 403
-        assert ask("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key), Host="a.test")[0] == 403
+        assert request("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key))[0] == 200
+        assert (
+            request("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key), Origin="http://a.test")[0] == 403
+        )
+        assert request("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key), Host="a.test")[0] == 403
         for path in SIDE_DOORS:
             for shown in ("", signed("ec2", key), f"AWS {key}:x"):
-                status, text = ask("GET", path, **({"Authorization": shown} if shown else {}))
+                status, text = request("GET", path, **({"Authorization": shown} if shown else {}))
                 assert status in (400, 404), (path, text)
                 assert len(text) < 1000
         for service in ELSEWHERE:
-            status, text = ask("POST", "/", Authorization=signed(service, key))
+            status, text = request("POST", "/", Authorization=signed(service, key))
             assert (status, f"has no {service}; it has ec2" in text) == (501, True)
         for service in SERVICES:
             # A handler that is not moto's `dispatch` would not ask `Roles.refuse`.
@@ -244,11 +218,11 @@ def test_moto_has_no_side_doors(aws: Account) -> None:
             regions = found[aws.account_id] if isinstance(found, BackendDict) else {}
             backend = regions["us-east-1"] if "us-east-1" in regions else regions["aws"]
             assert {handler.__name__ for handler in backend.flask_paths.values()} == {"dispatch"}
-            assert ask("POST", "/", Authorization=signed(service, "AKIASTRANGER"))[0] >= 400
+            assert request("POST", "/", Authorization=signed(service, "AKIASTRANGER"))[0] >= 400
         for version in ("2012-06-01", "2015-12-01"):
             path = f"/?Action=DescribeLoadBalancers&Version={version}"
-            assert ask("POST", path, Authorization=signed("elasticloadbalancing", key))[0] == 200
-            status, text = ask("POST", path, Authorization=signed("elasticloadbalancing", "AKIASTRANGER"))
+            assert request("POST", path, Authorization=signed("elasticloadbalancing", key))[0] == 200
+            status, text = request("POST", path, Authorization=signed("elasticloadbalancing", "AKIASTRANGER"))
             assert (status, "The security token included in the request is invalid" in text) == (400, True)
     finally:
         server.stop()

@@ -5,14 +5,13 @@ The seeds are what boto3 sends while a small stack is made and looked at.
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ import rehearsal
 from rehearsal.aws.account import Account
 from rehearsal.aws.server import Server
 from tests.mutations import mutations
-from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account
+from tests.unit.rehearsal.aws_world import CLUSTER, Answer, Stack, account, ask, signed
 
 #: Of CPU, counted while memory is traced: enough for a slow machine, and far from what is quadratic.
 MOST_SECONDS = 5.0
@@ -71,27 +70,13 @@ class Request:
         return json.dumps(content).encode()
 
 
-@dataclass
-class Answer:
-    status: str = ""
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    body: bytes = b""
-
-    @property
-    def code(self) -> int:
-        return int(self.status.split()[0])
-
-    def start(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
-        self.status, self.headers = status, headers
-
-    @property
-    def sentence(self) -> str:
-        """The message of an error, in whichever protocol."""
-        if self.body.lstrip().startswith(b"<"):
-            tree = ElementTree.fromstring(self.body)  # noqa: S314 - what our own server wrote
-            return next((each.text or "" for each in tree.iter() if each.tag.endswith("Message")), "")
-        answer = json.loads(self.body)
-        return str(answer.get("message") or answer.get("Message") or "")
+def sentence(answer: Answer) -> str:
+    """The message of an error, in whichever protocol."""
+    if answer.body.lstrip().startswith(b"<"):
+        tree = ElementTree.fromstring(answer.body)  # noqa: S314 - what our own server wrote
+        return next((each.text or "" for each in tree.iter() if each.tag.endswith("Message")), "")
+    told = json.loads(answer.body)
+    return str(told.get("message") or told.get("Message") or "")
 
 
 class Wire:
@@ -133,28 +118,17 @@ class Wire:
 
     def send(self, seed: Request, body: bytes | None = None, **environ: Any) -> Answer:
         sent = seed.body if body is None else body
-        path, _, query = seed.target.partition("?")
-        scope = f"{self.aws.roles.access_key_id}/20261122/us-east-1/{seed.service}/aws4_request"
-        request = {
-            "REQUEST_METHOD": seed.method,
-            "SERVER_NAME": "127.0.0.1",
-            "SERVER_PORT": "80",
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "HTTP_HOST": "127.0.0.1",
-            "wsgi.url_scheme": "http",
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "CONTENT_TYPE": seed.headers.get("Content-Type", ""),
-            "CONTENT_LENGTH": str(len(sent)),
-            "HTTP_AUTHORIZATION": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0",
-            "wsgi.input": io.BytesIO(sent),
-            "wsgi.errors": io.StringIO(),
-        }
         if target := seed.headers.get("X-Amz-Target"):
-            request["HTTP_X_AMZ_TARGET"] = target
-        answer = Answer()
-        answer.body = b"".join(self.server({**request, **environ}, answer.start))
-        return answer
+            environ["HTTP_X_AMZ_TARGET"] = target
+        return ask(
+            self.server,
+            seed.target,
+            sent,
+            seed.method,
+            CONTENT_TYPE=seed.headers.get("Content-Type", ""),
+            HTTP_AUTHORIZATION=signed(seed.service, self.aws.roles.access_key_id),
+            **environ,
+        )
 
     def send_within_limits(self, seed: Request, body: bytes | None = None, **environ: Any) -> Answer:
         """The answer, which is AWS's, came within seconds and a hundred megabytes, and is no failure of ours."""
@@ -168,7 +142,7 @@ class Wire:
             tracemalloc.stop()
         assert seconds < MOST_SECONDS, seed
         assert most < MOST_BYTES, seed
-        assert answer.code < 400 or answer.sentence, (seed, answer)
+        assert answer.code < 400 or sentence(answer), (seed, answer)
         assert "Traceback" not in answer.body.decode(), seed
         places = [_place(record) for record in self.failures]
         assert not [place for place in places if place.startswith(OURS)], (seed, places)
@@ -285,14 +259,14 @@ def test_more_instances_than_can_be_played_are_refused_at_once(wire: Wire, count
         seed = next(seed for seed in wire.seeds if seed.is_form and seed.content["Action"] == action)
         fields = seed.content | {name: count} | ({"MinCount": count} if action == "RunInstances" else {})
         answer = wire.send_within_limits(seed, seed.encoded(fields))
-        assert (answer.code, "1000" in answer.sentence) == (400, True)
+        assert (answer.code, "1000" in sentence(answer)) == (400, True)
 
 
 def test_a_node_group_has_no_more_nodes_than_eks_allows(wire: Wire) -> None:
     seed = next(seed for seed in wire.seeds if seed.target.endswith("/node-groups"))
     size = {"minSize": 0, "desiredSize": 10**6, "maxSize": 10**6}
     answer = wire.send_within_limits(seed, seed.encoded(seed.content | {"nodegroupName": "x", "scalingConfig": size}))
-    assert (answer.code, "450" in answer.sentence) == (400, True)
+    assert (answer.code, "450" in sentence(answer)) == (400, True)
 
 
 @pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b"[]", b"7", b"Action=%00", b"Version=%22"])

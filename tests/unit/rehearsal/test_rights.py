@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rehearsal import cli
 from rehearsal.rights import reasons, recording
@@ -112,79 +113,24 @@ def test_a_role_that_asked_nothing_has_its_rights_told(tmp_path: Path) -> None:
     assert "ec2:TerminateInstances, ec2:StopInstances on instance/* was not used" in problem
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"count": "1e999"},
-        {"count": "-1"},
-        {"count": "9" * 13},
-        {"count": '"2"'},
-        {"refused": "1e999"},
-        {"context": '{"key": 1}'},
-        {"context": '{"key": [["a"]]}'},
-    ],
-    ids=str,
-)
-def test_what_no_recorder_writes_is_no_recording(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, str]
+@pytest.mark.parametrize("row", yaml.safe_load(Path(__file__).with_name("rights.yaml").read_text()), ids=str)
+def test_what_is_no_recording_or_no_list_of_rights_is_refused_by_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: dict[str, Any]
 ) -> None:
-    path = tmp_path / "rights.json"
-    use = {"action": '"a"', "resource": '"*"', "context": "{}", "count": "1", **change}
-    line = ", ".join(f'"{key}": {value}' for key, value in use.items())
-    path.write_text(
-        f'{{"version": 1, "cloud": "aws", "principals": [{{"name": "p", "documents": {{}}, "uses": [{{{line}}}]}}]}}'
-    )
-    code, told = run(capsys, "--recording", str(path))
-    assert (code, "is no recording of rights" in told) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"NotAction": "iam:*"}, "NotAction = 'iam:*'"),
-        ({"NotResource": "*"}, "NotResource = '*'"),
-        ({"Action": None}, "Action = None"),
-        ({"Resource": []}, "Resource = []"),
-        ({"Effect": "Perhaps"}, "Effect = 'Perhaps'"),
-        ({"Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}}, "does not evaluate this condition operator"),
-        ({"Condition": {"ForAnyValue:Date": {"k": "v"}}}, "does not evaluate this condition operator"),
-        ({"Condition": {"Bool": {"k": []}}}, "Condition.Bool.k = []"),
-        ({"Condition": {"StringLike": "*"}}, "Condition.StringLike = '*'"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("distils", [False, True], ids=["judged", "distilled"])
-def test_a_policy_that_is_no_list_of_rights_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], said: str, distils: bool
-) -> None:
-    path = tmp_path / "rights.json"
-    path.write_text(recording.text(on_aws(ENDED, document=policy(**change))))
-    code, told = run(capsys, "--recording", str(path), *(["--distil", str(tmp_path / "small")] if distils else []))
-    assert (code, said in told) == (1, True)
-    assert "document 'policy' of 'controller', statement 'End', " in told
-    assert not (tmp_path / "small").exists()
-
-
-@pytest.mark.parametrize(
-    ("cloud", "document", "said"),
-    [
-        ("aws", "[]", "the whole = []"),
-        ("aws", '{"Statement": ["a"]}', "the whole = 'a'"),
-        ("aws", '{"Statement": {"Sid": "S", "Effect": "Allow", "NotAction": "*"}}', "statement 'S', NotAction = '*'"),
-        ("azure", '{"role": "Reader", "scope": "/", "actions": "*", "notActions": []}', "actions = '*'"),
-        ("azure", "{}", "role = {}: Field required"),
-    ],
-)
-def test_what_is_no_document_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], cloud: str, document: str, said: str
-) -> None:
-    path = tmp_path / "rights.json"
-    path.write_text(
-        f'{{"version": 1, "cloud": "{cloud}", "principals": '
-        f'[{{"name": "p", "documents": {{"d": {document}}}, "uses": []}}]}}'
-    )
-    code, told = run(capsys, "--recording", str(path))
-    assert (code, said in told) == (1, True)
+    documents = {"d": json.loads(row["document"])} if "document" in row else {}
+    if "statement" in row:
+        documents = {"policy": policy(**row["statement"])}
+    path, uses = tmp_path / "rights.json", "[]"
+    if "use" in row:
+        use = {"action": '"a"', "resource": '"*"', "context": "{}", "count": "1", **row["use"]}
+        uses = f"[{{{', '.join(f'{json.dumps(key)}: {value}' for key, value in use.items())}}}]"
+    principal = f'{{"name": "controller", "documents": {json.dumps(documents)}, "uses": {uses}}}'
+    path.write_text(f'{{"version": 1, "cloud": "{row.get("cloud", "aws")}", "principals": [{principal}]}}')
+    for more in ([], ["--distil", str(tmp_path / "small")]):
+        code, told = run(capsys, "--recording", str(path), *more)
+        assert (code, row["said"] in told) == (1, True)
+        assert "statement" not in row or "document 'policy' of 'controller', statement 'End', " in told
+        assert not (tmp_path / "small").exists()
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 2, "cloud": "aws"}', '{"version": 1, "cloud": "gcp"}', "[[["])
