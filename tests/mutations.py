@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from hypothesis import strategies
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from scale_test.text.shown import visible
+
 T = TypeVar("T")
 
 # What nobody would write, and what somebody may have written on purpose. Each is given as a copy.
@@ -67,12 +69,25 @@ def mutations(seed: Any, most: int = 3) -> SearchStrategy[Any]:
     return mutated()
 
 
-def attempt(call: Callable[[], T], refusal: type[Exception]) -> tuple[T | None, str]:
-    """What a call gives, and nothing; or nothing, and what it says when it refuses. Any other error passes."""
+def taken(call: Callable[[], T], refusal: type[Exception], *, names: str = "", most: int = 12_000) -> T | None:
+    """Return what a parser makes of a broken document, or None where it refuses it.
+
+    A refusal must be short, and nothing in it may act on a terminal. Any other error passes, as any other failure.
+
+    Args:
+        call: The parser with its document.
+        refusal: What it raises for a wrong document.
+        names: What a refusal names, the file for example.
+        most: Characters of a refusal.
+    """
     try:
-        return call(), ""
+        return call()
     except refusal as error:
-        return None, str(error)
+        said = str(error)
+        assert 0 < len(said) < most
+        assert visible(said) == said
+        assert names in said
+    return None
 
 
 def _mutate(root: dict[str, Any], draw: DrawFn) -> None:

@@ -15,8 +15,7 @@ from scale_test.scenarios.environments import ENVIRONMENTS, Environment
 from scale_test.scenarios.manifests import IN_NO_NAMESPACE, KINDS
 from scale_test.scenarios.objects import objects
 from scale_test.scenarios.scenario import Scenario, ScenarioError, parse
-from scale_test.text.shown import visible
-from tests.mutations import attempt, mutations
+from tests.mutations import mutations, taken
 from tests.unit.scale_test.full_scenario import FULL
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "playbooks" / "scenarios"
@@ -134,11 +133,8 @@ def seeds() -> SearchStrategy[Any]:
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(seeds())
 def test_a_scenario_is_refused_in_short_or_makes_its_own_alone(data: Any) -> None:
-    scenario, refusal = attempt(lambda: parse(data, "a.yml"), ScenarioError)
+    scenario = taken(lambda: parse(data, "a.yml"), ScenarioError, names="a.yml: ")
     if scenario is None:
-        assert len(refusal) < 12_000
-        assert visible(refusal) == refusal
-        assert all(line.startswith(("a.yml: ", "and more")) for line in refusal.splitlines())
         return
     for kind in scenario.stacks:
         here = scenario.in_environment(kind)

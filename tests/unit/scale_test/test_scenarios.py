@@ -468,46 +468,6 @@ def test_every_node_pool_carries_the_startup_taint_of_cilium(shipped: dict[str, 
             ), scenario.name
 
 
-def test_eks_cheapest_fit_is_the_story(scenarios: dict[str, Scenario]) -> None:
-    scenario = scenarios["eks-cheapest-fit"]
-    (spec,) = scenario.node_pools.values()
-    requirements = {item["key"]: item["values"] for item in spec["template"]["spec"]["requirements"]}
-    assert requirements["node.kubernetes.io/instance-type"] == [
-        "c5.large",
-        "m5.large",
-        "r5.large",
-        "m5.xlarge",
-    ]
-    assert requirements["karpenter.sh/capacity-type"] == ["on-demand"]
-    assert scenario.workload.namespace == "other"
-    assert deployment(scenario).node_selector == {"type": "karpenter"} == spec["template"]["metadata"]["labels"]
-    assert deployment(scenario).requests == {"memory": "1Gi"}
-    (step,) = scenario.steps
-    assert (step.scale, step.expect.within, str(step.expect.nodes)) == (5, 180, "1")
-    assert step.expect.instance_types == ["m5.large"]
-
-
-def test_eks_spot_consolidation_is_the_story(scenarios: dict[str, Scenario]) -> None:
-    scenario = scenarios["eks-spot-consolidation"]
-    (spec,) = scenario.node_pools.values()
-    requirements = {item["key"]: item for item in spec["template"]["spec"]["requirements"]}
-    assert requirements["karpenter.k8s.aws/instance-size"] == {
-        "key": "karpenter.k8s.aws/instance-size",
-        "operator": "NotIn",
-        "values": ["nano", "micro", "small", "medium"],
-    }
-    assert requirements["kubernetes.io/arch"]["values"] == ["amd64", "arm64"]
-    assert spec["limits"] == {"cpu": 100, "memory": "100Gi"}
-    assert spec["template"]["spec"]["nodeClassRef"]["name"] == "bottlerocket"
-    up, down = scenario.steps
-    assert (up.scale, down.scale) == (5, 1)
-    assert up.expect.node_labels["karpenter.k8s.aws/instance-size"] == ["2xlarge"]
-    assert down.expect.replacement is not None
-    assert down.expect.replacement.cheaper
-    assert down.expect.replacement.smaller
-    assert down.expect.always_a_home
-
-
 _LOOKED_AT = {
     "karpenter.azure.com/sku-name",
     "karpenter.azure.com/sku-family",
@@ -553,14 +513,6 @@ def test_stories_for_aks_assert_what_people_look_at(shipped: dict[str, Scenario]
                 "kind": "AKSNodeClass",
                 "name": "default",
             }
-
-
-def test_nap_default_is_the_story(shipped: dict[str, Scenario]) -> None:
-    scenario = shipped["nap-default"]
-    assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["default"])
-    assert deployment(scenario).node_selector == {}
-    assert scenario.steps[0].expect.node_pool == "default"
-    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["2"]
 
 
 def test_nap_weight_is_the_story(shipped: dict[str, Scenario]) -> None:
