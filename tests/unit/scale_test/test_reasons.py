@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from scale_test.cli import main
 from scale_test.reports import page
@@ -62,6 +63,24 @@ WHY: dict[str, Any] = {
 }
 
 
+DEFAULTS = {"pools": pool(), "shortages": shortage("")}
+
+
+def recorded(given: dict[str, Any]) -> dict[str, Any]:
+    """A row of `reasons.yaml` with all that it leaves out."""
+    found = {key: [DEFAULTS[key] | one for one in value] if key in DEFAULTS else value for key, value in given.items()}
+    for key in ("offered", "price"):
+        if found.get(key):
+            more = found[key] | (left_out(**found[key]["left_out"]) if "left_out" in found[key] else {})
+            found[key] = WHY[key] | more
+    return found
+
+
+@pytest.mark.parametrize(("given", "said"), yaml.safe_load(Path(__file__).with_name("reasons.yaml").read_text()))
+def test_what_is_said(given: dict[str, Any], said: str) -> None:
+    assert said in "\n".join(sentences(recorded(given)))
+
+
 def story(*answers: dict[str, Any], kind: str = "on-demand") -> dict[str, Any]:
     claim = {"instance_type": "m5.large", "capacity_type": kind, "nodepool": "default"}
     return {
@@ -84,125 +103,6 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
     assert first.short == "the cheapest of 3 offered"
     assert first.sentences[0].startswith("NodePools are judged by 5 to 7 pods each: those that")
     assert (second.nodes, second.short) == (("node-2",), "no. 2 by price of 3 offered")
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ({"pods_known_by": "ran"}, "5 pods that ran on it; no event names those that it was made for."),
-        ({"pods_known_by": "none", "pods": 0}, "No pod that it was made for is recorded."),
-        ({"replaces": "Drifted"}, "It replaces a node that is disrupted: Drifted."),
-        ({"replaces": "Underutilized"}, "where one spot node replaces another, of those the 15 cheapest at most"),
-        ({"pools": []}, "Which NodePools there were is not recorded."),
-        ({"pools": [pool(weight=10), pool("light", "later", weight=5)]}, "light, weight 5: lighter, so not asked."),
-        (
-            {"pools": [pool(weight=9), pool("b", "later"), pool("a", "later")]},
-            "NodePools b, weight 0; a, weight 0: lighter,",
-        ),
-        ({"pools": [pool(), pool("a", "later")]}, "a, weight 0: as heavy, but asked after default by its name"),
-        ({"pools": [pool("gpu", "taint", about=["gpu:NoSchedule"])]}, "the pods do not tolerate gpu:NoSchedule."),
-        ({"pools": [pool("x", "requirements", about=["team In [a]"])]}, "what the pods ask for: team In [a]."),
-        ({"pools": [pool("x", "unknown")]}, "why it was not taken is not known"),
-        ({"pools": [pool("x", "not recorded")]}, "as their tolerations, is not recorded."),
-        ({"pools": [pool("x", "going")]}, "it was being deleted."),
-        ({"pools": [pool("x", "not ready")]}, "it was not ready."),
-        ({"pools": [pool("x", "static")]}, "it has a fixed number of nodes"),
-        ({"offered": None, "price": None}, "Which instance types it was offered as is not recorded"),
-        ({}, "It could have been 3 instance types, on-demand in us-east-1a: 3 offerings by the facts, of which 0"),
-        ({"availability": "not published"}, "is not known: Azure's controller publishes no such metric."),
-        ({"availability": "not recorded"}, "is not recorded: the controller's metrics were not asked by then."),
-        (
-            {"offered": OFFERED | {"instance_types": 61}},
-            "AWS is asked for 60 of them at most: the cheapest that its controller's filters leave",
-        ),
-        (
-            {"offered": OFFERED | {"capacity_types": ["on-demand", "spot"]}},
-            "on-demand or spot in us-east-1a: 3 on-demand",
-        ),
-        ({"offered": OFFERED | left_out(too_small=4)}, "4 with fewer CPUs or less memory than the pods ask for."),
-        (
-            {"offered": OFFERED | left_out(unavailable=3)},
-            "3 that the controller's metrics said to be unavailable in every",
-        ),
-        (
-            {"offered": OFFERED | left_out(too_small=4, others=2)},
-            "ask for; 2 left out for a reason that is not recorded",
-        ),
-        (
-            {"offered": OFFERED | left_out(others=2)},
-            "too small once the system has its share, beyond a limit or unavailable since the metrics were asked.",
-        ),
-        (
-            {"offered": OFFERED | left_out(short=2)},
-            "2 that an interruption or a refused launch had made unavailable in every zone.",
-        ),
-        ({"offered": OFFERED | left_out(others=2), "availability": "not published"}, "beyond a limit or unavailable."),
-        (
-            {"pools": [pool("x", "short", about=["m5.large"])]},
-            "all that it could have launched for the pods was unavailable: m5.large.",
-        ),
-        (
-            {"shortages": [shortage("interruption")]},
-            "Interrupted, 4.00 s after the story began: m6g.large on spot, which",
-        ),
-        ({"offered": OFFERED | left_out(others=2) | {"instance_types": 600}}, "or not among the 600 cheapest, which"),
-        (
-            {"offered": OFFERED | left_out(others=2), "replaces": "Underutilized"},
-            "or not cheaper than what is replaced.",
-        ),
-        ({"offered": OFFERED | {"min_values": {"type": 5}}}, "minValues wants as many to choose from: 5 of type."),
-        ({"offered": OFFERED | {"min_values": {"type": 5}, "min_values_relaxed": True}}, "Karpenter went below that."),
-        ({"price": None, "no_price": "no spot price is known"}, "by price is not known: no spot price is known."),
-        ({}, "It is the cheapest of 3 by price: $0.100 an hour."),
-        ({"price": price(1, 0.12)}, "in its zone it costs $0.120 an hour, 20.0 % more than in the cheapest one."),
-        (
-            {"price": price(3, 0.12, cheaper=["a"])},
-            "$0.120 an hour, 20.0 % more than m6g.large at $0.100. Cheaper: a and",
-        ),
-        ({"price": price(unpriced=2)}, "Of 2 others no price is known."),
-        (
-            {"price": price(simulated=True)},
-            "The prices of spot are simulated: a rule of the rehearsal's, and no market's.",
-        ),
-        ({"price": price(source="controller")}, "The prices are the controller's, each in the cheapest zone"),
-        ({"shortages": [shortage("fault")]}, "out of capacity, 4.00 s after the story began: m6g.large (2 of the"),
-        (
-            {"shortages": [shortage("metrics", -4)]},
-            "asked 4.00 s before the story began: m6g.large (2",
-        ),
-        ({"shortages": [shortage("metrics, later")]}, "Its launch may have met the shortage."),
-        ({"shortages": [shortage("metrics", more=7)]}, "m6g.large and 7 more (2 of the offerings)"),
-        ({"shortages": [shortage("fault", instance_types=[])]}, "none of what it was offered as."),
-        ({"shortages": [shortage("event", message="no room")]}, "event on an earlier NodeClaim, 4.00 s after"),
-        (
-            {"shortages": [shortage("own event", message="no room")]},
-            "event on it, 4.00 s after the story began: no room",
-        ),
-    ],
-)
-def test_what_is_said(answer: dict[str, Any], said: str) -> None:
-    assert said in "\n".join(sentences(answer))
-
-
-@pytest.mark.parametrize(
-    ("limit", "said"),
-    [
-        (
-            {"resource": "cpu", "limit": 8, "used": 8, "least": 2, "at_once": False},
-            "no room in its limit of 8 CPUs: 8 taken.",
-        ),
-        (
-            {"resource": "cpu", "limit": 8, "used": 7, "least": 2, "at_once": True},
-            "7 taken, some by nodes made at the same moment, and a node needs 2 at least.",
-        ),
-        (
-            {"resource": "memory", "limit": 2**34, "used": 2**34, "least": 2**30, "at_once": False},
-            "no room in its limit of 16 GiB of memory: 16 GiB taken.",
-        ),
-    ],
-)
-def test_a_limit_is_said_with_what_was_taken_of_it(limit: dict[str, Any], said: str) -> None:
-    assert said in "\n".join(sentences({"pools": [pool("heavy", "limit", limit=limit)]}))
 
 
 @pytest.mark.parametrize(

@@ -60,43 +60,9 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
     assert parse(scenario.model_dump(by_alias=True, mode="json", exclude_none=True), "again") == scenario
 
 
-ACTIONS: list[tuple[dict[str, Any], str, list[str]]] = [
-    ({"scale": 3}, "scale to 3", []),
-    (
-        {"scale": 3, "meanwhile": {"after": 2.5, "restartApiServer": {}}},
-        "scale to 3, restart the API server meanwhile",
-        ["restart-api-server"],
-    ),
-    (
-        {"scale": 3, "meanwhile": {"once": "launched", "killController": {}}},
-        "scale to 3, kill the controller meanwhile",
-        ["kill-controller"],
-    ),
-    (
-        {
-            "patchNodePool": {"name": "small", "spec": {"limits": None}},
-            "meanwhile": {"once": "launched", "interrupt": {"nodes": 2, "zone": "us-east-1a"}},
-        },
-        "change NodePool small, interrupt 2 nodes in us-east-1a meanwhile",
-        ["interruption"],
-    ),
-    ({"patchNodePool": {"name": "small", "spec": {"limits": None}}}, "change NodePool small", []),
-    ({"interrupt": {"nodes": 2}}, "interrupt 2 nodes", ["interruption"]),
-    ({"rebalance": {}}, "recommend to rebalance all nodes", ["rebalance"]),
-    ({"outOfCapacity": {}}, "what was launched out of capacity", ["out-of-capacity"]),
-    ({"outOfCapacity": {"instanceTypes": ["a", "b"]}}, "a, b out of capacity", ["out-of-capacity"]),
-    ({"throttle": {"calls": 7}}, "throttle 7 calls", ["throttle"]),
-    ({"publishImage": {}}, "publish a newer image", ["publish-image"]),
-    ({"clearFaults": {}}, "end all faults", []),
-    ({"killController": {}}, "kill the controller", ["kill-controller"]),
-    ({"restartApiServer": {}}, "restart the API server", ["restart-api-server"]),
-    ({"churn": {"replicas": [4, 0, 2], "every": 10, "for": 45}}, "churn for 45 s", []),
-    ({"live": {"for": "10s", "curve": {"inflate": {"0h": 0.5}}}}, "live for 0:00:10", []),
-    ({"observe": "it ages"}, "observe: it ages", []),
-]
-
-
-@pytest.mark.parametrize(("action", "title", "faults"), ACTIONS)
+@pytest.mark.parametrize(
+    ("action", "title", "faults"), yaml.safe_load(Path(__file__).with_name("actions.yaml").read_text())
+)
 def test_each_action_has_a_title_and_survives_a_round_trip(
     action: dict[str, Any], title: str, faults: list[str]
 ) -> None:
@@ -116,7 +82,13 @@ def test_zones_of_what_breaks_meanwhile_are_those_of_the_scenario() -> None:
 
 
 def test_replicas_are_those_of_the_last_step_that_set_them() -> None:
-    steps: list[dict[str, Any]] = [{"observe": "a"}, {"scale": 3}, {"rebalance": {}}, ACTIONS[-3][0], {"observe": "b"}]
+    steps: list[dict[str, Any]] = [
+        {"observe": "a"},
+        {"scale": 3},
+        {"rebalance": {}},
+        {"churn": {"replicas": [4, 0, 2], "every": 10, "for": 45}},
+        {"observe": "b"},
+    ]
     data = with_value(GOOD, "steps", [{**step, "expect": {"within": 60}} for step in steps])
     data["workload"]["deployment"]["replicas"] = 1
     scenario = parse(data, "small.yml")
