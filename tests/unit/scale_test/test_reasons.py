@@ -68,7 +68,9 @@ DEFAULTS = {"pools": pool(), "shortages": shortage("")}
 
 def recorded(given: dict[str, Any]) -> dict[str, Any]:
     """A row of `reasons.yaml` with all that it leaves out."""
-    found = {key: [DEFAULTS[key] | one for one in value] if key in DEFAULTS else value for key, value in given.items()}
+    found: dict[str, Any] = {
+        key: [DEFAULTS[key] | one for one in value] if key in DEFAULTS else value for key, value in given.items()
+    }
     for key in ("offered", "price"):
         if found.get(key):
             more = found[key] | (left_out(**found[key]["left_out"]) if "left_out" in found[key] else {})
