@@ -96,6 +96,11 @@ class RowResource(Resource):
             failures.extend(self.examine(checked))
         return checked, failures
 
+    def replacing(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> frozenset[str]:
+        """As for every resource, with what cannot be taken out again."""
+        gone = (name for name in self.row.replaces_when_gone if old.get(name) and not new.get(name))
+        return super().replacing(old, new).union(gone)
+
     def imported(self, id: str) -> tuple[str, Properties]:
         """As for every resource, with what the provider makes of what the cloud does not tell."""
         return id, dict(self.row.unread)

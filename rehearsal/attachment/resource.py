@@ -126,6 +126,10 @@ class Resource(ABC):
         given = bool(name) and name not in new.get(AUTOMATIC, [])
         return self.delete_before_replace or (given and old.get(name) == new.get(name))
 
+    def replacing(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> frozenset[str]:
+        """The properties, or dotted paths into them, whose change from `old` to `new` replaces the resource."""
+        return self.replace_on
+
     def before(self, inputs: Properties, state: Properties, new: Properties) -> Properties:
         """What new inputs are compared with, to find what changed: the inputs of the last deployment.
 

@@ -25,6 +25,7 @@ class Row:
         title: What the real provider calls the type in its messages.
         updates: Inputs that change in place.
         replaces: Inputs whose change replaces the resource, or dotted paths into those of `updates`.
+        replaces_when_gone: Inputs of `updates` whose removal replaces the resource.
         refused: The other inputs of the SDK. The stand-in gives them no meaning, so it refuses them by name.
         required: Inputs without which there is no resource.
         defaults: What the provider fills in. An input that is neither updated nor replaced can have no other value.
@@ -46,6 +47,7 @@ class Row:
     title: str = ""
     updates: _Names = frozenset()
     replaces: _Names = frozenset()
+    replaces_when_gone: _Names = frozenset()
     refused: _Names = frozenset()
     required: _Names = frozenset()
     defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -193,7 +193,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             deletes_first = resource.deletes_first(old, new)
             plain = _without_marks(new)
             before = resource.before(_without_marks(old), _inputs(request.olds), plain)
-            return _diff(before, plain, resource.replace_on, deletes_first=deletes_first)
+            return _diff(before, plain, resource.replacing(before, plain), deletes_first=deletes_first)
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         with self._answering(context, request.urn, lambda outputs: _outputs(resource, outputs, request.properties)):

@@ -140,7 +140,7 @@ def _imported(world: World, token: str, **inputs: Any) -> tuple[AwsResource, Pro
 def _changes(resource: AwsResource, state: Properties, wanted: Properties) -> dict[str, bool]:
     """What changed, and whether it replaces."""
     before = resource.before(resource.inputs_of(state, {}), state, wanted)
-    return {change.text: change.replaces for change in changes(before, wanted, resource.replace_on)}
+    return {change.text: change.replaces for change in changes(before, wanted, resource.replacing(before, wanted))}
 
 
 @pytest.mark.parametrize("token", CASES)
@@ -164,6 +164,8 @@ def test_a_cluster_of_addons_that_eks_installed_is_replaced_by_a_program_that_wa
         "bootstrapSelfManagedAddons": True
     }
     assert state["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True
+    unencrypted = {key: value for key, value in wanted.items() if key != "encryptionConfig"}
+    assert _changes(cluster, state, unencrypted) == {"encryptionConfig": True}
     of_nobody = {**wanted, "accessConfig": {"bootstrapClusterCreatorAdminPermissions": False}}
     assert _changes(cluster, state, of_nobody) == {"accessConfig.bootstrapClusterCreatorAdminPermissions": True}
 

@@ -60,7 +60,7 @@ def test_type_and_inputs_are_the_sdks(row: AwsRow) -> None:
     paths = {path.split(".")[0] for path in row.replaces if "." in path}
     decided = [*row.updates, *(row.replaces & names), *row.refused, *(row.usual.keys() & names) - row.accepts]
     assert sorted(decided) == sorted(names), "each input is decided once: updates, replaces, refused, one value"
-    assert paths <= row.updates
+    assert paths | row.replaces_when_gone <= row.updates
     assert row.required <= row.accepts
     assert {path.split(".")[0] for path in row.computed} <= row.accepts
     assert not row.defaults.keys() & row.unset.keys()
