@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
+
+from .formats import models_in
 
 _Known = TypeVar("_Known", bound=BaseModel)
 
@@ -26,7 +28,7 @@ def known(model: type[_Known], value: Any, unknown: set[str]) -> _Known:
 
 def _part(annotation: Any, value: Any, unknown: set[str]) -> Any:
     if isinstance(value, Mapping):
-        model = _model(annotation)
+        model = next(models_in(annotation), None)
         if model is None:
             return dict(value)
         fields = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
@@ -39,12 +41,3 @@ def _part(annotation: Any, value: Any, unknown: set[str]) -> Any:
     if isinstance(value, list):
         return [_part(annotation, inner, unknown) for inner in value]
     return value
-
-
-def _model(annotation: Any) -> type[BaseModel] | None:
-    """The model that an annotation is about, such as `list[Toleration]` or `Affinity | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) is dict:
-        return None
-    return next((found for inner in get_args(annotation) if (found := _model(inner))), None)

@@ -6,10 +6,10 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from scale_test.text import files, json_file, shown
 from scale_test.text.json_file import FileError
 
-from .formats import WORDS
+from .formats import WORDS, models_in
 from .model import KIND, VERSION, Snapshot
 
 _MOST: Final = 64 * 2**20  # bytes; 5,000 pods have less than two million
@@ -182,15 +182,8 @@ def _keys(location: tuple[int | str, ...]) -> list[str]:
     for part in location:
         for name, field in model.model_fields.items():
             if part == (field.alias or name):
-                model = next(_models(field.annotation), model)
+                model = next(models_in(field.annotation), model)
     return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _models(inner)
 
 
 def _without(data: Any, location: tuple[int | str, ...]) -> Any:

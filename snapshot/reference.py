@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from pydantic import BaseModel
 
+from .formats import models_in
 from .model import Bought, Snapshot
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -32,7 +32,8 @@ def models() -> dict[str, type[BaseModel]]:
         model = waiting.pop(0)
         if model.__name__ not in found:
             found[model.__name__] = model
-            waiting += [inner for field in model.model_fields.values() for inner in _models(field.annotation)]
+            fields = model.model_fields.values()
+            waiting += [inner for field in fields for inner in models_in(field.annotation) if inner is not Bought]
     return found
 
 
@@ -76,13 +77,6 @@ def _own(model: type[BaseModel]) -> bool:
 
 def _title(name: str) -> str:
     return {"Snapshot": "The whole file", "NamespaceOf": "Namespace"}.get(name, name)
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation is not Bought:
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _models(inner)
 
 
 def main() -> None:
