@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from scale_test.text import files
+from scale_test.text import files, findings
+from scale_test.text.markdown import escape
 from scale_test.text.shown import visible
 
 from . import importing
@@ -18,7 +20,7 @@ from .finding import Checked, NotAskedError, UnknowableError, in_the_way
 from .granting import rights, told
 from .looking import PROJECT, before_destroy, before_up, identifiers
 from .refresh.command import main as refresh
-from .shown import as_data, headline, table
+from .shown import as_data, each, headline, table
 from .stack import configuration
 
 FOUND, UNKNOWABLE = 1, 2
@@ -26,6 +28,14 @@ _DESTROY: Final = "destroy"
 _RIGHTS: Final = "rights"
 _IDS: Final = "ids"
 _FACTS: Final = "facts"
+#: What `--format` takes: how a title and the checks are shown.
+_FORMATS: Final[Mapping[str, Callable[[str, Sequence[Checked]], str]]] = {
+    "table": table,
+    "json": lambda title, checked: json.dumps(as_data(checked), indent=2),
+    "markdown": lambda title, checked: f"## {escape(title)}\n\n{findings.as_markdown(each(checked), 'JSON')}",
+    "html": lambda title, checked: f"<h2>{html.escape(visible(title))}</h2>\n{findings.as_html(each(checked))}",
+    "sarif": lambda title, checked: findings.as_sarif(each(checked), "karpstack preflight"),
+}
 _ACCOUNT: Final = re.compile(r"[0-9]{12}")
 _STATUSES: Final = (
     "Exit code 0: nothing is in the way; 1: something is; 2: nothing could be asked. Nothing is created or changed."
@@ -53,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {visible(error)}", file=sys.stderr)
         return UNKNOWABLE
     title = f"{'Before pulumi destroy' if destroy else 'Before pulumi up'} of {given.stack}: {headline(checked)}"
-    print(json.dumps(as_data(checked), indent=2) if given.json else table(title, checked))
+    print(_FORMATS["json" if given.json else given.format](title, checked).rstrip())
     return FOUND if in_the_way(checked) else 0
 
 
@@ -158,6 +168,7 @@ def _parser(destroy: bool) -> argparse.ArgumentParser:
             f"{_STATUSES} `python -m preflight destroy --help` tells of the look before `pulumi destroy`, "
             "`python -m preflight facts --help` of newer prices, types and versions.",
         )
+    parser.add_argument("--format", choices=_FORMATS, default="table", help="how findings are shown (default: table)")
     _add_common(parser)
     return parser
 

@@ -8,7 +8,7 @@ from typing import Any
 from scale_test.text import findings
 from scale_test.text.shown import visible
 
-from .finding import Checked, in_the_way
+from .finding import Checked, Finding, in_the_way
 
 
 def as_data(checked: Iterable[Checked]) -> dict[str, Any]:
@@ -23,6 +23,11 @@ def as_result(checked: Sequence[Checked]) -> dict[str, Any]:
         "in_the_way": [visible(f"{finding.what}; fix: {finding.fix}") for finding in in_the_way(checked)],
         "summary": headline(checked),
     }
+
+
+def each(checked: Iterable[Checked]) -> list[Finding]:
+    """The findings of all checks."""
+    return [finding for one in checked for finding in one.findings]
 
 
 def headline(checked: Sequence[Checked]) -> str:

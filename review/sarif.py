@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from scale_test.text.findings import sarif
+
 from . import wording
 from .model import Excused, Finding, NotJudged, Place, Review, RuleText, Severity
 
-SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT: Final = "%SRCROOT%"
 #: Scores as CVSS has them, by which code scanning sorts into critical, high, medium and low.
 _SCORES: Final[Mapping[Severity, str]] = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
@@ -47,7 +48,7 @@ def document(review: Review) -> dict[str, Any]:
             *(_excused(review, excused, known) for excused in review.excused if excused.violation),
         ],
     }
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return sarif(run)
 
 
 def _rule(rule: RuleText) -> dict[str, Any]:

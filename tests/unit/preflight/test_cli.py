@@ -44,6 +44,23 @@ def test_only_errors_are_in_the_way(
     assert said.rstrip().endswith("Nothing to say of: quotas")
 
 
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        ("markdown", "| error | log-group-exists |"),
+        ("html", "<td>log-group-exists</td>"),
+        ("sarif", '"ruleId": "log-group-exists"'),
+        ("json", '"code": "log-group-exists"'),
+    ],
+)
+def test_findings_in_other_forms(
+    form: str, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "before_up", look(finding("error")))
+    assert cli.main(["eks", "--format", form]) == 1
+    assert part in capsys.readouterr().out
+
+
 def test_json_has_every_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(cli, "before_up", look(finding("error")))
     assert cli.main(["eks", "--json"]) == 1
