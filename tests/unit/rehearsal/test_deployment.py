@@ -21,6 +21,8 @@ from rehearsal.session.deployment import PROJECT, CommandError, Deployment, prot
 from rehearsal.session.stack_file import StackFile
 from rehearsal.state.folder import StackFolder
 
+INFO = DaemonInfo(1, 1.0, "aws", "us-east-1")
+
 
 class Cluster:
     """Commands that would be run, and what the cluster has of a scale test's."""
@@ -38,8 +40,7 @@ class Cluster:
 
 
 def destroy(folder: Path) -> None:
-    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
-    Deployment(StackFolder("eks", folder), EngineSet(folder), info).destroy()
+    Deployment(StackFolder("eks", folder), EngineSet(folder), INFO).destroy()
 
 
 def test_without_leftovers_only_pulumi_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -96,18 +97,14 @@ def test_a_lock_of_pulumis_goes_with_the_pulumi_that_was_killed(
 
 
 @pytest.mark.parametrize("name", ["a#b", "a?b", "a%2fb", "a b", "é"])
-def test_pulumi_keeps_its_state_in_the_state_folder_whatever_that_is_called(name: str, tmp_path: Path) -> None:
+def test_commands_keep_what_is_theirs_in_the_state_folder_whatever_that_is_called(name: str, tmp_path: Path) -> None:
     folder = StackFolder("eks", tmp_path / name / "eks")
-    found = deployment.environment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1"))
+    found = deployment.environment(folder, EngineSet(tmp_path), INFO)
     url = urlsplit(found["PULUMI_BACKEND_URL"])
     assert (unquote(url.path), url.query, url.fragment) == (str(folder.pulumi / "state"), "", "")
-
-
-def test_kubectl_follows_no_preferences_of_the_users_and_leaves_nothing_in_the_home(tmp_path: Path) -> None:
-    folder = StackFolder("eks", tmp_path)
-    found = deployment.environment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1"))
-    assert found["KUBERC"] == "off"
     assert Path(found["KUBECACHEDIR"]).is_relative_to(folder.root)
+    assert found["KUBERC"] == "off"  # no preferences of the user's
+    assert found["PULUMI_OPTION_GENERATE_CODE"] == "false"  # an import ends without code that nobody can write
 
 
 @pytest.mark.parametrize(
@@ -135,14 +132,14 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     stack: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster, folder = Cluster(monkeypatch, ""), StackFolder(stack, tmp_path).create()
-    Deployment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
+    Deployment(folder, EngineSet(tmp_path), INFO).up()
     (command,) = cluster.commands
     assert command[command.index("--event-log") + 1] == str(StackFolder(stack, tmp_path).update_events)
     named = ["--policy-pack-config", str(PROJECT / "policies" / "eks.json")] if stack == "eks" else []
     assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--event-log"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
     assert words in folder.judge.read_text()
-    Deployment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up(judged=False)
+    Deployment(folder, EngineSet(tmp_path), INFO).up(judged=False)
     assert not folder.judge.exists()
 
 
@@ -153,8 +150,7 @@ def test_a_change_is_the_program_of_its_own_folder_with_the_salt_of_the_stack(tm
     program = tmp_path / "program"
     program.mkdir()
     stack_file = StackFile.load(PROJECT / "Pulumi.eks.yaml")
-    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
-    command = Deployment(folder, EngineSet(tmp_path), info, program).change(stack_file, tmp_path / "events")
+    command = Deployment(folder, EngineSet(tmp_path), INFO, program).change(stack_file, tmp_path / "events")
     copy = Path(command[command.index("--config-file") + 1])
     written = yaml.safe_load(copy.read_text())
     assert (copy.name, written["encryptionsalt"]) == ("Pulumi.eks.yaml", "v1:kept")
@@ -176,7 +172,7 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(deployment, "call", lambda *_: 255)
     with pytest.raises(CommandError, match=r"up .* failed \(exit code 255\)") as caught:
-        Deployment(StackFolder("eks", tmp_path), EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
+        Deployment(StackFolder("eks", tmp_path), EngineSet(tmp_path), INFO).up()
     assert str(caught.value).endswith(": nodes-privat is no rule of this pack") is told
     assert asked[-1][1:] == [
         *("-m", "review", "--stack", "eks", "--only-configuration"),
@@ -207,9 +203,3 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
 )
 def test_without_a_terminal_progress_is_a_line_for_each_component(line: str, news: bool) -> None:
     assert deployment.is_news(line) is news
-
-
-def test_an_import_comes_to_its_end_without_code_that_nobody_can_write(tmp_path: Path) -> None:
-    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
-    found = deployment.environment(StackFolder("eks", tmp_path), EngineSet(tmp_path), info)
-    assert found["PULUMI_OPTION_GENERATE_CODE"] == "false"

@@ -42,15 +42,28 @@ def test_the_limit_of_open_files_is_raised(
     assert files[1:] == raised
 
 
-def test_too_few_open_files_are_said(files: list[tuple[int, int]], tmp_path: Path) -> None:
-    files[:] = [(64, 512)]
-    with pytest.raises(LimitError, match=r"RLIMIT_NOFILE\) is 512.*ulimit -Hn 1024"):
-        limits.check(tmp_path)
-
-
-def test_too_little_room_is_said(files: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rehearsal.host.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30, 50 * 2**20))
-    with pytest.raises(LimitError, match=f"{tmp_path} has 50 MiB free.*make room for 512 MiB.*--state DIR"):
+@pytest.mark.parametrize(
+    ("open_files", "room", "memory", "said"),
+    [
+        ((64, 512), 2**30, 2**40, r"RLIMIT_NOFILE\) is 512.*ulimit -Hn 1024"),
+        ((256, 20_000), 50 * 2**20, 2**40, "has 50 MiB free.*make room for 512 MiB.*--state DIR"),
+        ((256, 20_000), 2**30, 500 * 2**20, r"600 MiB of memory are free, .* until 768 MiB are"),
+    ],
+)
+def test_too_little_of_anything_is_said(
+    files: list[tuple[int, int]],
+    open_files: tuple[int, int],
+    room: int,
+    memory: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files[:] = [open_files]
+    monkeypatch.setattr("rehearsal.host.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30, room))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=memory))
+    monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(free=100 * 2**20))
+    with pytest.raises(LimitError, match=said):
         limits.check(tmp_path / "eks")
 
 
@@ -60,15 +73,6 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, f
     found = limits.shortage(tmp_path / "eks")
     assert said in found
     assert bool(found) == bool(said)
-
-
-def test_too_little_memory_is_said(
-    files: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=500 * 2**20))
-    monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(free=100 * 2**20))
-    with pytest.raises(LimitError, match=r"600 MiB of memory are free, .* until 768 MiB are"):
-        limits.check(tmp_path)
 
 
 @pytest.mark.parametrize(

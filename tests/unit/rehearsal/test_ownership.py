@@ -13,29 +13,12 @@ from rehearsal.state import ownership
 from rehearsal.state.ancestors import ExposedError
 from rehearsal.state.folder import StackFolder
 from rehearsal.state.ownership import OwnershipError
-from scale_test.text.names import stack_name
 from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> StackFolder:
     return StackFolder("eks", tmp_path / "state" / "eks")
-
-
-@pytest.mark.parametrize("name", ["eks", "aks-nap", "a.b_c-1", "...", "x" * 100])
-def test_names_of_stacks(name: str) -> None:
-    assert stack_name(name) == name
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", ".", "..", "../eks", "/etc", "a/b", "x[/y]", "a b", "eks\n", "\x1b[31m", "{{ 1 }}", "é", "-x", "x" * 101],
-)
-def test_names_that_no_stack_can_have(name: str) -> None:
-    with pytest.raises(ValueError, match=r"stack = .*lead out of the folder.*; name the stack with") as error:
-        stack_name(name)
-    assert "\x1b" not in str(error.value)
-    assert len(str(error.value)) < 500
 
 
 def test_a_folder_of_ours_is_private_and_says_what_it_is(folder: StackFolder) -> None:
