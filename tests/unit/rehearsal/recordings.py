@@ -24,7 +24,7 @@ from pulumi.runtime.proto import provider_pb2
 from rehearsal.attachment.resource import AUTOMATIC, Created, Properties
 from rehearsal.attachment.server import Servicer
 from rehearsal.attachment.values import decode, encode, reveal
-from tests.unit.rehearsal.test_provider_server import Context
+from tests.unit.rehearsal.resource_world import Context
 
 FOLDER = Path(__file__).with_name("recorded")
 _TYPES = {"string": str, "bool": bool, "object": dict}

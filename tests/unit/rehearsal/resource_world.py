@@ -7,7 +7,42 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
+import grpc
+
 from rehearsal.attachment.resource import AUTOMATIC, Created, Properties, Resource
+
+
+class AbortedError(Exception):
+    """What a real context raises to end the call."""
+
+    def __init__(self, code: grpc.StatusCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code.name
+
+
+class Context:
+    """The part of a gRPC context that the server uses."""
+
+    def __init__(self, peer: str = "ipv4:127.0.0.1:1") -> None:
+        self.address = peer
+        self.code: grpc.StatusCode | None = None
+        self.text = ""
+        self.metadata: dict[str, bytes] = {}
+        self.callbacks: list[Callable[[], None]] = []
+
+    def peer(self) -> str:
+        return self.address
+
+    def abort(self, code: grpc.StatusCode, text: str) -> None:
+        self.code, self.text = code, text
+        raise AbortedError(code, text)
+
+    def set_trailing_metadata(self, pairs: tuple[tuple[str, bytes], ...]) -> None:
+        self.metadata = dict(pairs)
+
+    def add_callback(self, callback: Callable[[], None]) -> bool:
+        self.callbacks.append(callback)
+        return True
 
 
 class ResourceWorld(ABC):

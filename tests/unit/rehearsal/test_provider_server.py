@@ -16,37 +16,10 @@ from rehearsal.attachment.package import Configuration, Provider
 from rehearsal.attachment.resource import UNKNOWN, Created, Failure, IncompleteError, Properties, RefusedError, Resource
 from rehearsal.attachment.server import Servicer
 from rehearsal.attachment.values import Secret, decode, encode
+from tests.unit.rehearsal.resource_world import AbortedError, Context
+from tests.unit.rehearsal.steps import Row, Steps, cases
 
 URN = "urn:pulumi:test::project::fake:index:Bucket::logical"
-
-
-class AbortedError(Exception):
-    """What a real context raises to end the call."""
-
-
-class Context:
-    """The part of a gRPC context that the server uses."""
-
-    def __init__(self, peer: str = "ipv4:127.0.0.1:1") -> None:
-        self.address = peer
-        self.code: grpc.StatusCode | None = None
-        self.text = ""
-        self.metadata: dict[str, bytes] = {}
-        self.callbacks: list[Callable[[], None]] = []
-
-    def peer(self) -> str:
-        return self.address
-
-    def abort(self, code: grpc.StatusCode, text: str) -> None:
-        self.code, self.text = code, text
-        raise AbortedError(text)
-
-    def set_trailing_metadata(self, pairs: tuple[tuple[str, bytes], ...]) -> None:
-        self.metadata = dict(pairs)
-
-    def add_callback(self, callback: Callable[[], None]) -> bool:
-        self.callbacks.append(callback)
-        return True
 
 
 class Bucket(Resource):
@@ -122,20 +95,111 @@ def servicer(bucket: Bucket) -> Servicer:
     return servicer
 
 
-def check(
-    servicer: Servicer, news: Properties, olds: Properties | None = None, **more: Any
-) -> tuple[Properties, dict[str, str]]:
-    request = provider_pb2.CheckRequest(
-        urn=URN,
-        type=more.pop("type", Bucket.token),
-        name="logical",
-        news=encode(news),
-        olds=encode(olds or {}),
-        randomSeed=bytes.fromhex("0123456789abcdef"),
-        **more,
-    )
-    answer = servicer.Check(request, Context())
-    return decode(answer.inputs), {failure.property: failure.reason for failure in answer.failures}
+class Engine:
+    """The calls of an engine to a server, with plain values."""
+
+    def __init__(self, servicer: Servicer, bucket: Bucket) -> None:
+        self._servicer, self._bucket = servicer, bucket
+
+    def _who(self, kind: str = Bucket.token) -> dict[str, Any]:
+        return {"urn": URN, "type": kind}
+
+    def check(self, news: Properties, olds: Properties | None = None, type: str = Bucket.token, mode: str = "") -> Any:
+        options = provider_pb2.CheckRequest.AutonamingOptions
+        autonaming = options(proposed_name="theirs", mode=getattr(options, mode)) if mode else None
+        request = provider_pb2.CheckRequest(
+            **self._who(type),
+            name="logical",
+            news=encode(news),
+            olds=encode(olds or {}),
+            randomSeed=bytes.fromhex("0123456789abcdef"),
+            autonaming=autonaming,
+        )
+        answer = self._servicer.Check(request, Context())
+        failures = {failure.property: failure.reason for failure in answer.failures}
+        return {"inputs": decode(answer.inputs), "failures": failures}
+
+    def name(self, **form: Any) -> Any:
+        vars(self._bucket).update(form)
+        return self.check({})["inputs"]["name"]
+
+    def diff(self, old: Properties, new: Properties) -> Any:
+        request = provider_pb2.DiffRequest(
+            **self._who(), id="id-1", old_inputs=encode(old), news=encode(new), olds=encode({"arn": "other"})
+        )
+        answer = self._servicer.Diff(request, Context())
+        kinds = provider_pb2.PropertyDiff.Kind
+        return {
+            "changes": provider_pb2.DiffResponse.DiffChanges.Name(answer.changes),
+            "kinds": {path: kinds.Name(change.kind) for path, change in answer.detailedDiff.items()},
+            "diffs": list(answer.diffs),
+            "replaces": list(answer.replaces),
+            "first": answer.deleteBeforeReplace,
+        }
+
+    def diff_config(self, old: Properties, new: Properties) -> list[str]:
+        request = provider_pb2.DiffRequest(urn=URN, old_inputs=encode(old), news=encode(new))
+        return list(self._servicer.DiffConfig(request, Context()).replaces)
+
+    def create(
+        self, type: str = Bucket.token, peer: str = "", properties: Properties | None = None, **more: Any
+    ) -> Any:
+        request = provider_pb2.CreateRequest(**self._who(type), properties=encode(properties or {}), **more)
+        answer = self._servicer.Create(request, Context(peer) if peer else Context())
+        return {"id": answer.id, "properties": decode(answer.properties)}
+
+    def update(self, **given: Any) -> Any:
+        encoded: dict[str, Any] = {
+            key: encode(value) if isinstance(value, dict) else value for key, value in given.items()
+        }
+        request = provider_pb2.UpdateRequest(**self._who(), **encoded)
+        return decode(self._servicer.Update(request, Context()).properties)
+
+    def delete(self, timeout: int) -> None:
+        self._servicer.Delete(provider_pb2.DeleteRequest(**self._who(), timeout=timeout), Context())
+
+    def read(self, **given: Properties) -> Any:
+        encoded: dict[str, Any] = {key: encode(value) for key, value in given.items()}
+        answer = self._servicer.Read(provider_pb2.ReadRequest(**self._who(), id="id-1", **encoded), Context())
+        return {"id": answer.id, "inputs": decode(answer.inputs), "properties": decode(answer.properties)}
+
+    def invoke(self, function: str, arguments: Properties) -> Properties:
+        request = provider_pb2.InvokeRequest(tok=function, args=encode(arguments))
+        return decode(getattr(self._servicer.Invoke(request, Context()), "return"))
+
+    def construct(self, kind: str) -> None:
+        self._servicer.Construct(provider_pb2.ConstructRequest(type=kind), Context())
+
+    def call(self, method: str) -> None:
+        self._servicer.Call(provider_pb2.CallRequest(tok=method), Context())
+
+    def check_config(self, **news: Any) -> list[str]:
+        request = provider_pb2.CheckRequest(urn=URN, news=encode(news))
+        (failure,) = self._servicer.CheckConfig(request, Context()).failures
+        return [failure.property, failure.reason]
+
+    def configure(self, peer: str, settings: Properties) -> None:
+        self._servicer.Configure(provider_pb2.ConfigureRequest(args=encode(settings)), Context(peer))
+
+    def calls(self) -> list[list[Any]]:
+        return [[*call] for call in self._bucket.calls]
+
+    def store(self, **stored: Any) -> None:
+        self._bucket.stored = stored or None
+
+    def __getattr__(self, name: str) -> Any:
+        assert name == "break"  # a word of Python's
+        return lambda text: setattr(self._bucket, "problem", RefusedError(text))
+
+
+KNOWN = {"unknown": UNKNOWN, "secret unknown": Secret(UNKNOWN), "secret list": Secret([1, 2])}
+KNOWN |= {f"secret {value}": Secret(value) for value in (0, 1, 2, 3, "p", "k")}
+
+
+@pytest.mark.parametrize("rows", cases("provider_server.yaml"))
+def test_calls_of_the_engine(servicer: Servicer, bucket: Bucket, rows: list[Row]) -> None:
+    engine = Engine(servicer, bucket)
+    Steps(lambda name: {"engine": engine}[name], KNOWN).run(rows)
 
 
 def refused(call: Callable[[Any, Any], Any], request: Any, context: Context | None = None) -> Context:
@@ -143,245 +207,6 @@ def refused(call: Callable[[Any, Any], Any], request: Any, context: Context | No
     with pytest.raises(AbortedError):
         call(request, context)
     return context
-
-
-def test_an_unknown_type_is_refused_with_what_is_known(servicer: Servicer) -> None:
-    context = refused(servicer.Create, provider_pb2.CreateRequest(urn=URN, type="fake:index:Bukket"))
-    assert context.code == grpc.StatusCode.INVALID_ARGUMENT
-    assert "fake:index:Bukket" in context.text
-    assert "it knows fake:index:Bucket" in context.text
-
-
-def test_the_fallback_finds_a_type_that_is_not_listed(servicer: Servicer) -> None:
-    inputs, failures = check(servicer, {"size": 2}, type=Volume.token)
-    assert inputs == {"size": 2}
-    assert not failures
-
-
-def test_an_unknown_property_is_refused_by_name(servicer: Servicer) -> None:
-    _, failures = check(servicer, {"syze": 3, "size": 4})
-    assert list(failures) == ["syze"]
-    assert "it knows name, password, region, rules, size, tags" in failures["syze"]
-
-
-def test_a_null_property_is_no_property(servicer: Servicer) -> None:
-    assert check(servicer, {"syze": None})[1] == {}
-
-
-def test_the_resource_judges_its_inputs(servicer: Servicer) -> None:
-    assert check(servicer, {"size": 0})[1] == {"size": "size 0 holds nothing; set 1 or more"}
-
-
-@pytest.mark.parametrize("value", [Secret(0), {"a": Secret("hunter2")}])
-def test_a_failure_names_no_property_whose_value_the_engine_would_print(servicer: Servicer, value: Any) -> None:
-    name = "syze" if isinstance(value, dict) else "size"
-    (failure,) = check(servicer, {name: value})[1].items()
-    assert failure[0] == ""
-    assert failure[1].startswith(f"{name}: ")
-
-
-def test_a_name_is_made_once_and_kept(servicer: Servicer) -> None:
-    first, _ = check(servicer, {})
-    assert first["name"] == "logical-0123456"
-    second, _ = check(servicer, {}, {**first, "name": "logical-9999999"})
-    assert second["name"] == "logical-9999999"
-
-
-def test_a_name_of_the_program_is_not_kept_when_the_program_drops_it(servicer: Servicer) -> None:
-    assert check(servicer, {}, {"name": "mine"})[0]["name"] == "logical-0123456"
-
-
-@pytest.mark.parametrize(
-    ("digits", "separator", "expected"),
-    [(7, "-", "logical-0123456"), (8, "", "logical01234567"), (0, "-", "logical")],
-)
-def test_names_have_the_packages_form(
-    servicer: Servicer, monkeypatch: pytest.MonkeyPatch, digits: int, separator: str, expected: str
-) -> None:
-    monkeypatch.setattr(Bucket, "name_digits", digits)
-    monkeypatch.setattr(Bucket, "name_separator", separator)
-    assert check(servicer, {})[0]["name"] == expected
-
-
-@pytest.mark.parametrize(("mode", "expected"), [("PROPOSE", "theirs"), ("ENFORCE", "theirs"), ("DISABLE", None)])
-def test_names_follow_the_stacks_autonaming(servicer: Servicer, mode: str, expected: str | None) -> None:
-    options = provider_pb2.CheckRequest.AutonamingOptions
-    autonaming = options(proposed_name="theirs", mode=getattr(options, mode))
-    assert check(servicer, {}, autonaming=autonaming)[0].get("name") == expected
-
-
-def test_unknowns_and_secrets_survive_the_check(servicer: Servicer) -> None:
-    inputs, failures = check(
-        servicer, {"name": UNKNOWN, "password": Secret("p"), "tags": {"a": Secret(UNKNOWN)}, "rules": [1, Secret(2)]}
-    )
-    assert not failures
-    assert inputs == {
-        "name": UNKNOWN,
-        "size": 1,
-        "password": Secret("p"),
-        "tags": {"a": Secret(UNKNOWN)},
-        "rules": Secret([1, 2]),
-    }
-
-
-def diff(servicer: Servicer, old: Properties, new: Properties) -> provider_pb2.DiffResponse:
-    return servicer.Diff(
-        provider_pb2.DiffRequest(
-            urn=URN,
-            type=Bucket.token,
-            id="id-1",
-            old_inputs=encode(old),
-            news=encode(new),
-            olds=encode({"arn": "other"}),
-        ),
-        Context(),
-    )
-
-
-def test_the_same_inputs_are_no_change(servicer: Servicer) -> None:
-    inputs = {"name": "n", "tags": {"a": Secret("1")}, "size": 1}
-    assert (
-        diff(servicer, inputs, {**inputs, "tags": {"a": "1"}, "region": None}).changes
-        == provider_pb2.DiffResponse.DIFF_NONE
-    )
-
-
-def test_changes_are_told_one_by_one(servicer: Servicer) -> None:
-    answer = diff(
-        servicer,
-        {"size": 1, "tags": {"a.b": "1", "c": "2"}, "rules": [{"port": 1}]},
-        {"size": 2, "tags": {"a.b": "x", "d": "3"}, "rules": [{"port": 2}, {"port": 3}]},
-    )
-    kinds = provider_pb2.PropertyDiff.Kind
-    assert {path: kinds.Name(change.kind) for path, change in answer.detailedDiff.items()} == {
-        "size": "UPDATE",
-        'tags["a.b"]': "UPDATE",
-        "tags.c": "DELETE",
-        "tags.d": "ADD",
-        "rules[0].port": "UPDATE",
-        "rules[1]": "ADD",
-    }
-    assert answer.changes == provider_pb2.DiffResponse.DIFF_SOME
-    assert list(answer.diffs) == ["rules", "size", "tags"]
-    assert not answer.replaces
-
-
-def test_a_change_to_true_is_a_change_from_one(servicer: Servicer) -> None:
-    assert diff(servicer, {"size": 1}, {"size": True}).changes == provider_pb2.DiffResponse.DIFF_SOME
-
-
-def test_an_unknown_value_counts_as_changed(servicer: Servicer) -> None:
-    answer = diff(servicer, {"name": "n", "region": "a"}, {"name": "n", "region": UNKNOWN})
-    assert list(answer.replaces) == ["region"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "replaces"),
-    [
-        ({"name": "a"}, {"name": "b"}, ["name"]),
-        ({"rules": {"zone": "a", "port": 1}}, {"rules": {"zone": "b", "port": 1}}, ["rules"]),
-        ({"rules": {"zone": "a", "port": 1}}, {"rules": {"zone": "a", "port": 2}}, []),
-        ({"rules": {"zone": "a"}}, {}, ["rules"]),
-    ],
-)
-def test_what_replaces(servicer: Servicer, old: Properties, new: Properties, replaces: list[str]) -> None:
-    assert list(diff(servicer, old, new).replaces) == replaces
-
-
-def test_a_replacement_under_the_same_given_name_deletes_first(servicer: Servicer) -> None:
-    old, new = {"name": "n", "region": "a"}, {"name": "n", "region": "b"}
-    assert diff(servicer, old, new).deleteBeforeReplace
-    mark = {"__defaults": ["name"]}
-    assert not diff(servicer, {**old, **mark}, {**new, **mark}).deleteBeforeReplace
-    assert not diff(servicer, {**old}, {**old, "size": 3}).deleteBeforeReplace
-
-
-def test_create_reveals_inputs_and_hides_outputs(servicer: Servicer, bucket: Bucket) -> None:
-    answer = servicer.Create(
-        provider_pb2.CreateRequest(
-            urn=URN,
-            type=Bucket.token,
-            properties=encode({"name": "n", "password": Secret("p"), "size": 3, "__defaults": ["name"]}),
-        ),
-        Context(),
-    )
-    assert bucket.calls == [("create", {"name": "n", "password": "p", "size": 3}, 77.0)]
-    assert isinstance(bucket.calls[0][1]["size"], int)
-    assert answer.id == "id-1"
-    assert decode(answer.properties) == {
-        "name": "n",
-        "password": Secret("p"),
-        "size": 3,
-        "arn": "arn:1",
-        "key": Secret("k"),
-    }
-
-
-def test_custom_timeouts_reach_the_resource(servicer: Servicer, bucket: Bucket) -> None:
-    servicer.Create(provider_pb2.CreateRequest(urn=URN, type=Bucket.token, timeout=5), Context())
-    servicer.Update(provider_pb2.UpdateRequest(urn=URN, type=Bucket.token, timeout=6), Context())
-    servicer.Delete(provider_pb2.DeleteRequest(urn=URN, type=Bucket.token, timeout=7), Context())
-    assert [call[-1] for call in bucket.calls] == [5, 6, 7]
-
-
-def test_a_preview_creates_nothing(servicer: Servicer, bucket: Bucket) -> None:
-    answer = servicer.Create(
-        provider_pb2.CreateRequest(
-            urn=URN, type=Bucket.token, preview=True, properties=encode({"name": UNKNOWN, "password": Secret("p")})
-        ),
-        Context(),
-    )
-    assert not bucket.calls
-    assert answer.id == ""
-    assert decode(answer.properties) == {"name": UNKNOWN, "password": Secret("p")}
-
-
-def test_a_preview_of_an_update_keeps_what_the_cloud_computed(servicer: Servicer, bucket: Bucket) -> None:
-    answer = servicer.Update(
-        provider_pb2.UpdateRequest(
-            urn=URN,
-            type=Bucket.token,
-            preview=True,
-            id="id-1",
-            news=encode({"name": "n", "size": 2}),
-            old_inputs=encode({"name": "n", "tags": {"a": "b"}}),
-            olds=encode({"name": "n", "tags": {"a": "b"}, "arn": "arn:1"}),
-        ),
-        Context(),
-    )
-    assert not bucket.calls
-    assert decode(answer.properties) == {"name": "n", "size": 2, "arn": "arn:1"}
-
-
-def test_refresh_finds_drift_in_what_was_set(servicer: Servicer, bucket: Bucket) -> None:
-    bucket.stored = {"name": "n", "size": 9, "tags": {"a": "x", "added": "y"}, "password": "p", "arn": "arn:1"}
-    old = {"name": "n", "size": 1, "tags": {"a": "b"}, "password": Secret("p"), "__defaults": ["name"]}
-    answer = servicer.Read(
-        provider_pb2.ReadRequest(
-            urn=URN, type=Bucket.token, id="id-1", inputs=encode(old), properties=encode({**old, "key": "k"})
-        ),
-        Context(),
-    )
-    assert decode(answer.inputs) == {**old, "size": 9, "tags": {"a": "x"}}
-    assert decode(answer.properties) == {**bucket.stored, "password": Secret("p")}
-
-
-def test_import_takes_the_accepted_outputs_as_inputs(servicer: Servicer, bucket: Bucket) -> None:
-    bucket.stored = {"name": "n", "size": 9, "region": None, "arn": "arn:1"}
-    answer = servicer.Read(provider_pb2.ReadRequest(urn=URN, type=Bucket.token, id="id-1"), Context())
-    assert decode(answer.inputs) == {"name": "n", "size": 9}
-
-
-def test_what_is_gone_has_no_id(servicer: Servicer, bucket: Bucket) -> None:
-    bucket.stored = None
-    assert servicer.Read(provider_pb2.ReadRequest(urn=URN, type=Bucket.token, id="id-1"), Context()).id == ""
-
-
-def test_a_refusal_is_shown_as_it_is(servicer: Servicer, bucket: Bucket) -> None:
-    bucket.problem = RefusedError("VpcLimitExceeded: the maximum number of VPCs has been reached")
-    context = refused(servicer.Create, provider_pb2.CreateRequest(urn=URN, type=Bucket.token))
-    assert context.code == grpc.StatusCode.INVALID_ARGUMENT
-    assert context.text == str(bucket.problem)
 
 
 def test_a_failure_of_the_stand_in_is_shown_and_logged(
@@ -407,40 +232,6 @@ def test_an_incomplete_resource_is_recorded(servicer: Servicer, bucket: Bucket) 
     assert decode(detail.properties) == {"password": Secret("p")}
 
 
-def test_a_function_answers_and_keeps_secrets(servicer: Servicer) -> None:
-    def invoke(arguments: Properties) -> Properties:
-        answer = servicer.Invoke(provider_pb2.InvokeRequest(tok="fake:index:sum", args=encode(arguments)), Context())
-        return decode(getattr(answer, "return"))
-
-    assert invoke({"a": 1, "b": 2}) == {"sum": 3}
-    assert invoke({"a": Secret(1), "b": 2}) == {"sum": Secret(3)}
-
-
-def test_an_unknown_function_is_refused_with_what_is_known(servicer: Servicer) -> None:
-    context = refused(servicer.Invoke, provider_pb2.InvokeRequest(tok="fake:index:product"))
-    assert "fake:index:product" in context.text
-    assert "fake:index:sum" in context.text
-
-
-def test_an_unknown_setting_is_refused_by_name(servicer: Servicer) -> None:
-    request = provider_pb2.CheckRequest(urn=URN, news=encode({"region": "a", "zone": "b", "version": "1.2.3"}))
-    answer = servicer.CheckConfig(request, Context())
-    (failure,) = answer.failures
-    assert failure.property == ""
-    assert failure.reason.startswith("zone: ")
-    assert "it knows region" in failure.reason
-
-
-def test_another_region_replaces_the_provider(servicer: Servicer) -> None:
-    def answer(new: Properties) -> list[str]:
-        old = encode({"region": "a", "version": "1"})
-        request = provider_pb2.DiffRequest(urn=URN, old_inputs=old, news=encode(new))
-        return list(servicer.DiffConfig(request, Context()).replaces)
-
-    assert answer({"region": "a"}) == []
-    assert answer({"region": "b"}) == ["region"]
-
-
 def test_instances_are_told_apart_by_their_connection(bucket: Bucket) -> None:
     class Regional(Bucket):
         def __init__(self, region: str) -> None:
@@ -459,15 +250,6 @@ def test_instances_are_told_apart_by_their_connection(bucket: Bucket) -> None:
         servicer.Configure(provider_pb2.ConfigureRequest(args=encode({"region": region})), Context(peer))
     request = provider_pb2.CreateRequest(urn=URN, type=Bucket.token)
     assert [servicer.Create(request, Context(peer)).id for peer in ("a", "b")] == ["here", "there"]
-
-
-def test_a_refused_configuration_leaves_no_instance(servicer: Servicer) -> None:
-    peer = "ipv4:127.0.0.1:2"
-    request = provider_pb2.ConfigureRequest(args=encode({"region": "nowhere"}))
-    context = refused(servicer.Configure, request, Context(peer))
-    assert "no such region" in context.text
-    context = refused(servicer.Create, provider_pb2.CreateRequest(urn=URN, type=Bucket.token), Context(peer))
-    assert "not configured on this connection" in context.text
 
 
 @pytest.mark.parametrize("lost", [True, False])
@@ -508,13 +290,6 @@ def test_an_answered_call_cancels_nothing(bucket: Bucket) -> None:
     for callback in context.callbacks:
         callback()
     assert not events[0].is_set()
-
-
-def test_components_and_methods_are_refused_clearly(servicer: Servicer) -> None:
-    context = refused(servicer.Construct, provider_pb2.ConstructRequest(type="fake:index:Cluster"))
-    assert context.code == grpc.StatusCode.UNIMPLEMENTED
-    assert "fake:index:Cluster" in context.text
-    assert "fake:index/m" in refused(servicer.Call, provider_pb2.CallRequest(tok="fake:index/m")).text
 
 
 @pytest.mark.parametrize("value", [{}, [], {"a": {}}, [[]], None, 1.5, -3, True, "", {"a": [{"b": None}]}])
