@@ -119,6 +119,16 @@ FULL: dict[str, Any] = {
     ],
 }
 
+#: What makes of it one with two workloads, a PodDisruptionBudget of web, and a step in which nothing is done.
+OBSERVING = {
+    "workloads": {
+        "web": {"replicas": 2, "priorityClassName": "low"},
+        "batch": {"kind": "Job", "replicas": 1, "priorityClassName": "high"},
+    },
+    "manifests": FULL["manifests"][:2],
+    "steps": [{"observe": "what happens", "expect": {"within": 60}}],
+}
+
 
 def with_value(scenario: dict[str, Any], path: str, value: object) -> dict[str, Any]:
     """Return a copy of a scenario with one value set; None removes what is there, of the small one."""

@@ -11,7 +11,7 @@ import yaml
 
 from scale_test.scenarios.problems import CATALOGUE
 from scale_test.scenarios.scenario import ScenarioError, parse
-from tests.unit.scale_test.full_scenario import FULL, SMALL, with_value
+from tests.unit.scale_test.full_scenario import FULL, OBSERVING, SMALL, with_value
 
 ROWS = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
 WITHIN = {"within": 60}
@@ -21,15 +21,6 @@ PATCHES = [
     {"patchNodeClass": {"name": "full", "spec": {"tags": {"a": "b"}}}, "expect": WITHIN},
     {"patchNodePool": {"name": "full", "spec": {"weight": 5}}, "expect": WITHIN},
 ]
-#: Full, with two workloads and a step in which nothing is done.
-OBSERVING = {
-    "workloads": {
-        "web": {"replicas": 2, "priorityClassName": "low"},
-        "batch": {"kind": "Job", "replicas": 1, "priorityClassName": "high"},
-    },
-    "manifests": FULL["manifests"][:2],
-    "steps": [{"observe": "what happens", "expect": WITHIN}],
-}
 
 
 def broken(base: str, *given: Any) -> tuple[dict[str, Any], str]:

@@ -10,6 +10,7 @@ from scale_test.judging.steps import StepRun
 from scale_test.recording.timeline import Line, parse_time
 from scale_test.scenarios.scenario import Scenario
 
+NODE_POOL: dict[str, Any] = {"template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "full"}}}}
 BEGIN = parse_time("2026-11-21T10:00:00+00:00")
 
 
@@ -66,6 +67,35 @@ class Told:
         ready = [{"type": "Ready", "status": "True"}]
         self._add(seconds, "NodePool", {"metadata": {"name": name, "uid": name}, "conditions": ready, "spec": spec})
 
+    def gone(self, kind: str, name: str, seconds: float) -> None:
+        """An object is gone."""
+        last = next(line for _, line in reversed(self._lines) if line.get("kind") == kind and _name(line) == name)
+        self._lines.append((seconds, {**last, "type": "DELETED"}))
+
+    def settled(self, image: str) -> None:
+        """Two nodes, two pods of web and one of batch are there."""
+        self.node_pool("full", 0, NODE_POOL)
+        self.node("a", 1, zone="us-east-1a", capacity="spot")
+        self.node("b", 1, zone="us-east-1b", capacity="on-demand")
+        self.pod("web-1", "web", 2, node="a", image=image)
+        self.pod("web-2", "web", 2, node="b", image=image)
+        self.pod("batch-1", "batch", 2, node="b", image=image, priorityClassName="high")
+
+    def moved(self, pod: str, workload: str, seconds: float) -> None:
+        """A pod leaves its node, and another one takes its place a second later."""
+        self.pod(pod, workload, seconds, node="a", going=True)
+        self.pod(f"{pod}-new", workload, seconds + 1, node="b", image="registry.k8s.io/pause:3.10")
+
+    def budgets(self, seconds: float, *budgets: dict[str, Any]) -> None:
+        """Which disruption budgets the NodePool has from a moment on."""
+        self.node_pool("full", seconds, NODE_POOL | {"disruption": {"budgets": list(budgets)}})
+
+    def waiting(self, priority_class: str, until: float | None) -> None:
+        """A pod of a PriorityClass waits for its node until a moment, or for ever."""
+        self.pod(priority_class, "web", 5, priorityClassName=priority_class)
+        if until is not None:
+            self.pod(priority_class, "web", until, node="a", priorityClassName=priority_class)
+
     def run(self, index: int, requested: float, ended: float) -> StepRun:
         """A step between two moments."""
         replay = Replay()
@@ -75,6 +105,10 @@ class Told:
 
     def _add(self, seconds: float, kind: str, excerpt: Line) -> None:
         self._lines.append((seconds, {"type": "MODIFIED", "kind": kind, "object": excerpt}))
+
+
+def _name(line: Line) -> str:
+    return str(line["object"]["metadata"]["name"])
 
 
 _LABELS = {
