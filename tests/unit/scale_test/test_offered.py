@@ -17,7 +17,7 @@ from scale_test.recording.timeline import Line
 from scale_test.reports.report import make
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
-from tests.unit.scale_test.told_choices import BEGIN, ON_DEMAND, SPOT, STORY, TAKEN, Choices, types
+from tests.unit.scale_test.told_choices import BEGIN, ON_DEMAND, SPOT, STORY, TAKEN, Choices, called, meant, types
 
 AWS = Facts.load("aws")
 SIZES = ("m5.large", "m6g.large", "m7g.large")  # 0.096, 0.077, 0.0816 USD an hour on demand
@@ -49,24 +49,7 @@ def told(*requirements: Line, zones: tuple[str, ...] = ("us-east-1a", "us-east-1
 
 
 LAUNCHED = [{"type": "Launched", "status": "True", "lastTransitionTime": "2026-11-22T20:00:00Z"}]
-NAMES = {"SIZES": types(*SIZES), "ON_DEMAND": ON_DEMAND, "SPOT": SPOT, "STORY": STORY, "LAUNCHED": LAUNCHED}
-
-
-def meant(given: Any) -> Any:
-    """What a row of `told_choices.yaml` names."""
-    if isinstance(given, dict):
-        return {key: meant(value) for key, value in given.items()}
-    if not isinstance(given, str):
-        return given
-    word, *names = given.split()
-    match word:
-        case "types":
-            return types(*names)
-        case "least":
-            return types(*SIZES, least=int(names[0]))
-        case "zone":
-            return {"key": "topology.kubernetes.io/zone", "operator": "In", "values": names}
-    return NAMES.get(given, given)
+NAMES = {"SIZES": types(*SIZES), "LAUNCHED": LAUNCHED, "LEAST": types(*SIZES, least=5)}
 
 
 def at(document: Any, path: str) -> Any:
@@ -80,11 +63,8 @@ def at(document: Any, path: str) -> Any:
 )
 def test_why_a_node_was_chosen(scenario: Scenario, row: dict[str, Any]) -> None:
     setup = row.get("setup", {})
-    lines = Choices() if row.get("bare") else told(*map(meant, setup.pop("pool", ())), **setup)
-    for call, *given in row["do"]:
-        # A mapping at the end has the arguments with names; one with an operator is a requirement.
-        named = given.pop() if given and isinstance(given[-1], dict) and "operator" not in given[-1] else {}
-        getattr(lines, call)(*map(meant, given), **meant(named))
+    lines = Choices() if row.get("bare") else told(*meant(setup.pop("pool", []), NAMES), **setup)
+    called(lines, row["do"], NAMES)
     if ["end"] not in row["do"]:
         lines.end()
     cloud = row.get("cloud", "aws")

@@ -128,6 +128,13 @@ class Choices:
         changes = {"became": {}, "ceased": {}, key: {kind: {zone: list(names)}} if names else {}}
         self.add("UNAVAILABLE", **changes)
 
+    def chosen(self, name: str, back: bool) -> None:
+        """The controller chooses a node for a disruption, or takes that back."""
+        claims = (line["object"] for line in self.lines if line.get("kind") == "NodeClaim")
+        claim = next(one for one in claims if one["metadata"]["name"] == name)
+        reason = {"type": "DisruptionReason", "status": "True", "lastTransitionTime": self.clock(), "reason": "Drifted"}
+        self.add("MODIFIED", kind="NodeClaim", object=claim | {"conditions": [] if back else [reason]})
+
     def end(self) -> list[Line]:
         """All of it."""
         self.add("END", scenario=STORY)
@@ -138,3 +145,34 @@ class Choices:
     ) -> None:
         created = {"name": name, "uid": f"{kind}-{name}", "creationTimestamp": self.clock(), **(metadata or {})}
         self.add(type_, kind=kind, apiTime=self.clock(), object={"metadata": created, **more})
+
+
+_NAMES = {"ARM": ARM, "ON_DEMAND": ON_DEMAND, "SPOT": SPOT, "STORY": STORY}
+
+
+def meant(given: Any, names: Mapping[str, Any]) -> Any:
+    """What a row of a table names: `types m5.large`, `zone us-east-1a`, or one of some names."""
+    if isinstance(given, dict):
+        return {key: meant(value, names) for key, value in given.items()}
+    if isinstance(given, list):
+        return [meant(one, names) for one in given]
+    if not isinstance(given, str):
+        return given
+    word, *more = given.split()
+    match word:
+        case "types":
+            return types(*more)
+        case "zone":
+            return {"key": "topology.kubernetes.io/zone", "operator": "In", "values": more}
+    return (_NAMES | dict(names)).get(given, given)
+
+
+def called(lines: Choices, calls: Iterable[list[Any]], names: Mapping[str, Any]) -> None:
+    """Make the lines of a row: each call by its name, with a mapping at the end for arguments with names."""
+    for call, *given in calls:
+        arguments = meant(given, names)
+        # One with an operator is a requirement.
+        named = (
+            arguments.pop() if arguments and isinstance(arguments[-1], dict) and "operator" not in arguments[-1] else {}
+        )
+        getattr(lines, call)(*arguments, **named)
