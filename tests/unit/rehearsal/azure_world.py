@@ -34,6 +34,10 @@ IMAGE = f"/CommunityGalleries/{UBUNTU}/images/2204gen2containerd/versions/202608
 ARM_IMAGE = f"/CommunityGalleries/{UBUNTU}/images/2204gen2arm64containerd/versions/202608.12.0"
 KEY = "ssh-ed25519 " + base64.b64encode(b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20" + b"k" * 32).decode()
 Body = dict[str, Any]
+POOL: Body = {"name": "system", "mode": "System", "count": 2, "vmSize": "Standard_D2s_v5"}
+ZONES: Body = {"availabilityZones": ["1", "2", "3"]}
+CILIUM = dict.fromkeys(("networkDataplane", "networkPolicy"), "cilium")
+OVERLAY: Body = {"networkPlugin": "azure", "networkPluginMode": "overlay", **CILIUM}
 
 
 def table() -> dict[str, dict[str, float]]:
@@ -127,24 +131,12 @@ class World:
         return self.arm.put(machine_id(name), COMPUTE, body)
 
     def cluster_body(self, identity: Body | None = None, subnet: str = "", **changes: Any) -> Body:
-        pool: Body = {
-            "name": "system",
-            "mode": "System",
-            "count": 2,
-            "vmSize": "Standard_D2s_v5",
-            "availabilityZones": ["1", "2", "3"],
-            **({"vnetSubnetID": subnet} if subnet else {}),
-        }
+        pool = {**POOL, **ZONES, **({"vnetSubnetID": subnet} if subnet else {})}
         properties: Body = {
             "dnsPrefix": "Demo",
             "kubernetesVersion": "1.36",
             "agentPoolProfiles": [pool],
-            "networkProfile": {
-                "networkPlugin": "azure",
-                "networkPluginMode": "overlay",
-                "networkDataplane": "cilium",
-                "networkPolicy": "cilium",
-            },
+            "networkProfile": dict(OVERLAY),
             "oidcIssuerProfile": {"enabled": True},
             "securityProfile": {"workloadIdentity": {"enabled": True}},
         }

@@ -17,24 +17,13 @@ from rehearsal.azure.resource import AzureResource, Session
 from rehearsal.azure.subscription import Subscription
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.objects import Object
-from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE, World
+from tests.unit.rehearsal.azure_world import GROUP, OVERLAY, POOL, REGION, SCOPE, World
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import RecordingPlane, ResourceWorld
 
 _ROLES = f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions"
-OVERLAY = {
-    "networkPlugin": "azure",
-    "networkPluginMode": "overlay",
-    "networkDataplane": "cilium",
-    "networkPolicy": "cilium",
-}
-POOL = {
-    "name": "system",
-    "mode": "System",
-    "count": 2,
-    "vmSize": "Standard_D2s_v5",
-    "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
-}
+#: The cluster's pool, whose nodes take no pods of others.
+SYSTEM = {**POOL, "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"]}
 
 
 class FakeController:
@@ -156,7 +145,7 @@ class Provider(ResourceWorld):
             "dnsPrefix": "rehearsed",
             "kubernetesVersion": "1.36",
             "identity": {"type": "SystemAssigned"},
-            "agentPoolProfiles": [POOL],
+            "agentPoolProfiles": [SYSTEM],
             "networkProfile": OVERLAY,
             "oidcIssuerProfile": {"enabled": True},
             "securityProfile": {"workloadIdentity": {"enabled": True}},

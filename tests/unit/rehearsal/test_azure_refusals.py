@@ -17,20 +17,27 @@ from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.rows import ROWS, latest
 from rehearsal.azure.identity import roles
 from tests.unit.made_certificates import certificate
-from tests.unit.rehearsal.azure_world import AKS, ARM_IMAGE, CLUSTER, GROUP, IMAGE, NETWORK, REGION, SCOPE, Body, World
+from tests.unit.rehearsal.azure_world import (
+    AKS,
+    ARM_IMAGE,
+    CLUSTER,
+    GROUP,
+    IMAGE,
+    NETWORK,
+    POOL,
+    REGION,
+    SCOPE,
+    ZONES,
+    Body,
+    World,
+)
 from tests.unit.rehearsal.recordings import resolved
 
 TABLE = yaml.safe_load(Path(__file__).with_name("azure_refusals.yaml").read_text())
 PROVIDER = f"{GROUP}/providers/Microsoft.Network"
 VNET = f"{PROVIDER}/virtualNetworks/net"
 NOWHERE = f"{PROVIDER}/virtualNetworks/net/subnets/nowhere"
-SYSTEM = {
-    "name": "system",
-    "mode": "System",
-    "count": 2,
-    "vmSize": "Standard_D2s_v5",
-    "availabilityZones": ["1", "2", "3"],
-}
+SYSTEM = {**POOL, **ZONES}
 _ROLES = f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions"
 
 

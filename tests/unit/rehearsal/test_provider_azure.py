@@ -17,7 +17,7 @@ from rehearsal.azure.clusters.resources import system_workloads
 from rehearsal.azure.provider import TYPES, configuration
 from rehearsal.cluster.cilium import unreachable
 from tests.unit.rehearsal.azure_world import GROUP, REGION
-from tests.unit.rehearsal.provider_azure_world import LIVES, POOL, Provider
+from tests.unit.rehearsal.provider_azure_world import LIVES, SYSTEM, Provider
 from tests.unit.rehearsal.steps import Row, Steps, cases
 
 NETWORK = f"{GROUP}/providers/Microsoft.Network"
@@ -53,7 +53,7 @@ class Place(Provider):
         self.update("ManagedCluster", self.made, **self.cluster_inputs(**inputs))
 
     def count(self, nodes: int) -> None:
-        self.change(agentPoolProfiles=[{**POOL, "count": nodes}])
+        self.change(agentPoolProfiles=[{**SYSTEM, "count": nodes}])
 
     def remove(self) -> None:
         assert self.made
