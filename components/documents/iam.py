@@ -1,17 +1,17 @@
 """IAM and resource policies of an EKS environment with Karpenter, as plain documents.
 
-The controller's permissions follow upstream's getting-started CloudFormation template for 1.14, statement by
-statement and with the same statement IDs, so that the two can be compared; `spot_role` is ours. They are several
-policies because one would exceed the 6,144 characters that IAM allows. `unused_rights.json` says why rights stay that
-no rehearsal uses. Nothing here knows how a policy is attached.
-1.15 calls one thing more, ec2:RebootInstances, and that only behind its gate rebootForRepair, which is off.
+The permissions of controllers are data, in policies.yaml. Nothing here knows how a policy is attached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 Document = dict[str, Any]
 Statement = dict[str, Any]
@@ -57,24 +57,6 @@ class ControllerScope:
         """ARN of the EKS cluster."""
         return f"arn:{self.partition}:eks:{self.region}:{self.account_id}:cluster/{self.cluster_name}"
 
-    @property
-    def instance_profiles(self) -> str:
-        """ARN pattern of the account's instance profiles."""
-        return f"arn:{self.partition}:iam::{self.account_id}:instance-profile/*"
-
-    @property
-    def owned(self) -> str:
-        """Key of the tag that marks a resource as the cluster's."""
-        return f"kubernetes.io/cluster/{self.cluster_name}"
-
-    def ec2(self, *kinds: str) -> list[str]:
-        """ARN patterns of EC2 resources in the region, any account."""
-        return [f"arn:{self.partition}:ec2:{self.region}:*:{kind}/*" for kind in kinds]
-
-    def ec2_unowned(self, *kinds: str) -> list[str]:
-        """ARN patterns of EC2 resources whose ARN names no account (images, snapshots)."""
-        return [f"arn:{self.partition}:ec2:{self.region}::{kind}/*" for kind in kinds]
-
 
 def _document(*statements: Statement) -> Document:
     return {"Version": VERSION, "Statement": list(statements)}
@@ -87,209 +69,42 @@ def _allow(
     return statement if condition is None else {**statement, "Condition": dict(condition)}
 
 
-def node_lifecycle(scope: ControllerScope) -> Document:
-    """Launch, tag and terminate instances, and only those of this cluster's NodePools."""
-    launch = ["ec2:RunInstances", "ec2:CreateFleet"]
-    created = scope.ec2("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
-    resource_is_ours = {
-        "StringEquals": {f"aws:ResourceTag/{scope.owned}": "owned"},
-        "StringLike": {"aws:ResourceTag/karpenter.sh/nodepool": "*"},
-    }
-    request_is_ours = {
-        f"aws:RequestTag/{scope.owned}": "owned",
-        "aws:RequestTag/eks:eks-cluster-name": scope.cluster_name,
-    }
-    request_names_node_pool = {"aws:RequestTag/karpenter.sh/nodepool": "*"}
-    return _document(
-        _allow(
-            "AllowScopedEC2InstanceAccessActions",
-            launch,
-            scope.ec2_unowned("image", "snapshot")
-            + scope.ec2("security-group", "subnet", "capacity-reservation", "placement-group"),
-        ),
-        _allow("AllowScopedEC2LaunchTemplateAccessActions", launch, scope.ec2("launch-template"), resource_is_ours),
-        _allow(
-            "AllowScopedEC2InstanceActionsWithTags",
-            [*launch, "ec2:CreateLaunchTemplate"],
-            created,
-            {"StringEquals": request_is_ours, "StringLike": request_names_node_pool},
-        ),
-        _allow(
-            "AllowScopedResourceCreationTagging",
-            "ec2:CreateTags",
-            created,
-            {
-                "StringEquals": {
-                    **request_is_ours,
-                    "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"],
-                },
-                "StringLike": request_names_node_pool,
-            },
-        ),
-        _allow(
-            "AllowScopedResourceTagging",
-            "ec2:CreateTags",
-            scope.ec2("instance"),
-            {
-                **resource_is_ours,
-                "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": scope.cluster_name},
-                "ForAllValues:StringEquals": {
-                    "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"],
-                },
-            },
-        ),
-        _allow(
-            "AllowScopedDeletion",
-            ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
-            scope.ec2("instance", "launch-template"),
-            resource_is_ours,
-        ),
-    )
+def policy(controller: str, subject: str, scope: object) -> Document:
+    """Return one of the policies in policies.yaml.
 
-
-def iam_integration(scope: ControllerScope) -> Document:
-    """Pass the node role, and make the instance profiles that carry it."""
-    region = "topology.kubernetes.io/region"
-    node_class = "karpenter.k8s.aws/ec2nodeclass"
-    resource_is_ours = {
-        f"aws:ResourceTag/{scope.owned}": "owned",
-        f"aws:ResourceTag/{region}": scope.region,
-    }
-    request_is_ours = {
-        f"aws:RequestTag/{scope.owned}": "owned",
-        "aws:RequestTag/eks:eks-cluster-name": scope.cluster_name,
-        f"aws:RequestTag/{region}": scope.region,
-    }
-    return _document(
-        _allow(
-            "AllowPassingInstanceRole",
-            "iam:PassRole",
-            scope.node_role_arn,
-            {
-                "StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]},
-            },
-        ),
-        _allow(
-            "AllowScopedInstanceProfileCreationActions",
-            ["iam:CreateInstanceProfile"],
-            scope.instance_profiles,
-            {
-                "StringEquals": request_is_ours,
-                "StringLike": {f"aws:RequestTag/{node_class}": "*"},
-            },
-        ),
-        _allow(
-            "AllowScopedInstanceProfileTagActions",
-            ["iam:TagInstanceProfile"],
-            scope.instance_profiles,
-            {
-                "StringEquals": {**resource_is_ours, **request_is_ours},
-                "StringLike": {f"aws:ResourceTag/{node_class}": "*", f"aws:RequestTag/{node_class}": "*"},
-            },
-        ),
-        _allow(
-            "AllowScopedInstanceProfileActions",
-            [
-                "iam:AddRoleToInstanceProfile",
-                "iam:RemoveRoleFromInstanceProfile",
-                "iam:DeleteInstanceProfile",
-            ],
-            scope.instance_profiles,
-            {
-                "StringEquals": resource_is_ours,
-                "StringLike": {f"aws:ResourceTag/{node_class}": "*"},
-            },
-        ),
-    )
-
-
-def eks_integration(scope: ControllerScope) -> Document:
-    """Read this cluster's endpoint, version and service range."""
-    return _document(_allow("AllowAPIServerEndpointDiscovery", "eks:DescribeCluster", scope.cluster_arn))
-
-
-def interruption(scope: ControllerScope) -> Document:
-    """Take messages from this cluster's interruption queue."""
-    return _document(
-        _allow(
-            "AllowInterruptionQueueActions",
-            ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"],
-            scope.interruption_queue_arn,
-        )
-    )
-
-
-def zonal_shift(scope: ControllerScope) -> Document:
-    """See whether traffic is being shifted away from a zone of this cluster."""
-    return _document(
-        _allow(
-            "AllowZonalShiftStatusReadOnly",
-            ["arc-zonal-shift:GetManagedResource"],
-            "*",
-            {
-                "StringEquals": {"arc-zonal-shift:ResourceIdentifier": scope.cluster_arn},
-            },
-        )
-    )
-
-
-def resource_discovery(scope: ControllerScope) -> Document:
-    """Read what the region offers: types, images, prices, subnets. None of these calls can be scoped further."""
-    describe = [
-        f"ec2:Describe{what}"
-        for what in (
-            "CapacityReservations",
-            "Images",
-            "Instances",
-            "InstanceStatus",
-            "InstanceTypeOfferings",
-            "InstanceTypes",
-            "LaunchTemplates",
-            "PlacementGroups",
-            "SecurityGroups",
-            "SpotPriceHistory",
-            "Subnets",
-        )
-    ]
-    return _document(
-        _allow("AllowRegionalReadActions", describe, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}),
-        _allow(
-            "AllowSSMReadActions",
-            "ssm:GetParameter",
-            f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",
-        ),
-        _allow("AllowPricingReadActions", "pricing:GetProducts", "*"),
-        _allow("AllowUnscopedInstanceProfileListAction", "iam:ListInstanceProfiles", "*"),
-        _allow("AllowInstanceProfileReadActions", "iam:GetInstanceProfile", scope.instance_profiles),
-    )
-
-
-def spot_role(scope: ControllerScope) -> Document:
-    """Have EC2 make its service-linked role for spot instances, which an account lacks until its first one.
-
-    EC2 makes the role at that request, with the rights of whoever sends it. A resource of ours would fail in each
-    account that has the role, and it would not be ours to delete.
+    Args:
+        controller: Whose.
+        subject: Which of them.
+        scope: Its attributes are what statements have in braces.
     """
-    role = f"arn:{scope.partition}:iam::{scope.account_id}:role/aws-service-role/spot.amazonaws.com/"
-    return _document(
-        _allow(
-            "AllowSpotServiceLinkedRole",
-            "iam:CreateServiceLinkedRole",
-            f"{role}AWSServiceRoleForEC2Spot",
-            {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
-        )
-    )
+    return _document(*_filled(_policies()[controller][subject], vars(scope)))
+
+
+@cache
+def _policies() -> Mapping[str, Mapping[str, list[Statement]]]:
+    text = Path(__file__).with_name("policies.yaml").read_text(encoding="utf-8")
+    policies: dict[str, dict[str, list[Statement]]] = yaml.safe_load(text)
+    return policies
+
+
+def _filled(value: Any, words: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key.format(**words): _filled(entry, words) for key, entry in value.items()}
+    return [_filled(entry, words) for entry in value] if isinstance(value, list) else value.format(**words)
 
 
 #: Short name of each of the controller's policies to the function that makes it.
 CONTROLLER_POLICIES: Final[Mapping[str, Callable[[ControllerScope], Document]]] = {
-    "node-lifecycle": node_lifecycle,
-    "iam-integration": iam_integration,
-    "eks-integration": eks_integration,
-    "interruption": interruption,
-    "zonal-shift": zonal_shift,
-    "resource-discovery": resource_discovery,
-    "spot-role": spot_role,
+    subject: partial(policy, "controller", subject)
+    for subject in (
+        "node-lifecycle",
+        "iam-integration",
+        "eks-integration",
+        "interruption",
+        "zonal-shift",
+        "resource-discovery",
+        "spot-role",
+    )
 }
 
 

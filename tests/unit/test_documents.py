@@ -49,8 +49,8 @@ def test_nothing_but_reading_is_unscoped() -> None:
 
 def test_two_clusters_may_not_touch_each_other() -> None:
     other = replace(SCOPE, cluster_name="other")
-    for make in (iam.node_lifecycle, iam.iam_integration, iam.eks_integration, iam.zonal_shift):
-        assert "demo" not in json.dumps(make(other)).replace("demo-karpenter-nodes", "")
+    for subject in ("node-lifecycle", "iam-integration", "eks-integration", "zonal-shift"):
+        assert "demo" not in json.dumps(iam.CONTROLLER_POLICIES[subject](other)).replace("demo-karpenter-nodes", "")
 
 
 def test_trusts(golden: Golden) -> None:
