@@ -48,7 +48,7 @@ CILIUM_REPOSITORY: Final = "https://helm.cilium.io"
 METRICS_SERVER: Final = "3.13.1"
 METRICS_SERVER_CHART: Final = "metrics-server"
 METRICS_SERVER_REPOSITORY: Final = "https://kubernetes-sigs.github.io/metrics-server"
-#: Its policy is that of this release too (`documents/policies.yaml`).
+#: Its policy is that of this release too (`documents/policies.json`).
 LOAD_BALANCER_CONTROLLER: Final = "3.3.0"
 LOAD_BALANCER_CONTROLLER_CHART: Final = "aws-load-balancer-controller"
 LOAD_BALANCER_CONTROLLER_REPOSITORY: Final = "https://aws.github.io/eks-charts"

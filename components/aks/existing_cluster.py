@@ -16,6 +16,7 @@ from pulumi_azure_native import authorization, network
 from pulumi_azure_native import containerservice as aks
 
 from ..documents.kubeconfig import aks as aks_kubeconfig
+from ..problems import doubts
 from ..settings import ExistingAksSettings
 from ..settings import existing_aks_cluster as judged
 from ..settings.aks import names_of_network
@@ -82,7 +83,7 @@ class ExistingCluster(pulumi.ComponentResource):
             kubeconfig = _kubeconfig(settings, seen.name, ask)
             workloads = existing_workloads.look(kubeconfig, settings.name, controller=settings.mode == "self-hosted")
             found = replace(found, workloads=workloads)
-        for doubt in judged.check(settings, found):
+        for doubt in doubts(judged.problems(settings, found)):
             pulumi.log.warn(str(doubt), self)
 
         kubelet = (seen.identity_profile or {}).get("kubeletidentity")

@@ -1,17 +1,16 @@
 """IAM and resource policies of an EKS environment with Karpenter, as plain documents.
 
-The permissions of controllers are data, in policies.yaml. Nothing here knows how a policy is attached.
+The permissions of controllers are data, in policies.json. Nothing here knows how a policy is attached.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
-
-import yaml
 
 Document = dict[str, Any]
 Statement = dict[str, Any]
@@ -70,20 +69,19 @@ def _allow(
 
 
 def policy(controller: str, subject: str, scope: object) -> Document:
-    """Return one of the policies in policies.yaml.
+    """Return one of the policies in policies.json.
 
     Args:
         controller: Whose.
         subject: Which of them.
         scope: Its attributes are what statements have in braces.
     """
-    return _document(*_filled(_policies()[controller][subject], vars(scope)))
+    return _document(*_filled(_policies()[controller][subject]["statements"], vars(scope)))
 
 
 @cache
-def _policies() -> Mapping[str, Mapping[str, list[Statement]]]:
-    text = Path(__file__).with_name("policies.yaml").read_text(encoding="utf-8")
-    policies: dict[str, dict[str, list[Statement]]] = yaml.safe_load(text)
+def _policies() -> Mapping[str, Any]:
+    policies: dict[str, Any] = json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
     return policies
 
 

@@ -1,4 +1,4 @@
-"""IAM policies of the AWS Load Balancer Controller, as plain documents; policies.yaml has their statements."""
+"""IAM policies of the AWS Load Balancer Controller, as plain documents; policies.json has their statements."""
 
 from __future__ import annotations
 

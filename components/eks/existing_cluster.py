@@ -16,9 +16,11 @@ from pulumi_aws import eks, iam
 
 from ..documents.endpoints import host_names
 from ..documents.kubeconfig import eks as eks_kubeconfig
+from ..problems import doubts
 from ..settings import ExistingEksSettings
 from ..settings import existing_cluster as judged
 from ..settings.existing_cluster import FoundCluster
+from ..settings.workloads import Workloads
 from ..workloads import eks as existing_workloads
 from . import existing_network
 from .asking import is_there, looking, unless_absent
@@ -74,7 +76,7 @@ class ExistingCluster(pulumi.ComponentResource):
                 role_arn=args.role_arn,
             )
             found = _found(seen, kubeconfig, settings, ask)
-        for doubt in judged.check(settings, found):
+        for doubt in doubts(judged.problems(settings, found)):
             pulumi.log.warn(str(doubt), self)
 
         network = judged.node_network(settings, found.vpc_id, found.subnet_ids)
@@ -125,7 +127,7 @@ def _found(
         has_provider=settings.karpenter.identity != "irsa" or _has_provider(_issuer(seen), ask),
         cni_role=_cni_role(seen.name, ask),
         network=existing_network.find(vpc.vpc_id, selection, seen.name, ask),
-        workloads=existing_workloads.look(kubeconfig, settings.name) if is_active else judged.Workloads(),
+        workloads=existing_workloads.look(kubeconfig, settings.name) if is_active else Workloads(),
     )
 
 

@@ -23,7 +23,7 @@ from pydantic.alias_generators import to_camel
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
-from ..problems import SettingsError, finding, key_of
+from ..problems import SettingsError, doubts, finding, key_of
 from ..replacement import Keeper
 from ..settings import existing_network as judged
 from ..settings.eks import EksSettings
@@ -101,7 +101,7 @@ class Network(pulumi.ComponentResource):
         settings, network = args.settings, args.settings.network
         with looking("network", "vpcId", vpc_id, "whether the cluster can work in it"):
             found = existing_network.find(vpc_id, network, settings.name, pulumi.InvokeOptions(parent=self))
-        for doubt in judged.check(settings, found):
+        for doubt in doubts(judged.problems(settings, found)):
             pulumi.log.warn(str(doubt), self)
         self._keep_zones(args, {subnet.zone for subnet in found.control_plane_subnets(network)})
         self.isolated = any(not subnet.leads_out for subnet in found.node_subnets(network))

@@ -20,41 +20,19 @@ from karpenter.findings import Finding
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..naming import KARPENTER_NAMESPACE
-from ..problems import Judge, SettingsError, doubts
+from ..problems import Judge, SettingsError
 from .aks import names_of_network, network_of
 from .aks_checks import brought_by_aks, dataplane_label
 from .aks_existing import ExistingAksSettings
 from .node_pool_checks import node_class_reference
 from .version_checks import existing_aks_version
+from .workloads import Workloads
 
 #: What a cluster is doing while nothing of it should be built upon.
 _BUSY: Final = ("Creating", "Updating", "Upgrading", "Deleting", "Stopping", "Starting", "Scaling")
 #: Not while node auto provisioning is on.
 _TO_CILIUM: Final = "--network-dataplane cilium"
 _CLUSTER: Final = "cluster.existing"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workloads:
-    """What a cluster says of what runs in it.
-
-    Attributes:
-        refusal: Why it lets whoever deploys not do there what must be done; empty if it does, and then the rest counts.
-        autoscalers: Deployments of Cluster Autoscaler that have replicas, with their namespaces: one of its own beside
-            AKS's, which is no pod.
-        controllers: Deployments of Karpenter that are not this stack's, with their namespaces.
-        own_definitions: CRDs of Karpenter that Helm has made for a release `karpenter-crd`.
-        foreign_definitions: Those that somebody else has made.
-        places: How many ready nodes take Karpenter's controller: not Karpenter's own, and without taints that the
-            controller does not tolerate.
-    """
-
-    refusal: str = ""
-    autoscalers: Sequence[str] = ()
-    controllers: Sequence[str] = ()
-    own_definitions: Sequence[str] = ()
-    foreign_definitions: Sequence[str] = ()
-    places: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,24 +143,13 @@ def enters(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Findi
         yield say("no-local-accounts" if local else "no-entra", "cluster.localAccounts")
 
 
-def check(settings: ExistingAksSettings, found: FoundCluster) -> list[Finding]:
-    """Refuse a cluster on which Karpenter cannot work.
+def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
+    """Find what is, or may be, in the way.
 
     Args:
         settings: The stack's.
         found: What Azure and the cluster say.
-
-    Returns:
-        What may be in the way: warnings.
-
-    Raises:
-        SettingsError: Something is.
     """
-    return doubts(problems(settings, found))
-
-
-def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
-    """What is, or may be, in the way; the arguments are those of `check`."""
     say = Judge(
         settings,
         cluster=settings.cluster.existing,

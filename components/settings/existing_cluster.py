@@ -17,12 +17,13 @@ from karpenter.findings import Finding
 
 from ..documents import manifests
 from ..naming import KARPENTER_NAMESPACE
-from ..problems import Judge, SettingsError, Shown, doubts
+from ..problems import Judge, SettingsError, Shown
 from .egress_checks import opened_before_it_is_trusted
 from .eks_checks import image_checks
 from .eks_existing import ExistingEksSettings
 from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, group_checks, selected_elsewhere
 from .version_checks import existing_eks_version
+from .workloads import Workloads
 
 #: DaemonSet of the VPC CNI, without which pods of other networks would have no addresses of the VPC.
 VPC_CNI: Final = "aws-node"
@@ -41,38 +42,6 @@ NETWORKS: Final[Mapping[str, str]] = {
 _NEEDS_API: Final = "API_AND_CONFIG_MAP"
 _CLUSTER: Final = "cluster.existing"
 _STARTUP_TAINTS: Final = ("template", "spec", "startupTaints")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workloads:
-    """What a cluster says of what runs in it.
-
-    Attributes:
-        refusal: Why it lets whoever deploys not do there what must be done; empty if it does, and then the rest counts.
-        networks: Names of the DaemonSets of `NETWORKS` that it has, but for a Cilium that this stack has installed.
-        kube_proxy: Whether kube-proxy runs there.
-        agent: Whether the Pod Identity agent does.
-        cni_role: Whether the VPC CNI's service account has a role of its own, by IRSA.
-        autoscalers: Deployments of Cluster Autoscaler that have replicas, with their namespaces.
-        controllers: Deployments of Karpenter that are not this stack's, with their namespaces.
-        definitions: CRDs of Karpenter that Helm has not made for a release of the stack's names.
-        own_network: Whether it has a Cilium that this stack has installed.
-        ready: How many nodes are ready.
-        places: How many of the ready ones take Karpenter's controller: not Karpenter's own, and without taints that the
-            controller does not tolerate.
-    """
-
-    refusal: str = ""
-    networks: Sequence[str] = ()
-    own_network: bool = False
-    kube_proxy: bool = False
-    agent: bool = False
-    cni_role: bool = False
-    autoscalers: Sequence[str] = ()
-    controllers: Sequence[str] = ()
-    definitions: Sequence[str] = ()
-    ready: int = 0
-    places: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,24 +108,13 @@ def missing(settings: ExistingEksSettings) -> SettingsError:
     return SettingsError([Judge(settings, region=settings.region)("existing-eks-missing", _CLUSTER)])
 
 
-def check(settings: ExistingEksSettings, found: FoundCluster) -> list[Finding]:
-    """Refuse a cluster on which Karpenter cannot work.
+def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
+    """Find what is, or may be, in the way.
 
     Args:
         settings: The stack's.
         found: What account and cluster say.
-
-    Returns:
-        What may be in the way: warnings.
-
-    Raises:
-        SettingsError: Something is.
     """
-    return doubts(problems(settings, found))
-
-
-def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Finding]:
-    """What is, or may be, in the way; the arguments are those of `check`."""
     say = Judge(
         settings,
         cluster=settings.cluster.existing,
@@ -243,8 +201,8 @@ def _network(say: Judge, settings: ExistingEksSettings, found: FoundCluster) -> 
 def _others(say: Judge, there: Workloads) -> Iterator[Finding]:
     for controller in there.controllers:
         yield say("other-karpenter", _CLUSTER, controller=controller)
-    if there.definitions and not there.controllers:
-        names = " ".join(there.definitions)
-        yield say("existing-eks-foreign-crds", _CLUSTER, foreign_definitions=there.definitions, names=names)
+    if there.foreign_definitions and not there.controllers:
+        names = " ".join(there.foreign_definitions)
+        yield say("existing-eks-foreign-crds", _CLUSTER, foreign_definitions=there.foreign_definitions, names=names)
     for autoscaler in there.autoscalers:
         yield say("existing-eks-cluster-autoscaler", _CLUSTER, autoscaler=autoscaler)

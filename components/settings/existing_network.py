@@ -19,7 +19,7 @@ from ..documents.endpoints import GATEWAYS
 from ..documents.partitions import endpoint_services
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
-from ..problems import Judge, doubts
+from ..problems import Judge
 from .egress_checks import opened_before_it_is_trusted
 from .eks import EksSettings, NetworkSettings, needed_endpoints, unreached_registries
 
@@ -149,24 +149,13 @@ def way_out(routes: Mapping[str, str], gone: Collection[str] = ()) -> WayOut:
     return "none" if not target else "public" if target.startswith("igw-") else "private"
 
 
-def check(settings: EksSettings, found: FoundNetwork) -> list[Finding]:
-    """Refuse a network in which the cluster cannot work.
+def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
+    """Find what is, or may be, in the way.
 
     Args:
         settings: With a `network.vpc_id`.
         found: What the account says of that.
-
-    Returns:
-        What may be in the way: warnings.
-
-    Raises:
-        SettingsError: Something is.
     """
-    return doubts(problems(settings, found))
-
-
-def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
-    """What is, or may be, in the way; the arguments are those of `check`."""
     network = settings.network
     say = Judge(settings, vpc_id=network.vpc_id, ranges=found.cidrs, discovery_tag=DISCOVERY_TAG)
     if not found.cidrs:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from karpenter.findings import Finding
 
-from ..problems import Judge, doubts
+from ..problems import Judge
 from .aks import AZURE_ADDRESSES, AksSettings, network_of
 
 #: To whom the API server's subnet must be delegated, how large it is at least, and what a cluster takes of it.
@@ -122,24 +122,13 @@ def named_subnets(settings: AksSettings) -> dict[Key, str]:
     return {key: subnet for key, subnet in named.items() if subnet}
 
 
-def check(settings: AksSettings, found: FoundNetwork) -> list[Finding]:
-    """Refuse a network in which the cluster cannot work.
+def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
+    """Find what is, or may be, in the way.
 
     Args:
         settings: With a `network.subnet_id`.
         found: What Azure says of its network.
-
-    Returns:
-        What may be in the way: warnings.
-
-    Raises:
-        SettingsError: Something is.
     """
-    return doubts(problems(settings, found))
-
-
-def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Finding]:
-    """What is, or may be, in the way; the arguments are those of `check`."""
     say = Judge(settings, region=settings.region, location=found.location)
     named = named_subnets(settings)
     own_key, own = next(iter(named.items()))

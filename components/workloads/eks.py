@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..settings.existing_cluster import NETWORKS, VPC_CNI, Workloads
+from ..settings.existing_cluster import NETWORKS, VPC_CNI
+from ..settings.workloads import Workloads
 from . import running
-from .asking import ask
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -15,7 +16,6 @@ _SYSTEM: Final = "kube-system"
 _AGENT: Final = "eks-pod-identity-agent"
 _KUBE_PROXY: Final = "kube-proxy"
 _ROLE: Final = "eks.amazonaws.com/role-arn"
-_DEFINITIONS: Final = ("nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws")
 
 
 def look(kubeconfig: str, stack: str) -> Workloads:
@@ -25,16 +25,7 @@ def look(kubeconfig: str, stack: str) -> Workloads:
         kubeconfig: As JSON.
         stack: Name of the environment, which knows by it what it has installed itself.
     """
-    from kubernetes.client import ApiException
-    from kubernetes.config import ConfigException
-    from urllib3.exceptions import HTTPError
-
-    try:
-        return ask(kubeconfig, lambda api: _look(api, stack))
-    except ApiException as error:
-        return Workloads(refusal=f"{error.status} {error.reason}")
-    except (HTTPError, OSError, ConfigException) as error:
-        return Workloads(refusal=str(error))
+    return running.answered(kubeconfig, lambda api: _look(api, stack))
 
 
 def _look(api: ApiClient, stack: str) -> Workloads:
@@ -42,24 +33,16 @@ def _look(api: ApiClient, stack: str) -> Workloads:
 
     if not running.may(api, "*", "*", "*"):
         return Workloads(refusal="it knows who that is, and does not let them do everything in it")
-    apps, core = AppsV1Api(api), CoreV1Api(api)
-    daemons: list[Any] = apps.list_daemon_set_for_all_namespaces(_request_timeout=running.PATIENCE).items
-    deployments: list[Any] = apps.list_deployment_for_all_namespaces(_request_timeout=running.PATIENCE).items
-    nodes = [node for node in core.list_node(_request_timeout=running.PATIENCE).items if running.is_ready(node)]
+    daemons: list[Any] = AppsV1Api(api).list_daemon_set_for_all_namespaces(_request_timeout=running.PATIENCE).items
     own = {daemon.metadata.name for daemon in daemons if running.is_of(stack, daemon)}
     names = {daemon.metadata.name for daemon in daemons} - own
-    others = [one for one in deployments if not running.is_of(stack, one)]
-    return Workloads(
+    return replace(
+        running.scaled_by(api, stack, "ec2nodeclasses.karpenter.k8s.aws"),
         networks=sorted(NETWORKS.keys() & names),
         own_network="cilium" in own,
         kube_proxy=_KUBE_PROXY in names,
         agent=_AGENT in names,
-        cni_role=VPC_CNI in names and _ROLE in _annotations(core, VPC_CNI),
-        autoscalers=list(running.running(deployments, running.AUTOSCALER)),
-        controllers=list(running.running(others, running.KARPENTER)),
-        definitions=[name for name, of_release in running.definitions(api, _DEFINITIONS) if not of_release],
-        ready=len(nodes),
-        places=sum(map(running.takes_controller, nodes)),
+        cni_role=VPC_CNI in names and _ROLE in _annotations(CoreV1Api(api), VPC_CNI),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..naming import KARPENTER_NAMESPACE, STACK_LABEL
+from ..settings.workloads import Workloads
+from .asking import ask
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 PATIENCE: Final = 30.0
 AUTOSCALER: Final = "cluster-autoscaler"
 KARPENTER: Final = "karpenter"
+_DEFINITIONS: Final = ("nodepools.karpenter.sh", "nodeclaims.karpenter.sh")
 #: How Helm marks what it has made for the release of Karpenter's CRDs.
 _OF_THE_RELEASE: Final = {
     "meta.helm.sh/release-name": "karpenter-crd",
@@ -22,6 +25,43 @@ _OF_THE_RELEASE: Final = {
 }
 #: By which Karpenter's controller keeps off nodes that it has made.
 _OF_KARPENTER: Final = "karpenter.sh/nodepool"
+
+
+def answered(kubeconfig: str, question: Callable[[ApiClient], Workloads]) -> Workloads:
+    """Return what a cluster answers; a refusal where it does not."""
+    from kubernetes.client import ApiException
+    from kubernetes.config import ConfigException
+    from urllib3.exceptions import HTTPError
+
+    try:
+        return ask(kubeconfig, question)
+    except ApiException as error:
+        return Workloads(refusal=f"{error.status} {error.reason}")
+    except (HTTPError, OSError, ConfigException) as error:
+        return Workloads(refusal=str(error))
+
+
+def scaled_by(api: ApiClient, stack: str, kind: str) -> Workloads:
+    """Return who scales a cluster, whose CRDs it has, and where a controller can run.
+
+    Args:
+        api: The cluster's.
+        stack: Name of the environment, which knows by it what it has installed itself.
+        kind: Name of the cloud's CRD of node classes.
+    """
+    from kubernetes.client import AppsV1Api, CoreV1Api
+
+    deployments: list[Any] = AppsV1Api(api).list_deployment_for_all_namespaces(_request_timeout=PATIENCE).items
+    nodes = [node for node in CoreV1Api(api).list_node(_request_timeout=PATIENCE).items if is_ready(node)]
+    found = list(definitions(api, (*_DEFINITIONS, kind)))
+    return Workloads(
+        autoscalers=list(running(deployments, AUTOSCALER)),
+        controllers=list(running([one for one in deployments if not is_of(stack, one)], KARPENTER)),
+        own_definitions=[name for name, of_release in found if of_release],
+        foreign_definitions=[name for name, of_release in found if not of_release],
+        ready=len(nodes),
+        places=sum(map(takes_controller, nodes)),
+    )
 
 
 def may(api: ApiClient, verb: str, group: str, resource: str) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, Final
 from components.documents.kubeconfig import eks as eks_kubeconfig
 from components.settings import ExistingEksSettings
 from components.settings import existing_cluster as judging
-from components.settings.existing_cluster import FoundCluster, Workloads
+from components.settings.existing_cluster import FoundCluster
+from components.settings.workloads import Workloads
 from components.workloads import eks as workloads
 
 from . import existing_network

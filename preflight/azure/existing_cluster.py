@@ -11,7 +11,8 @@ from components.documents.kubeconfig import aks as aks_kubeconfig
 from components.settings import ExistingAksSettings
 from components.settings import existing_aks_cluster as judging
 from components.settings.aks import names_of_network, network_of
-from components.settings.existing_aks_cluster import FoundCluster, FoundPool, Workloads
+from components.settings.existing_aks_cluster import FoundCluster, FoundPool
+from components.settings.workloads import Workloads
 from components.workloads import aks as workloads
 
 from ..finding import NotAskedError

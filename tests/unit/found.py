@@ -11,12 +11,13 @@ from components.settings import existing_aks_cluster as aks
 from components.settings import existing_cluster as eks
 from components.settings import existing_network as aws
 from components.settings import existing_vnet as azure
+from components.settings.workloads import Workloads
 from tests.unit.mock_engine import HUB
 
 VPC = "vpc-00000001"
 #: A cluster on EKS with the VPC CNI, the Pod Identity agent and three managed nodes; one on AKS.
-EKS_WORKLOADS = eks.Workloads(networks=["aws-node"], kube_proxy=True, agent=True, ready=3, places=3)
-AKS_WORKLOADS = aks.Workloads(places=2)
+EKS_WORKLOADS = Workloads(networks=["aws-node"], kube_proxy=True, agent=True, ready=3, places=3)
+AKS_WORKLOADS = Workloads(places=2)
 
 
 def found_network(letters: str, **changes: Any) -> aws.FoundNetwork:

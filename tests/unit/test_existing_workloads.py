@@ -10,9 +10,9 @@ import kubernetes.client
 import pytest
 from urllib3.exceptions import MaxRetryError
 
-from components.settings.existing_cluster import Workloads
+from components.settings.workloads import Workloads
 from components.workloads import aks as aks_workloads
-from components.workloads import eks as existing_workloads
+from components.workloads import running
 from components.workloads.eks import look
 
 OURS = {"karpstack.io/stack": "shop"}
@@ -92,8 +92,7 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     made = Fake()
-    for workloads in (existing_workloads, aks_workloads):
-        monkeypatch.setattr(workloads, "ask", lambda kubeconfig, question: question(made))
+    monkeypatch.setattr(running, "ask", lambda kubeconfig, question: question(made))
     for api in ("ApiextensionsV1Api", "AppsV1Api", "AuthorizationV1Api", "CoreV1Api"):
         monkeypatch.setattr(kubernetes.client, api, lambda client: client)
     return made
@@ -165,14 +164,14 @@ def test_another_karpenter_is_one_that_this_stack_has_not_installed(fake: Fake) 
 
 
 def test_definitions_are_helms_for_this_release_or_somebody_elses(fake: Fake) -> None:
-    assert found(fake).definitions == []
+    assert found(fake).foreign_definitions == []
     release = {"meta.helm.sh/release-name": "karpenter-crd", "meta.helm.sh/release-namespace": "kube-system"}
     fake.definitions = {
         "nodepools.karpenter.sh": {**release, "controller-gen.kubebuilder.io/version": "v0.20.0"},
         "nodeclaims.karpenter.sh": None,
         "ec2nodeclasses.karpenter.k8s.aws": {**release, "meta.helm.sh/release-namespace": "karpenter"},
     }
-    assert found(fake).definitions == ["nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"]
+    assert found(fake).foreign_definitions == ["nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"]
 
 
 def test_places_are_where_the_controller_can_run(fake: Fake) -> None:

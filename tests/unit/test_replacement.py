@@ -14,7 +14,7 @@ from components import eks, last_state, settings
 from components.last_state import LastState
 from components.problems import SettingsError
 from components.replacement import Keeper, ReplacementError, changed, keep_cloud
-from components.settings.existing_cluster import Workloads
+from components.settings.workloads import Workloads
 from components.workloads import eks as workloads
 from tests.unit.example_stack import example
 from tests.unit.found import EKS_WORKLOADS as RUNS

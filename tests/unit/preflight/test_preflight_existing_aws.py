@@ -13,7 +13,7 @@ import yaml
 
 from components import settings
 from components.naming import EksNames
-from components.settings.existing_cluster import Workloads
+from components.settings.workloads import Workloads
 from components.workloads import eks as workloads
 from preflight import cli
 from preflight.aws import cluster, documents, names, quotas, rights

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from components.documents.roles import Role as Given
-from components.settings.existing_aks_cluster import Workloads
+from components.settings.workloads import Workloads
 from components.workloads import aks as workloads
 from preflight.azure import assignments, cluster, locks, names, rights
 from preflight.azure.checks import EXISTING
