@@ -112,7 +112,8 @@ def sentence(
 def _nothing(before: Inventory) -> str:
     """What is said of a change that updates no resource; what moves then would move without it, too."""
     usd = "" if before.usd_per_hour is None else f", {units.dollars(before.usd_per_hour)} an hour"
-    told = [f"Nothing: the change updates no resource, and {plural(before.nodes, 'node')} stay as before{usd}"]
+    stay = f"{plural(before.nodes, 'node')} {'stays' if before.nodes == 1 else 'stay'}"
+    told = [f"Nothing: the change updates no resource, and {stay} as before{usd}"]
     moving = ((before.leaving, "out"), (before.coming, "in"))
     if ways := [f"{plural(count, 'node')} on the way {way}" for count, way in moving if count]:
         told.append(f"{' and '.join(ways)}, with or without the change")

@@ -7,6 +7,8 @@ and `silent` are parts of its sentence, `shown` parts of whatif.md, and `page` o
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,26 @@ from whatif.limits import Limits
 from whatif.phases import read
 from whatif.truth import RealNode
 
-CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("answers.yml").read_text())
+
+def filled(part: Any, row: dict[str, Any]) -> Any:
+    """A part of a case, with the values of a row in place of `$name`."""
+    if isinstance(part, str):
+        return row.get(part[1:], part) if part.startswith("$") else part
+    if isinstance(part, list):
+        return [filled(one, row) for one in part]
+    return {key: filled(value, row) for key, value in part.items()} if isinstance(part, dict) else part
+
+
+def cases() -> Iterator[dict[str, Any]]:
+    """The cases of the file; one with rows is as many, each with the values of a row for the names of `of`."""
+    for case in yaml.safe_load(Path(__file__).with_name("answers.yml").read_text()):
+        for row in case.pop("rows", [[]]):
+            values = dict(zip(case.get("of", []), row, strict=True))
+            name = f"{case['case']}: {', '.join(map(str, row))}" if row else case["case"]
+            yield {**filled(case, values), "case": name}
+
+
+CASES = list(cases())
 
 
 def timeline(case: dict[str, Any]) -> list[dict[str, Any]]:
@@ -48,7 +69,7 @@ def test_answers(case: dict[str, Any]) -> None:
     for words in case.get("silent", []):
         assert words not in answer.sentence
     for words in case.get("shown", []):
-        assert words in markdown.render(answer).replace("\\", "")
+        assert words in html.unescape(markdown.render(answer)).replace("\\", "")
 
     for words in case.get("page", []):
         assert words in Page(page.render(answer)).text
