@@ -14,7 +14,7 @@ import yaml
 
 from .shown import cut, visible
 
-BYTES = 256 * 1024  # of the file, and of the file with each alias written out
+BYTES = 1024 * 1024  # of the file, and of the file with each alias written out
 DEPTH = 40
 _MARKS = 8  # bytes around a value: quotes, blanks, what keeps it from the next
 
@@ -61,7 +61,7 @@ def read(path: Path) -> Any:
     except OSError as error:
         raise YamlError(f"cannot be read ({error.strerror})") from error
     if len(content) > BYTES:
-        raise YamlError(f"has more than {BYTES // 1024} KiB, so it is not read; make it smaller")
+        raise YamlError(f"has more than {BYTES >> 20} MiB, so it is not read; make it smaller")
     return parse(content)
 
 
@@ -131,7 +131,7 @@ def _measure(events: Iterator[Any]) -> None:
             raise _at(event, f"more than {DEPTH} levels deep, so it is not read; make it flatter")
         if size > BYTES:
             raise _at(
-                event, f"more than {BYTES // 1024} KiB, aliases (*) written out, so it is not read; make it smaller"
+                event, f"more than {BYTES >> 20} MiB, aliases (*) written out, so it is not read; make it smaller"
             )
 
 

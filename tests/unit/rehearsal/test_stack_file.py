@@ -175,9 +175,9 @@ TEXTS = {
     "config: {a: &a [*a]}": "*a would hold itself without end",
     "[" * 50_000: "more than 40 levels deep",
     "{a: " * 60: "more than 40 levels deep",
-    "config: " + "x" * 1_000_000: "has more than 256 KiB",
-    BOMB: "more than 256 KiB, aliases (*) written out",
-    MERGED: "more than 256 KiB, aliases (*) written out",
+    "config: " + "x" * 1_100_000: "has more than 1 MiB",
+    BOMB: "more than 1 MiB, aliases (*) written out",
+    MERGED: "more than 1 MiB, aliases (*) written out",
 }
 
 
