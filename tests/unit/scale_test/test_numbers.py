@@ -185,15 +185,6 @@ def test_a_price_that_is_not_known_is_named(numbers: Numbers, timeline: list[Lin
     assert found["nodeclaims"][0]["price_source"] is None
 
 
-def test_the_controllers_process_is_told(numbers: Numbers, timeline: list[Line]) -> None:
-    found = numbers()["controller"]
-    assert found["restarts"] == 0
-    assert found["peak_memory_bytes"] > 50 * 2**20
-    assert found["samples"][0][2:] == [0, 0]
-    assert found["cpu_seconds"] == found["samples"][-1][2] > 0
-    assert numbers([line for line in timeline if line["type"] != "CONTROLLER"])["controller"] is None
-
-
 def test_a_controller_that_started_anew_counts_from_nothing(numbers: Numbers) -> None:
     def sample(second: int, cpu: float, errors: int, started: float) -> Line:
         content = {"memory_bytes": 1, "cpu_seconds": cpu, "api_errors": errors, "started": started}
