@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from scale_test.reports import report
 from scale_test.scenarios.choosing import choose
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
-from tests.unit.scale_test.told_choices import ON_DEMAND, STORY, Choices, types
+from tests.unit.scale_test.told_choices import ON_DEMAND, STORY, Choices, called, types
 
 BEFORE = "before"
+ROWS = yaml.safe_load(Path(__file__).with_name("shortages.yaml").read_text(encoding="utf-8"))
 M5 = {"instanceTypes": ["m5.large"]}
 
 
@@ -52,19 +55,13 @@ def scenario(shipped: dict[str, Scenario]) -> Scenario:
     return shipped[STORY].in_environment("eks")
 
 
-@pytest.mark.parametrize(("waited", "told"), [(0, True), (170, True), (190, False)])
-def test_a_shortage_is_told_in_the_next_story_for_as_long_as_karpenter_remembers(
-    scenario: Scenario, *, waited: float, told: bool
-) -> None:
-    lines = before()
-    lines.wait(waited)
-    lines.add("STORY", scenario=STORY)
-    lines.wait(5)
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_story_is_told_what_the_one_before_left_short(scenario: Scenario, row: dict[str, Any]) -> None:
+    lines = before(**row.get("before", {}))
+    called(lines, row["do"], {})
     said = seen(scenario, lines)
-    assert (said is not None) is told
-    if waited == 0:
-        assert said is not None
-        assert said.startswith("before, which ended 1 s before, took m5.large. For 3 min after")
+    assert (said is None) is (row["told"] is None)
+    assert (row["told"] or "") in str(said)
 
 
 def test_azure_remembers_for_an_hour(shipped: dict[str, Scenario]) -> None:
@@ -73,60 +70,6 @@ def test_azure_remembers_for_an_hour(shipped: dict[str, Scenario]) -> None:
     lines.wait(3500)
     lines.add("STORY", scenario=STORY)
     assert "For 60 min after" in str(seen(azure, lines))
-
-
-@pytest.mark.parametrize(
-    ("became", "told"),
-    [(["m5.large"], "left m5.large (on-demand, us-east-1a), which the controller's metrics say"), (["c5.large"], None)],
-)
-def test_the_metrics_decide_what_is_left(scenario: Scenario, became: list[str], told: str | None) -> None:
-    """A shortage that no launch met is none; what the fault did not take is no leftover."""
-    lines = before()
-    lines.add("STORY", scenario=STORY)
-    lines.wait(65)  # renewed once a minute
-    lines.unavailable(*became)
-    said = seen(scenario, lines)
-    assert (said is None) if told is None else (told in str(said))
-
-
-def test_what_is_available_again_is_not_left(scenario: Scenario) -> None:
-    lines = before()
-    lines.unavailable("m5.large")
-    lines.wait(100)
-    lines.unavailable("m5.large", key="ceased")
-    lines.add("STORY", scenario=STORY)
-    lines.wait(5)
-    assert seen(scenario, lines) is None
-
-
-def test_what_the_story_takes_itself_is_not_an_earlier_ones(scenario: Scenario) -> None:
-    lines = before()
-    lines.add("STORY", scenario=STORY)
-    lines.add("FAULT", scenario=STORY, step=0, kind="out-of-capacity", detail=M5)
-    lines.wait(65)
-    lines.unavailable("m5.large")
-    # The metrics do not tell the two apart, so that it is only known what was taken.
-    assert "took m5.large" in str(seen(scenario, lines))
-
-
-def test_an_interruption_takes_the_spot_offering(scenario: Scenario) -> None:
-    lines = before("interruption", {"nodeClaim": "taken", "instance": "i-1"})
-    lines.add("STORY", scenario=STORY)
-    assert "took m5.large (spot, us-east-1a)" in str(seen(scenario, lines))
-
-
-@pytest.mark.parametrize(("kind", "detail"), [("throttle", {"calls": 3}), ("rebalance", {"nodeClaim": "taken"})])
-def test_other_faults_leave_nothing_short(scenario: Scenario, kind: str, detail: dict[str, Any]) -> None:
-    lines = before(kind, detail)
-    lines.add("STORY", scenario=STORY)
-    assert seen(scenario, lines) is None
-
-
-@pytest.mark.parametrize(("killed", "told"), [("before", True), ("after", False), ("and launched", True)])
-def test_a_controller_that_is_started_anew_remembers_nothing(scenario: Scenario, *, killed: str, told: bool) -> None:
-    lines = before(killed=killed)
-    lines.add("STORY", scenario=STORY)
-    assert (seen(scenario, lines) is not None) is told
 
 
 def test_stories_that_take_capacity_come_last(shipped: dict[str, Scenario]) -> None:

@@ -29,6 +29,10 @@ class Choices:
         self.lines: list[Line] = []
         self._seconds = 0.0
         self.add("START", kubernetes="v1.36.3", prices=True)
+        self.begin()
+
+    def begin(self) -> None:
+        """The story begins."""
         self.add("STORY", scenario=STORY)
 
     def add(self, type_: str, **content: Any) -> None:
