@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from rehearsal.azure.arm.errors import refused
 from rehearsal.azure.arm.identifiers import ResourceId, group_id
@@ -19,50 +22,15 @@ from rehearsal.azure.context import Context
 from rehearsal.azure.identity.access import Access
 from rehearsal.azure.machines.catalogue import ZONES
 from rehearsal.azure.machines.quotas import DEFAULT_QUOTA, usage
-from rehearsal.azure.network.networks import INTERFACE_TYPE, LOAD_BALANCER_TYPE, NETWORK_TYPE, SECURITY_GROUP_TYPE
 
-_COMPUTE_VERSIONS: Final = (
-    "2021-07-01",
-    "2022-08-01",
-    "2025-03-03",
-    "2025-04-01",
-    "2025-11-01",
-    "2026-03-01",
-)
-_RESOURCES_VERSIONS: Final = ("2021-04-01", "2022-12-01", "2024-03-01", "2025-04-01")
-_PERMISSIONS_VERSIONS: Final = ("2015-07-01", "2018-07-01", "2022-04-01")
-_FEATURES_VERSIONS: Final = ("2015-12-01", "2021-07-01")
-#: Resource providers, and the type that a region has or has not.
-_PROVIDERS: Final = {
-    "Microsoft.Authorization": "roleAssignments",
-    "Microsoft.Compute": "virtualMachines",
-    "Microsoft.ContainerService": "managedClusters",
-    "Microsoft.Insights": "diagnosticSettings",
-    "Microsoft.ManagedIdentity": "userAssignedIdentities",
-    "Microsoft.Monitor": "accounts",
-    "Microsoft.Network": "virtualNetworks",
-    "Microsoft.OperationalInsights": "workspaces",
-    "Microsoft.Storage": "storageAccounts",
-}
-#: What is counted of networks, by the name that Azure has for it: its type, and the default of the quota.
-_COUNTED: Final = {
-    "VirtualNetworks": (NETWORK_TYPE, 1000),
-    "NetworkSecurityGroups": (SECURITY_GROUP_TYPE, 5000),
-    "NetworkInterfaces": (INTERFACE_TYPE, 65536),
-    "LoadBalancers": (LOAD_BALANCER_TYPE, 1000),
-}
+_TABLE: Final = yaml.load(Path(__file__).with_name("lookups.yaml").read_bytes(), yaml.CSafeLoader)
+_PROVIDERS: Final[Mapping[str, str]] = _TABLE["providers"]
 _ADDRESSES, _MOST_ADDRESSES = "PublicIPAddresses", 1000
 #: What a list of resources tells of each.
 _LISTED: Final = frozenset({"id", "name", "type", "location", "tags"})
 _SUBSCRIPTION: Final = r"/subscriptions/(?P<subscription>[^/]+)"
-_WHOLE: Final = "Microsoft.Resources/subscriptions"
-_IN_GROUP: Final = "/resourceGroups/(?P<group>[^/]+)/resources"
-_NETWORK_USAGES: Final = r"/providers/Microsoft\.Network/locations/[^/]+/usages"
-_COMPUTE_REGION: Final = r"/providers/Microsoft\.Compute/locations/[^/]+"
-
 
 Found = dict[str, Any]
-_Row = tuple[str, str, Collection[str], Callable[[Mapping[str, str], str], Found]]
 
 
 class Lookups:
@@ -71,31 +39,11 @@ class Lookups:
     def __init__(self, context: Context, access: Access) -> None:
         self._context = context
         self._access = access
-        network, clusters = ROWS[NETWORK_TYPE].versions, ROWS[CLUSTER_TYPE].versions
-        galleries = r"communityGalleries/(?P<gallery>[^/]+)/images/(?P<image>[^/]+)/versions"
-        galleries_action = "Microsoft.Compute/locations/communityGalleries/images/versions"
-        features = r"/providers/Microsoft\.Features/providers/(?P<namespace>[^/]+)/features/(?P<feature>[^/]+)"
-        permissions = r"(?P<scope>(/.+)?)/providers/Microsoft\.Authorization/permissions"
-        aks = r"/providers/Microsoft\.ContainerService/locations/[^/]+/kubernetesVersions"
-        compute, resources = _COMPUTE_VERSIONS, _RESOURCES_VERSIONS
-        # The path below the subscription, what is read, the API versions that it takes, and what answers it.
-        rows: tuple[_Row, ...] = (
-            ("", _WHOLE, resources, self._subscription),
-            ("/locations", f"{_WHOLE}/locations", resources, self._locations),
-            (r"/providers/(?P<namespace>[^/]+)", f"{_WHOLE}/providers", resources, self._provider),
-            (features, "Microsoft.Features/providers/features", _FEATURES_VERSIONS, self._feature),
-            (permissions, "Microsoft.Authorization/permissions", _PERMISSIONS_VERSIONS, self._permissions),
-            (_IN_GROUP, f"{_WHOLE}/resourceGroups/resources", resources, self._in_group),
-            (r"/providers/Microsoft\.Compute/skus", "Microsoft.Compute/skus", compute, self._skus),
-            (f"{_COMPUTE_REGION}/usages", "Microsoft.Compute/locations/usages", compute, self._usages),
-            (f"{_COMPUTE_REGION}/{galleries}", galleries_action, compute, self._images),
-            (_NETWORK_USAGES, "Microsoft.Network/locations/usages", network, self._network_usages),
-            (aks, "Microsoft.ContainerService/locations/kubernetesVersions", clusters, self._kubernetes_versions),
-        )
-        self._rows = [
-            (re.compile(_SUBSCRIPTION + path, re.IGNORECASE), what, versions, answer)
-            for path, what, versions, answer in rows
-        ]
+        self._rows: list[tuple[re.Pattern[str], str, Collection[str], Callable[[Mapping[str, str], str], Found]]] = []
+        for name, row in _TABLE["lookups"].items():
+            versions = ROWS[row["versions_of"]].versions if "versions_of" in row else row["versions"].split()
+            pattern = re.compile(_SUBSCRIPTION + row["path"], re.IGNORECASE)
+            self._rows.append((pattern, row["reads"], versions, getattr(self, f"_{name}")))
 
     def answer(self, path: str, version: str, caller: str) -> Found | None:
         """The answer to a GET; None where the path is of another kind.
@@ -214,7 +162,10 @@ class Lookups:
 
     def _network_usages(self, asked: Mapping[str, str], caller: str) -> Found:
         store, limits = self._context.store, self._context.network_limits
-        counts = {name: (len(list(store.of_type(kind))), most) for name, (kind, most) in _COUNTED.items()}
+        counts = {
+            name: (len(list(store.of_type(f"Microsoft.Network/{kind}"))), most)
+            for name, (kind, most) in _TABLE["counted"].items()
+        }
         counts[_ADDRESSES] = (self._addresses(), _MOST_ADDRESSES)
         return _values(*(_usage(name, used, limits.get(name, most)) for name, (used, most) in counts.items()))
 
