@@ -1,13 +1,16 @@
 """Answers to small what-ifs, from answers.yml: what a cluster went through, and what the answer says of it.
 
 Each case has the steps of `Made` that make its timeline, each a list of the method and its arguments, the last of them
-by name; or a recorded story and the step that is the change. `answer` are JMESPath expressions over whatif.json, `says`
-and `silent` are parts of its sentence, `shown` parts of whatif.md, and `page` of whatif.html.
+by name; or a recorded story and the step that is the change; or a recorded what-if. `answer` are JMESPath expressions
+over whatif.json, `says` and `silent` are parts of its sentence, `shown` parts of whatif.md, and `page` of whatif.html.
+A case with `rows` is as many: the values of a row stand for the names of `of`, written `$name`.
 """
 
 from __future__ import annotations
 
+import gzip
 import html
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +53,9 @@ def timeline(case: dict[str, Any]) -> list[dict[str, Any]]:
     phases = case.get("phases", {})
     if story := case.get("story"):
         return lines(*story, **phases)
+    if name := case.get("recorded"):
+        recorded = Path(__file__).with_name("recorded") / f"eks.{name}.timeline.jsonl.gz"
+        return [json.loads(line) for line in gzip.decompress(recorded.read_bytes()).splitlines()]
     made = Made()
     for method, *arguments in [*([] if case.get("no_pool") else [["pool"]]), *case["made"]]:
         by_name = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
