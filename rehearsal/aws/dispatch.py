@@ -15,10 +15,9 @@ from functools import cache
 from typing import Any
 
 from rehearsal.aws import shapes
-from rehearsal.aws.errors import NO_ACTION, answer
+from rehearsal.aws.errors import NO_ACTION, answer, refused
 from rehearsal.aws.patching import Patches
 
-_NOT_IMPLEMENTED = "The rehearsal's AWS has no {service}:{action}: {error}"
 #: moto warns of error codes that a service's model does not list, as it lists none of these.
 _CODES = (
     "AccessDeniedException",
@@ -48,11 +47,8 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: thr
                 try:
                     return original(response)
                 except NotImplementedError as error:
-                    problem = answer(
-                        "NotImplementedException",
-                        _NOT_IMPLEMENTED.format(
-                            service=response.service_name, action=response._get_action(), error=error
-                        ),
+                    problem = refused(
+                        "not implemented", service=response.service_name, action=response._get_action(), error=error
                     )
             return response.serialized(ActionResult(problem))
 

@@ -1,17 +1,22 @@
 """Errors as AWS gives them.
 
-`answer` is what code inside moto raises, for moto to write into the response. `on_the_wire` is the response itself,
-where moto cannot write it.
+`refused` and `answer` are what code inside moto raises, for moto to write into the response. `on_the_wire` is the
+response itself, where moto cannot write it.
 """
 
 from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
+from typing import Final
 from xml.sax.saxutils import escape
+
+import yaml
 
 from scale_test.text.shown import visible
 
+_REFUSALS: Final = yaml.load(Path(__file__).with_name("refusals.yaml").read_bytes(), yaml.CSafeLoader)
 _ERROR = "<Error><Code>{code}</Code><Message>{text}</Message></Error>"
 #: AWS's sentence on an action that a service has not.
 NO_ACTION = "The action {action!r} is not valid for {service}"
@@ -29,6 +34,12 @@ _XML = {
 def answer(code: str, message: str) -> Exception:
     """An exception that moto turns into this error answer, in the protocol of whichever service raises it."""
     return _answer_type()(code, message)
+
+
+def refused(name: str, /, **words: object) -> Exception:
+    """The error answer of a name in refusals.yaml, with words in its text."""
+    code, text = _REFUSALS[name]
+    return answer(code, text.format(**words))
 
 
 def on_the_wire(service: str, is_json: bool, code: str, message: str) -> tuple[str, bytes]:

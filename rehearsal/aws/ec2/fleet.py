@@ -25,21 +25,19 @@ from typing import Any
 from karpenter.instance_types import share
 from rehearsal.aws.ec2.instances import MOST_AT_ONCE
 from rehearsal.aws.ec2.prices import PriceTable
-from rehearsal.aws.errors import answer
+from rehearsal.aws.errors import answer, refused
 from rehearsal.aws.iam.roles import SPOT_ROLE, Roles
 from rehearsal.aws.patching import Patches
 
 _SCARCE = 0.25
 _NO_PRICE = float("inf")
 
-_BAD_CAPACITY = "TotalTargetCapacity = {wanted}: the rehearsal launches from 1 to {most} instances with one call"
 
 _NO_CAPACITY = (
     "We currently do not have sufficient {type} capacity in the Availability Zone you requested ({zone}). "
     "Our system will be working on provisioning additional capacity."
 )
 _NO_SPOT_CAPACITY = "There is no Spot capacity available that matches your request."
-_THROTTLED = "Request limit exceeded."
 _NO_SPOT_ROLE = (
     "The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances."
 )
@@ -213,7 +211,7 @@ class Fleets:
             if throttle:
                 throttle.remaining -= 1
                 throttle.met += 1
-                raise answer("RequestLimitExceeded", _THROTTLED)
+                raise refused("throttled")
         if request.get("Type") != "instant":
             raise answer(
                 "InvalidParameterValue",
@@ -223,7 +221,7 @@ class Fleets:
         capacity_type = target.get("DefaultTargetCapacityType") or "on-demand"
         wanted = int(target.get("TotalTargetCapacity") or 0)
         if not 0 < wanted <= MOST_AT_ONCE:
-            raise answer("InvalidParameterValue", _BAD_CAPACITY.format(wanted=wanted, most=MOST_AT_ONCE))
+            raise refused("bad capacity", wanted=wanted, most=MOST_AT_ONCE)
         fleet_id = f"fleet-{secrets.token_hex(4)}-{secrets.token_hex(2)}-{secrets.token_hex(2)}-{secrets.token_hex(6)}"
         with self._lock:
             pools = self.order(list(_pools(backend, request, capacity_type)), capacity_type, request)

@@ -14,7 +14,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, Final
 
-from rehearsal.aws.errors import answer
+from rehearsal.aws.errors import answer, refused
 from rehearsal.aws.patching import Patches
 
 #: Instances that one call launches at most. Karpenter asks for no more than that, and each takes some milliseconds in
@@ -24,7 +24,6 @@ MOST_AT_ONCE: Final = 1_000
 #: Bytes of user data, before base64 (EC2's user guide, "Run commands on your Linux instance at launch").
 MOST_USER_DATA: Final = 16_384
 
-_TOO_MANY = "{count} instances: the rehearsal launches from 1 to {most} with one call"
 _SUBNET_IN_USE = "The subnet '{id}' has dependencies and cannot be deleted."
 _GROUP_IN_USE = "resource {id} has a dependent object"
 _VPC_IN_USE = "The vpc '{id}' has dependencies and cannot be deleted."
@@ -52,7 +51,7 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
     def run_instances(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(backend: Any, image_id: str, count: int, *arguments: Any, **options: Any) -> Any:
             if not 0 < count <= MOST_AT_ONCE:
-                raise answer("InstanceLimitExceeded", _TOO_MANY.format(count=count, most=MOST_AT_ONCE))
+                raise refused("too many", count=count, most=MOST_AT_ONCE)
             kept = {
                 nic["DeviceIndex"]
                 for nic in options.get("nics") or []

@@ -21,7 +21,7 @@ from typing import Any
 
 from karpenter import age, clock
 from karpenter.releases import number, offered, releases
-from rehearsal.aws.errors import answer
+from rehearsal.aws.errors import answer, refused
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
 
@@ -54,37 +54,6 @@ _ENTRY_TYPES = frozenset({"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX
 
 #: EKS' names of what a version is.
 _VERSION_STATUS = {"standard": "STANDARD_SUPPORT", "extended": "EXTENDED_SUPPORT", "ended": "UNSUPPORTED"}
-_BAD_UPGRADE = "Unsupported Kubernetes minor version update from {old} to {new}"
-_OLD_GROUPS = "Nodegroups {names} must be updated to match cluster version {version} before updating cluster version"
-# EKS goes back within seven days of an upgrade, after whoever does it has taken the node groups back.
-_NO_WAY_BACK = (
-    "the rehearsal does not roll back: EKS itself goes from {old} back to {new} within seven days of the upgrade, once "
-    "no node is newer than {new}"
-)
-_NO_CLUSTER = "No cluster found for name: {name}."
-_BAD_MODE = (
-    "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
-)
-_ENTRY_EXISTS = "The specified access entry resource is already in use on this cluster."
-_NO_ENTRY = (
-    "The specified principalArn could not be found. You can view your available access entries with "
-    "'list-access-entries'."
-)
-_BAD_PRINCIPAL = "The specified principalArn is invalid: invalid principal."
-_BAD_GROUP = "The kubernetes group name {name} is invalid, it cannot start with system:"
-_NODE_GROUPS = "The type {type} does not take kubernetesGroups or username."
-_BAD_TYPE = "The specified access entry type {type} is not supported"
-_NODE_POLICY = "Access policies cannot be associated with an access entry of type {type}."
-_BAD_POLICY = "The policyArn parameter format is not valid"
-_NO_POLICY = "The specified policyArn is not associated with the specified principalArn."
-_ASSOCIATION_EXISTS = "Association already exists: {id}"
-_NO_ASSOCIATION = "No association found for associationId: {id}"
-_NO_ROLE = "Role provided in the request does not exist."
-_BAD_TRUST = "Trust policy of the role provided is invalid: {reason}"
-_NO_ADDON = "No addon: {name} found in cluster: {cluster}"
-_ADDON_EXISTS = "Addon already exists."
-_UNKNOWN_ADDON_VERSION = "Addon version specified is not supported"
-_UNKNOWN_ADDON = "Addon {name} specified is not supported in {version} kubernetes version"
 
 
 @dataclass
@@ -211,13 +180,12 @@ class Eks:
         old, known = str(cluster.version), offered("aws", age.played("aws", age.today()))
         steps = number(version)[1] - number(old)[1] if version in known else 0
         if steps == -1 and extra.upgraded:
-            raise answer("InvalidParameterException", _NO_WAY_BACK.format(old=old, new=version))
+            raise refused("no way back", old=old, new=version)
         if steps != 1:
-            raise answer("InvalidParameterException", _BAD_UPGRADE.format(old=old, new=version))
+            raise refused("bad upgrade", old=old, new=version)
         groups = [group.nodegroup_name for group in cluster.nodegroups.values() if str(group.version) != old]
         if groups:
-            message = _OLD_GROUPS.format(names=", ".join(sorted(groups)), version=old)
-            raise answer("InvalidRequestException", message)
+            raise refused("old groups", names=", ".join(sorted(groups)), version=old)
         extra.upgraded = True
         cluster.version = version
         return done("VersionUpdate", {"type": "Version", "value": version})
@@ -228,13 +196,12 @@ class Eks:
         """CreateAddon: the add-on is CREATING until `settle_addon` is called, for only the cluster knows."""
         extra = self._extra(clusterName)
         if addonName not in ADDONS:
-            message = _UNKNOWN_ADDON.format(name=addonName, version=self.version(clusterName))
-            raise answer("InvalidParameterException", message)
+            raise refused("unknown addon", name=addonName, version=self.version(clusterName))
         version = rest.get("addonVersion") or ADDONS[addonName][0]
         _check_addon_version(addonName, version)
         with self._lock:
             if addonName in extra.addons:
-                raise answer("ResourceInUseException", _ADDON_EXISTS)
+                raise refused("addon exists")
             now = clock.utcnow()
             arn = self._arn(f"addon/{clusterName}/{addonName}/{secrets.token_hex(16)}")
             addon = {
@@ -316,14 +283,14 @@ class Eks:
         kind = rest.get("type") or "STANDARD"
         groups = rest.get("kubernetesGroups") or []
         if kind not in _ENTRY_TYPES:
-            raise answer("InvalidParameterException", _BAD_TYPE.format(type=kind))
+            raise refused("bad type", type=kind)
         self._check_groups(kind, groups, rest.get("username"))
         with self._lock:
             if principalArn in extra.entries:
-                raise answer("ResourceInUseException", _ENTRY_EXISTS)
+                raise refused("entry exists")
             role_id = self._principal_id(principalArn)
             if not role_id:
-                raise answer("InvalidParameterException", _BAD_PRINCIPAL)
+                raise refused("bad principal")
             extra.role_ids[principalArn] = role_id
             extra.entries[principalArn] = self.new_entry(clusterName, principalArn, kind, groups, rest)
         return {"accessEntry": dict(extra.entries[principalArn])}
@@ -364,9 +331,9 @@ class Eks:
         """AssociateAccessPolicy; doing it again changes the scope."""
         entry = self._known_entry(clusterName, principalArn)
         if policyArn not in _ACCESS_POLICIES:
-            raise answer("InvalidParameterException", _BAD_POLICY)
+            raise refused("bad policy")
         if entry["type"] != "STANDARD":
-            raise answer("InvalidRequestException", _NODE_POLICY.format(type=entry["type"]))
+            raise refused("node policy", type=entry["type"])
         now = clock.utcnow()
         policy = {
             "policyArn": policyArn,
@@ -382,7 +349,7 @@ class Eks:
         self._known_entry(clusterName, principalArn)
         associated = self._extra(clusterName).policies.get(principalArn, {})
         if associated.pop(policyArn, None) is None:
-            raise answer("ResourceNotFoundException", _NO_POLICY)
+            raise refused("no policy")
         return {}
 
     def list_associated_access_policies(self, clusterName: str, principalArn: str, **paging: Any) -> dict[str, Any]:
@@ -431,8 +398,7 @@ class Eks:
         with self._lock:
             existing = self.association(clusterName, namespace, serviceAccount)
             if existing:
-                message = _ASSOCIATION_EXISTS.format(id=existing["associationId"])
-                raise answer("ResourceInUseException", message)
+                raise refused("association exists", id=existing["associationId"])
             self._check_pod_role(clusterName, namespace, serviceAccount, roleArn)
             now = clock.utcnow()
             name = "a-" + "".join(secrets.choice(_LETTERS) for _ in range(17))
@@ -557,7 +523,7 @@ class Eks:
         """moto's cluster, or AWS's error of an operation that does not find it."""
         cluster = self.backend.clusters.get(name)
         if cluster is None:
-            raise answer("ResourceNotFoundException", _NO_CLUSTER.format(name=name))
+            raise refused("no cluster", name=name)
         return cluster
 
     def _extra(self, cluster: str) -> Record:
@@ -567,13 +533,13 @@ class Eks:
     def _access(self, cluster: str) -> Record:
         extra = self._extra(cluster)
         if self.cluster(cluster).access_config["authenticationMode"] == "CONFIG_MAP":
-            raise answer("InvalidRequestException", _BAD_MODE)
+            raise refused("bad mode")
         return extra
 
     def _known_entry(self, cluster: str, principal: str) -> dict[str, Any]:
         entry = self._access(cluster).entries.get(principal)
         if entry is None:
-            raise answer("ResourceNotFoundException", _NO_ENTRY)
+            raise refused("no entry")
         return entry
 
     def new_entry(
@@ -600,10 +566,10 @@ class Eks:
 
     def _check_groups(self, kind: str, groups: list[str], username: str | None) -> None:
         if kind != "STANDARD" and (groups or username):
-            raise answer("InvalidParameterException", _NODE_GROUPS.format(type=kind))
+            raise refused("node groups", type=kind)
         for group in groups:
             if group.startswith("system:"):
-                raise answer("InvalidParameterException", _BAD_GROUP.format(name=group))
+                raise refused("bad group", name=group)
 
     def _principal_id(self, arn: str) -> str:
         """A mark of the principal that changes when it is made anew; empty when it does not exist."""
@@ -617,22 +583,22 @@ class Eks:
     def _addon(self, cluster: str, addon: str) -> dict[str, Any]:
         found = self._extra(cluster).addons.get(addon)
         if found is None:
-            raise answer("ResourceNotFoundException", _NO_ADDON.format(name=addon, cluster=cluster))
+            raise refused("no addon", name=addon, cluster=cluster)
         return found
 
     def _association(self, cluster: str, association: str) -> dict[str, Any]:
         found = self._extra(cluster).associations.get(association)
         if found is None:
-            raise answer("ResourceNotFoundException", _NO_ASSOCIATION.format(id=association))
+            raise refused("no association", id=association)
         return found
 
     def _check_pod_role(self, cluster: str, namespace: str, service_account: str, arn: str) -> None:
         role = self._roles.by_arn(arn)
         if role is None:
-            raise answer("InvalidParameterException", _NO_ROLE)
+            raise refused("no role")
         reason = self.pod_trust_refusal(cluster, namespace, service_account, role)
         if reason:
-            raise answer("InvalidParameterException", _BAD_TRUST.format(reason=reason))
+            raise refused("bad trust", reason=reason)
 
 
 def done(kind: str, *parameters: dict[str, str]) -> dict[str, Any]:
@@ -648,4 +614,4 @@ def _midnight(day: date) -> datetime:
 
 def _check_addon_version(addon: str, version: str) -> None:
     if version not in ADDONS[addon]:
-        raise answer("InvalidParameterException", _UNKNOWN_ADDON_VERSION)
+        raise refused("unknown addon version")

@@ -23,7 +23,7 @@ from botocore import xform_name
 
 from rehearsal.aws.ec2.images import Image, Images, of_node_group
 from rehearsal.aws.eks.api import Eks, Record, done
-from rehearsal.aws.errors import answer
+from rehearsal.aws.errors import answer, refused
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
 from rehearsal.aws.partitions import session
@@ -35,26 +35,9 @@ _ARCHITECTURES = {
     "BOTTLEROCKET_x86_64": "x86_64",
     "BOTTLEROCKET_ARM_64": "arm64",
 }
-_BAD_ROLE = "Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct"
-_NO_SUBNET = (
-    "The subnet ID '{id}' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: InvalidSubnetID.NotFound)"
-)
-# The code is EKS's, the sentence is not.
-_FOREIGN_GROUP = "Security group {id} does not exist in the VPC {vpc} of the subnets"
-_ONE_ZONE = "Subnets specified must be in at least two different AZs"
-_TWO_NETWORKS = "Subnets specified must be in the same VPC"
-_BAD_NODE_ROLE = (
-    "The provided role doesn't have the Amazon EKS Managed Policies associated with it or does not trust "
-    "ec2.amazonaws.com: {arn}"
-)
-_NO_IMAGE_TYPE = "The rehearsal launches managed nodes of the types {known}, not {type}"
 _CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
-_BAD_RELEASE = "Requested release version {release} is not valid for kubernetes version {version}."
-# The code is EKS's, the sentence is not: it is documented nowhere.
-_PROTECTED = "The cluster {name} cannot be deleted while its deletion protection is enabled"
 # EKS's quota of nodes in a group.
 _MOST_NODES = 450
-_TOO_MANY_NODES = "Maximum number of nodes is {most} in a node group, and desiredSize is {wanted}"
 
 
 class MotoEks:
@@ -169,7 +152,7 @@ class MotoEks:
             if role is None or policies.trust_refusal(
                 role.assume_role_policy_document, "Service", "eks.amazonaws.com", ["sts:AssumeRole"], {}
             ):
-                raise answer("InvalidParameterException", _BAD_ROLE.format(arn=role_arn))
+                raise refused("bad role", arn=role_arn)
             subnets = self._subnets(resources_vpc_config.get("subnetIds") or [])
             more = resources_vpc_config.get("securityGroupIds") or []
             self._check_groups(more, subnets[0].vpc_id)
@@ -246,7 +229,7 @@ class MotoEks:
         def delete(backend: Any, name: str) -> Any:
             protected = backend.clusters.get(name)
             if protected is not None and protected.deletion_protection:
-                raise answer("InvalidRequestException", _PROTECTED.format(name=name))
+                raise refused("protected", name=name)
             cluster = original(backend, name)
             if any(entry["enabled"] for entry in cluster.logging["clusterLogging"]):
                 self._follow(name)
@@ -274,13 +257,10 @@ class MotoEks:
             if role is None or policies.trust_refusal(
                 role.assume_role_policy_document, "Service", "ec2.amazonaws.com", ["sts:AssumeRole"], {}
             ):
-                raise answer("InvalidParameterException", _BAD_NODE_ROLE.format(arn=node_role))
+                raise refused("bad node role", arn=node_role)
             options["ami_type"] = options.get("ami_type") or "AL2023_x86_64_STANDARD"
             if options["ami_type"] not in _ARCHITECTURES:
-                raise answer(
-                    "InvalidParameterException",
-                    _NO_IMAGE_TYPE.format(known=", ".join(sorted(_ARCHITECTURES)), type=options["ami_type"]),
-                )
+                raise refused("no image type", known=", ".join(sorted(_ARCHITECTURES)), type=options["ami_type"])
             self._subnets(subnets, zones=1)
             _check_size(options.get("scaling_config"))
             cluster = backend.clusters.get(cluster_name)
@@ -422,19 +402,19 @@ class MotoEks:
             elif image:
                 image = None  # that day's image has another kubelet
         if image is None:
-            raise answer("InvalidParameterException", _BAD_RELEASE.format(release=release, version=version))
+            raise refused("bad release", release=release, version=version)
         return image
 
     def _subnets(self, ids: list[str], zones: int = 2) -> list[Any]:
         known = {name: subnet for subnets in self._eks.ec2.subnets.values() for name, subnet in subnets.items()}
         for name in ids:
             if name not in known:
-                raise answer("InvalidParameterException", _NO_SUBNET.format(id=name))
+                raise refused("no subnet", id=name)
         found = [known[name] for name in ids]
         if len({subnet.availability_zone for subnet in found}) < zones:
-            raise answer("InvalidParameterException", _ONE_ZONE)
+            raise refused("one zone")
         if len({subnet.vpc_id for subnet in found}) > 1:
-            raise answer("InvalidParameterException", _TWO_NETWORKS)
+            raise refused("two networks")
         # One subnet a zone first: the control plane has its interfaces in two zones.
         return sorted(
             found,
@@ -447,7 +427,7 @@ class MotoEks:
         """Further groups of the control plane's interfaces."""
         for name in ids:
             if name not in self._eks.ec2.groups.get(vpc_id, {}):
-                raise answer("InvalidParameterException", _FOREIGN_GROUP.format(id=name, vpc=vpc_id))
+                raise refused("foreign group", id=name, vpc=vpc_id)
 
     def _make_group(self, cluster: str, vpc_id: str) -> Any:
         name = f"eks-cluster-sg-{cluster}-{secrets.randbelow(10**10):010d}"
@@ -467,4 +447,4 @@ class MotoEks:
 def _check_size(scaling: dict[str, Any] | None) -> None:
     wanted = int((scaling or {}).get("desiredSize") or 0)
     if wanted > _MOST_NODES:
-        raise answer("InvalidParameterException", _TOO_MANY_NODES.format(most=_MOST_NODES, wanted=wanted))
+        raise refused("too many nodes", most=_MOST_NODES, wanted=wanted)

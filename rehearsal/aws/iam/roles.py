@@ -19,6 +19,7 @@ from copy import copy
 from functools import cache
 from typing import Any
 
+from rehearsal.aws import errors
 from rehearsal.aws.errors import answer
 from rehearsal.aws.iam import policies, questions
 from rehearsal.aws.patching import Patches
@@ -35,9 +36,7 @@ _QUERY_SERVICES = frozenset({"elasticloadbalancing", "iam", "sts", "sqs"})
 _PREFIXES = {"elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
 _SPOT = "spot.amazonaws.com"
 _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
-_NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
 INVALID_TOKEN = "The security token included in the request is invalid."
-_INVALID_TOKEN_EC2 = "AWS was not able to validate the provided access credentials"
 _DENIED = (
     "User: {caller} is not authorized to perform: {action}{resource} because no identity-based policy allows the "
     "{action} action"
@@ -217,7 +216,7 @@ class Roles:
         role = caller and self.by_arn(caller.role_arn)
         if caller is None or role is None:
             if service == "ec2":
-                return answer("AuthFailure", _INVALID_TOKEN_EC2)
+                return errors.refused("invalid token ec2")
             return answer(
                 "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", INVALID_TOKEN
             )
@@ -271,6 +270,6 @@ def _create_service_linked_role(original: Callable[..., Any]) -> Callable[..., A
         except EntityAlreadyExists as error:
             service = service_name.split(".")[0]
             name = "AWSServiceRoleFor" + _SERVICE_LINKED_NAMES.get(service, service) + (f"_{suffix}" if suffix else "")
-            raise answer("InvalidInput", _NAME_TAKEN.format(name=name)) from error
+            raise errors.refused("name taken", name=name) from error
 
     return create

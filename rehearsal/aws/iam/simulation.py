@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rehearsal.aws.errors import answer
+from rehearsal.aws.errors import refused
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
 from rehearsal.aws.patching import Patches
-
-_NO_PRINCIPAL = "The principal {arn} does not exist"
 
 
 def patch(patches: Patches, roles: Roles) -> None:
@@ -29,7 +27,7 @@ def patch(patches: Patches, roles: Roles) -> None:
         arn = response._get_param("PolicySourceArn")
         principal = roles.principal(arn)
         if principal is None:
-            raise answer("NoSuchEntity", _NO_PRINCIPAL.format(arn=arn))
+            raise refused("no principal", arn=arn)
         documents = roles.documents(principal)
         context = {
             entry["ContextKeyName"]: entry["ContextKeyValues"][0]

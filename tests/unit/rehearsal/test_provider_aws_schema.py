@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pulumi._types import input_type_py_to_pulumi_names
 
+from rehearsal.aws import errors
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.resource import ROWS, AwsRow
 from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
@@ -181,3 +185,19 @@ def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
+
+
+def test_refusals_of_the_account_are_raised_with_the_words_of_their_texts() -> None:
+    folder = Path(errors.__file__).parent
+    table = yaml.safe_load((folder / "refusals.yaml").read_text())
+    calls = [
+        call
+        for file in folder.rglob("*.py")
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("refused") and call.args
+    ]
+    raised = {ast.literal_eval(call.args[0]): [word.arg for word in call.keywords] for call in calls}
+    assert raised.keys() == table.keys()
+    for name, (_, text) in table.items():
+        said = {word for _, word, _, _ in string.Formatter().parse(text) if word}
+        assert None in raised[name] or said == set(raised[name]), name
