@@ -16,6 +16,7 @@ from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
 from .pod_role import PodRole, PodRoleArgs
 from .private_access import PrivateAccess, PrivateAccessArgs
+from .scope import Scope
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "PodRoleArgs",
     "PrivateAccess",
     "PrivateAccessArgs",
+    "Scope",
     "SystemNodes",
     "SystemNodesArgs",
 ]

@@ -18,9 +18,10 @@ from pulumi_aws import cloudwatch, ec2, eks, iam, kms
 from ..documents.iam import service_trust
 from ..documents.kubeconfig import eks as eks_kubeconfig
 from ..kubernetes import live, warns_of_another_way
-from ..naming import DISCOVERY_TAG, EksNames
+from ..naming import DISCOVERY_TAG
 from ..replacement import Keeper
 from ..settings.eks import ClusterSettings
+from .scope import Scope
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +29,8 @@ class ClusterArgs:
     """Arguments of `Cluster`.
 
     Attributes:
-        names: Physical names.
-        region, profile, role_arn: For the kubeconfig, see `documents.kubeconfig.eks`.
-        partition: For ARNs of AWS's own policies.
+        scope: Whose it is.
+        profile, role_arn: For the kubeconfig, see `documents.kubeconfig.eks`.
         settings: Its admins are `Access`'s.
         zonal_shift: Whether AWS may take traffic away from a zone that fails. Karpenter stops at once where it is told
             to look at that and the cluster is not enabled for it.
@@ -42,14 +42,11 @@ class ClusterArgs:
         service_cidr: Range of service addresses; never changes afterwards.
         keeper: Keeps the cluster and its key.
         is_new: Whether the stack has no cluster yet that an `up` has ended well with.
-        tags: For every resource.
     """
 
-    names: EksNames
-    region: str
+    scope: Scope
     profile: str
     role_arn: str
-    partition: pulumi.Input[str]
     settings: ClusterSettings
     zonal_shift: bool
     vpc_id: str = ""
@@ -60,7 +57,6 @@ class ClusterArgs:
     service_cidr: IPv4Network
     keeper: Keeper
     is_new: bool
-    tags: Mapping[str, str]
 
 
 class Cluster(pulumi.ComponentResource):
@@ -76,7 +72,7 @@ class Cluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Cluster", name, {}, opts)
 
-        kubeconfig = partial(eks_kubeconfig, region=args.region, profile=args.profile, role_arn=args.role_arn)
+        kubeconfig = partial(eks_kubeconfig, region=args.scope.region, profile=args.profile, role_arn=args.role_arn)
 
         async def served(known: Mapping[str, str]) -> str:
             """Return the kubeconfig, once it works: an ACTIVE cluster needs a moment to know its address and its maker.
@@ -91,40 +87,40 @@ class Cluster(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         role = iam.Role(
             f"{name}-role",
-            name=args.names.cluster_role,
-            description=f"Control plane of the EKS cluster {args.names.cluster}",
+            name=args.scope.names.cluster_role,
+            description=f"Control plane of the EKS cluster {args.scope.names.cluster}",
             assume_role_policy=json.dumps(service_trust("eks.amazonaws.com")),
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
         attachment = iam.RolePolicyAttachment(
             f"{name}-role-policy",
             role=role.name,
-            policy_arn=pulumi.Output.concat("arn:", args.partition, ":iam::aws:policy/AmazonEKSClusterPolicy"),
+            policy_arn=pulumi.Output.concat("arn:", args.scope.partition, ":iam::aws:policy/AmazonEKSClusterPolicy"),
             opts=child,
         )
         key = kms.Key(
             f"{name}-secrets",
-            description=f"Kubernetes secrets of the EKS cluster {args.names.cluster}",
+            description=f"Kubernetes secrets of the EKS cluster {args.scope.names.cluster}",
             enable_key_rotation=True,
             # The shortest grace that KMS allows: without its cluster the key protects nothing.
             deletion_window_in_days=7,
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=pulumi.ResourceOptions(
                 parent=self, hooks=args.keeper.hooks(f"{name}-secrets", lost="every secret of the cluster")
             ),
         )
-        kms.Alias(f"{name}-secrets", name=args.names.secrets_key_alias, target_key_id=key.id, opts=child)
+        kms.Alias(f"{name}-secrets", name=args.scope.names.secrets_key_alias, target_key_id=key.id, opts=child)
         logs = cloudwatch.LogGroup(
             f"{name}-logs",
-            name=args.names.control_plane_log_group,
+            name=args.scope.names.control_plane_log_group,
             retention_in_days=args.settings.log_retention_days,
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=self._kept(args),
         )
         cluster = eks.Cluster(
             f"{name}-control-plane",
-            name=args.names.cluster,
+            name=args.scope.names.cluster,
             version=args.settings.version,
             role_arn=role.arn,
             bootstrap_self_managed_addons=False,
@@ -151,7 +147,7 @@ class Cluster(pulumi.ComponentResource):
             zonal_shift_config=eks.ClusterZonalShiftConfigArgs(enabled=args.zonal_shift),
             upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=args.settings.support_type.upper()),
             deletion_protection=args.settings.deletion_protection,
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # On the way down EKS still uses its role to remove network interfaces.
@@ -175,7 +171,7 @@ class Cluster(pulumi.ComponentResource):
             f"{name}-discovery",
             resource_id=self.security_group_id,
             key=DISCOVERY_TAG,
-            value=args.names.cluster,
+            value=args.scope.names.cluster,
             opts=child,
         )
 
@@ -208,9 +204,9 @@ class Cluster(pulumi.ComponentResource):
         age of its lines, in the way of the next cluster of that name.
         """
         ask = pulumi.InvokeOptions(parent=self)
-        group = args.names.control_plane_log_group
+        group = args.scope.names.control_plane_log_group
         is_there = group in cloudwatch.get_log_groups(log_group_name_prefix=group, opts=ask).log_group_names
-        is_up = is_there and args.names.cluster in eks.get_clusters(opts=ask).names
+        is_up = is_there and args.scope.names.cluster in eks.get_clusters(opts=ask).names
         is_left_over = is_there and not is_up
         return pulumi.ResourceOptions(
             parent=self,

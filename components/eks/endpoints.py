@@ -8,7 +8,7 @@ its own there. They come before the first node, which pulls its images through t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -18,7 +18,8 @@ import pulumi_aws as aws
 from pulumi_aws import ec2
 
 from ..documents.endpoints import GATEWAYS, EndpointService, endpoint_policy
-from ..naming import EksNames, named
+from ..naming import named
+from .scope import Scope
 
 _HTTPS: Final = 443
 
@@ -28,25 +29,20 @@ class EndpointsArgs:
     """Arguments of `Endpoints`.
 
     Attributes:
-        names: Physical names.
-        region, account_id: Where they are, and whose principals may use them.
+        scope: Whose it is.
         vpc_id: The VPC.
         subnet_ids: Subnets of nodes, one a zone.
         route_table_ids: Route tables of these subnets.
         nodes_group_id: The security group that all nodes carry.
         services: For example `ecr.api`.
-        tags: For every resource.
     """
 
-    names: EksNames
-    region: str
-    account_id: pulumi.Input[str]
+    scope: Scope
     vpc_id: pulumi.Input[str]
     subnet_ids: pulumi.Input[Sequence[str]]
     route_table_ids: pulumi.Input[Sequence[str]]
     nodes_group_id: pulumi.Input[str]
     services: Sequence[EndpointService]
-    tags: Mapping[str, str]
 
 
 class Endpoints(pulumi.ComponentResource):
@@ -57,10 +53,10 @@ class Endpoints(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         group = ec2.SecurityGroup(
             f"{name}-group",
-            name=args.names.endpoints_group,
-            description=f"Nodes of the EKS cluster {args.names.cluster} to the VPC endpoints of AWS services",
+            name=args.scope.names.endpoints_group,
+            description=f"Nodes of the EKS cluster {args.scope.names.cluster} to the VPC endpoints of AWS services",
             vpc_id=args.vpc_id,
-            tags=named(args.names.endpoints_group, args.tags),
+            tags=named(args.scope.names.endpoints_group, args.scope.tags),
             opts=child,
         )
         admitted = aws.vpc.SecurityGroupIngressRule(
@@ -70,7 +66,7 @@ class Endpoints(pulumi.ComponentResource):
             ip_protocol="tcp",
             from_port=_HTTPS,
             to_port=_HTTPS,
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
         for service in args.services:
@@ -78,14 +74,14 @@ class Endpoints(pulumi.ComponentResource):
             ec2.VpcEndpoint(
                 f"{name}-{service}",
                 vpc_id=args.vpc_id,
-                service_name=f"com.amazonaws.{args.region}.{service}",
+                service_name=f"com.amazonaws.{args.scope.region}.{service}",
                 vpc_endpoint_type="Gateway" if gateway else "Interface",
                 route_table_ids=args.route_table_ids if gateway else None,
                 subnet_ids=None if gateway else args.subnet_ids,
                 security_group_ids=None if gateway else [group.id],
                 private_dns_enabled=None if gateway else True,
-                policy=pulumi.Output.from_input(args.account_id).apply(partial(_policy, service)),
-                tags=named(f"{args.names.cluster}-{service}", args.tags),
+                policy=pulumi.Output.from_input(args.scope.account_id).apply(partial(_policy, service)),
+                tags=named(f"{args.scope.names.cluster}-{service}", args.scope.tags),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[admitted]),
             )
         self.register_outputs({"securityGroupId": group.id})

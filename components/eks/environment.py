@@ -57,6 +57,7 @@ from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
 from .private_access import PrivateAccess, PrivateAccessArgs
+from .scope import Scope
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 
@@ -111,12 +112,16 @@ class Environment(pulumi.ComponentResource):
         invoke = pulumi.InvokeOutputOptions(parent=self)
         self._partition = aws.get_partition_output(opts=invoke).partition
         self._account_id = aws.get_caller_identity_output(opts=invoke).account_id
-        if isinstance(args, ExistingEksSettings):
-            self._names = EksNames(args.name, existing=args.cluster.existing)
-            ground = self._found(args)
-        else:
-            self._names = EksNames(args.name)
-            ground = self._made(args)
+        existing = args.cluster.existing if isinstance(args, ExistingEksSettings) else ""
+        self._names = EksNames(args.name, existing=existing)
+        self._scope = Scope(
+            names=self._names,
+            partition=self._partition,
+            account_id=self._account_id,
+            region=args.region,
+            tags=args.tags,
+        )
+        ground = self._found(args) if isinstance(args, ExistingEksSettings) else self._made(args)
         cluster = ground.cluster
 
         node_role = self._node_role(ground)
@@ -282,13 +287,9 @@ class Environment(pulumi.ComponentResource):
             FlowLogs(
                 f"{self._stem}-flow-logs",
                 FlowLogsArgs(
-                    names=self._names,
-                    partition=self._partition,
-                    region=args.region,
-                    account_id=self._account_id,
+                    scope=self._scope,
                     vpc_id=network.vpc_id,
                     retention_days=retention_days,
-                    tags=args.tags,
                 ),
                 opts=self._child,
             )
@@ -298,11 +299,9 @@ class Environment(pulumi.ComponentResource):
         return Cluster(
             f"{self._stem}-cluster",
             ClusterArgs(
-                names=self._names,
-                region=args.region,
+                scope=self._scope,
                 profile=args.profile,
                 role_arn=self._role_arn,
-                partition=self._partition,
                 settings=args.cluster,
                 zonal_shift=str(args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
                 vpc_id=args.network.vpc_id or "",
@@ -313,7 +312,6 @@ class Environment(pulumi.ComponentResource):
                 service_cidr=args.network.service_cidr,
                 keeper=self._keeper,
                 is_new=not self._before.cluster,
-                tags=args.tags,
             ),
             opts=self._child,
         )
@@ -358,15 +356,12 @@ class Environment(pulumi.ComponentResource):
         return Endpoints(
             f"{self._stem}-endpoints",
             EndpointsArgs(
-                names=self._names,
-                region=args.region,
-                account_id=self._account_id,
+                scope=self._scope,
                 vpc_id=network.vpc_id,
                 subnet_ids=network.private_subnet_ids,
                 route_table_ids=network.route_table_ids,
                 nodes_group_id=cluster.security_group_id,
                 services=args.endpoints,
-                tags=args.tags,
             ),
             opts=self._child,
         )
@@ -382,10 +377,8 @@ class Environment(pulumi.ComponentResource):
         return SystemNodes(
             f"{self._stem}-system",
             SystemNodesArgs(
-                names=self._names,
+                scope=self._scope,
                 cluster_name=cluster.name,
-                partition=self._partition,
-                region=self._args.region,
                 version=args.cluster.version,
                 subnet_ids=network.private_subnet_ids,
                 security_group_ids=self._security_groups(args, cluster),
@@ -394,7 +387,6 @@ class Environment(pulumi.ComponentResource):
                 egress=egress,
                 # Routes and endpoints are no input of the group, yet its nodes pull images through them.
                 after=after,
-                tags=args.tags,
             ),
             opts=self._child,
         )
@@ -430,20 +422,16 @@ class Environment(pulumi.ComponentResource):
         return ExtraAddons(
             f"{self._stem}-extra-addons",
             ExtraAddonsArgs(
-                names=self._names,
+                scope=self._scope,
                 settings=args.addons,
                 cluster_name=cluster.name,
                 kubernetes_version=args.cluster.version,
                 addon_versions=args.cluster.addon_versions,
-                partition=self._partition,
-                region=args.region,
-                account_id=self._account_id,
                 vpc_id=network.vpc_id,
                 replicas=min(2, args.system_nodes.desired_size),
                 isolated=network.isolated,
                 mirrors=args.images.mirrors,
                 egress=egress,
-                tags=args.tags,
             ),
             # The Pod Identity agent answers pods that are admitted after it is there; names are resolved by CoreDNS.
             opts=in_cluster(self, self._kubernetes, after),
@@ -453,13 +441,11 @@ class Environment(pulumi.ComponentResource):
         return NodeRole(
             f"{self._stem}-node",
             NodeRoleArgs(
+                scope=self._scope,
                 role_name=self._names.node_role,
                 description=f"Nodes that Karpenter launches for {self._args.name}",
-                partition=self._partition,
-                region=self._args.region,
                 more_policies=ground.node_policies,
                 instance_profile=ground.isolated,
-                tags=self._args.tags,
             ),
             opts=self._child,
         )
@@ -483,11 +469,7 @@ class Environment(pulumi.ComponentResource):
         return Interruption(
             f"{self._stem}-interruption",
             InterruptionArgs(
-                names=self._names,
-                partition=self._partition,
-                region=self._args.region,
-                account_id=self._account_id,
-                tags=self._args.tags,
+                scope=self._scope,
             ),
             opts=self._child,
         )
@@ -507,19 +489,15 @@ class Environment(pulumi.ComponentResource):
         return ControllerIdentity(
             f"{self._stem}-controller",
             ControllerIdentityArgs(
-                names=self._names,
+                scope=self._scope,
                 kind=self._args.karpenter.identity,
                 cluster_name=cluster.name,
                 issuer=cluster.issuer,
                 at_once=isinstance(cluster, ExistingCluster) or bool(self._before.cluster),
                 makes_provider=isinstance(cluster, Cluster),
-                partition=self._partition,
-                region=self._args.region,
-                account_id=self._account_id,
                 node_role_arn=node_role_arn,
                 interruption_queue_arn=queue_arn if interruption else "",
                 has_interruption_queue=interruption is not None,
-                tags=self._args.tags,
             ),
             opts=self._child,
         )

@@ -22,10 +22,11 @@ from ..documents.charts import Values
 from ..documents.iam import EBS_CSI_MANAGED_POLICIES, Document
 from ..documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
 from ..documents.proxy import NO_EGRESS, Egress
-from ..naming import ADDON_NAMESPACE, EBS_CSI_SERVICE_ACCOUNT, LOAD_BALANCER_SERVICE_ACCOUNT, EksNames
+from ..naming import ADDON_NAMESPACE, EBS_CSI_SERVICE_ACCOUNT, LOAD_BALANCER_SERVICE_ACCOUNT
 from ..settings.eks import AddonName, AddonsSettings
 from .addons import addon_version
 from .pod_role import PodRole, PodRoleArgs
+from .scope import Scope
 
 EBS_CSI_ADDON: Final[AddonName] = "aws-ebs-csi-driver"
 
@@ -35,34 +36,28 @@ class ExtraAddonsArgs:
     """Arguments of `ExtraAddons`.
 
     Attributes:
-        names: Physical names.
+        scope: Whose it is.
         settings: Which of them there are.
         cluster_name: The cluster.
         kubernetes_version: Its version, which is known before it is there.
         addon_versions: Versions of EKS's add-ons that are not to be EKS's defaults.
-        partition, region, account_id: What the policies are limited to.
         vpc_id: The cluster's.
         replicas: At most the number of system nodes that are there first.
         isolated: Whether pods reach what has a VPC endpoint alone.
         mirrors: What stands in place of registries of images.
         egress: How pods that call AWS get out.
-        tags: For every resource, and for what the driver and the controller make.
     """
 
-    names: EksNames
+    scope: Scope
     settings: AddonsSettings
     cluster_name: pulumi.Input[str]
     kubernetes_version: str
     addon_versions: Mapping[AddonName, str]
-    partition: pulumi.Input[str]
-    region: str
-    account_id: pulumi.Input[str]
     vpc_id: pulumi.Input[str]
     replicas: int
     isolated: bool
     mirrors: Mapping[str, str]
     egress: Egress = NO_EGRESS
-    tags: Mapping[str, str]
 
 
 class ExtraAddons(pulumi.ComponentResource):
@@ -92,8 +87,8 @@ class ExtraAddons(pulumi.ComponentResource):
         args = self._args
         role = self._role(
             "ebs-csi",
-            args.names.ebs_csi_role,
-            f"EBS CSI driver of the EKS cluster {args.names.cluster}",
+            args.scope.names.ebs_csi_role,
+            f"EBS CSI driver of the EKS cluster {args.scope.names.cluster}",
             EBS_CSI_SERVICE_ACCOUNT,
             managed_policies=EBS_CSI_MANAGED_POLICIES,
         )
@@ -103,10 +98,10 @@ class ExtraAddons(pulumi.ComponentResource):
             addon_name=EBS_CSI_ADDON,
             addon_version=addon_version(EBS_CSI_ADDON, args.addon_versions, args.kubernetes_version, self),
             configuration_values=json.dumps(
-                documents.ebs_csi_driver(region=args.region, tags=args.tags, egress=args.egress)
+                documents.ebs_csi_driver(region=args.scope.region, tags=args.scope.tags, egress=args.egress)
             ),
             resolve_conflicts_on_update="PRESERVE",
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
         )
         StorageClass(
@@ -117,27 +112,27 @@ class ExtraAddons(pulumi.ComponentResource):
 
     def _load_balancer_controller(self) -> None:
         args = self._args
-        scope = pulumi.Output.all(partition=args.partition, account_id=args.account_id).apply(
-            lambda known: LoadBalancerScope(region=args.region, cluster_name=args.names.cluster, **known)
+        scope = pulumi.Output.all(partition=args.scope.partition, account_id=args.scope.account_id).apply(
+            lambda known: LoadBalancerScope(region=args.scope.region, cluster_name=args.scope.names.cluster, **known)
         )
         role = self._role(
             "load-balancers",
-            args.names.load_balancer_role,
-            f"AWS Load Balancer Controller of the EKS cluster {args.names.cluster}",
+            args.scope.names.load_balancer_role,
+            f"AWS Load Balancer Controller of the EKS cluster {args.scope.names.cluster}",
             LOAD_BALANCER_SERVICE_ACCOUNT,
             policies={
-                args.names.load_balancer_policy(subject): scope.apply(document)
+                args.scope.names.load_balancer_policy(subject): scope.apply(document)
                 for subject, document in LOAD_BALANCER_POLICIES.items()
             },
         )
         values = documents.load_balancer_controller(
             cluster_name=args.cluster_name,
-            region=args.region,
+            region=args.scope.region,
             vpc_id=args.vpc_id,
             service_account=LOAD_BALANCER_SERVICE_ACCOUNT,
             replicas=args.replicas,
             isolated=args.isolated,
-            tags=args.tags,
+            tags=args.scope.tags,
             egress=args.egress,
         )
         self._release(
@@ -162,19 +157,21 @@ class ExtraAddons(pulumi.ComponentResource):
         return PodRole(
             f"{self._stem}-{label}",
             PodRoleArgs(
+                scope=args.scope,
                 role_name=role_name,
                 description=description,
                 cluster_name=args.cluster_name,
                 cluster_arn=pulumi.Output.format(
-                    "arn:{0}:eks:{1}:{2}:cluster/{3}", args.partition, args.region, args.account_id, args.names.cluster
+                    "arn:{0}:eks:{1}:{2}:cluster/{3}",
+                    args.scope.partition,
+                    args.scope.region,
+                    args.scope.account_id,
+                    args.scope.names.cluster,
                 ),
-                account_id=args.account_id,
-                partition=args.partition,
                 namespace=ADDON_NAMESPACE,
                 service_account=service_account,
                 managed_policies=managed_policies,
                 policies=policies or {},
-                tags=args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )

@@ -7,14 +7,13 @@ as traffic between nodes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_aws import cloudwatch, ec2, iam
 
 from ..documents.iam import flow_log_delivery, flow_log_trust
-from ..naming import EksNames
+from .scope import Scope
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,20 +21,14 @@ class FlowLogsArgs:
     """Arguments of `FlowLogs`.
 
     Attributes:
-        names: Physical names.
-        partition, region, account_id: For whose flow logs the role may be taken.
+        scope: Whose it is.
         vpc_id: The VPC.
         retention_days: How long they are kept.
-        tags: For every resource.
     """
 
-    names: EksNames
-    partition: pulumi.Input[str]
-    region: str
-    account_id: pulumi.Input[str]
+    scope: Scope
     vpc_id: pulumi.Input[str]
     retention_days: int
-    tags: Mapping[str, str]
 
 
 class FlowLogs(pulumi.ComponentResource):
@@ -46,30 +39,30 @@ class FlowLogs(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         group = cloudwatch.LogGroup(
             f"{name}-group",
-            name=args.names.flow_log_group,
+            name=args.scope.names.flow_log_group,
             retention_in_days=args.retention_days,
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
-        where = pulumi.Output.all(partition=args.partition, account_id=args.account_id)
+        where = pulumi.Output.all(partition=args.scope.partition, account_id=args.scope.account_id)
         role = iam.Role(
             f"{name}-role",
-            name=args.names.flow_log_role,
-            description=f"Flow logs of the VPC of the EKS cluster {args.names.cluster}",
-            assume_role_policy=where.apply(lambda known: json.dumps(flow_log_trust(region=args.region, **known))),
-            tags=args.tags,
+            name=args.scope.names.flow_log_role,
+            description=f"Flow logs of the VPC of the EKS cluster {args.scope.names.cluster}",
+            assume_role_policy=where.apply(lambda known: json.dumps(flow_log_trust(region=args.scope.region, **known))),
+            tags=args.scope.tags,
             opts=child,
         )
         policy = iam.Policy(
             f"{name}-delivery",
-            name=args.names.flow_log_role,
-            description=f"Flow logs of the VPC of the EKS cluster {args.names.cluster}",
+            name=args.scope.names.flow_log_role,
+            description=f"Flow logs of the VPC of the EKS cluster {args.scope.names.cluster}",
             policy=where.apply(
                 lambda known: json.dumps(
-                    flow_log_delivery(region=args.region, group=args.names.flow_log_group, **known)
+                    flow_log_delivery(region=args.scope.region, group=args.scope.names.flow_log_group, **known)
                 )
             ),
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
         attachment = iam.RolePolicyAttachment(f"{name}-delivery", role=role.name, policy_arn=policy.arn, opts=child)
@@ -79,7 +72,7 @@ class FlowLogs(pulumi.ComponentResource):
             traffic_type="ALL",
             log_destination=group.arn,
             iam_role_arn=role.arn,
-            tags=args.tags,
+            tags=args.scope.tags,
             # EC2 makes it in any case; without the right it only ever says "Access error".
             opts=pulumi.ResourceOptions(parent=self, depends_on=[attachment]),
         )

@@ -7,7 +7,7 @@ exist before the controller's pods: credentials are injected when a pod is admit
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,9 +15,10 @@ import pulumi
 from pulumi_aws import eks, iam
 
 from ..documents.iam import CONTROLLER_POLICIES, ControllerScope, Document, irsa_trust, pod_identity_trust
-from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
+from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE
 from ..settings.eks import Identity
 from .pod_role import settled
+from .scope import Scope
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,31 +26,26 @@ class ControllerIdentityArgs:
     """Arguments of `ControllerIdentity`.
 
     Attributes:
-        names: Physical names.
+        scope: Whose it is.
         kind: How the service account gets the role.
         cluster_name: The cluster.
         issuer: The cluster's OIDC issuer URL; used with IRSA only.
         at_once: Whether the controller follows at once; in a new cluster it comes minutes later, when nodes are up.
         makes_provider: Whether IAM's OIDC provider of that issuer is made, or there already.
-        partition, region, account_id, node_role_arn: What the policies are limited to.
+        node_role_arn: What the policies are limited to.
         interruption_queue_arn: The queue to read; an output, so emptiness cannot be seen in it.
         has_interruption_queue: Whether there is a queue, and so a policy for it.
-        tags: For every resource.
     """
 
-    names: EksNames
+    scope: Scope
     kind: Identity
     cluster_name: pulumi.Input[str]
     issuer: pulumi.Input[str]
     at_once: bool = False
     makes_provider: bool = True
-    partition: pulumi.Input[str]
-    region: str
-    account_id: pulumi.Input[str]
     node_role_arn: pulumi.Input[str]
     interruption_queue_arn: pulumi.Input[str]
     has_interruption_queue: bool
-    tags: Mapping[str, str]
 
 
 class ControllerIdentity(pulumi.ComponentResource):
@@ -62,17 +58,17 @@ class ControllerIdentity(pulumi.ComponentResource):
         super().__init__("karpstack:eks:ControllerIdentity", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
         scope = pulumi.Output.all(
-            partition=args.partition,
-            account_id=args.account_id,
+            partition=args.scope.partition,
+            account_id=args.scope.account_id,
             node_role_arn=args.node_role_arn,
             interruption_queue_arn=args.interruption_queue_arn,
-        ).apply(lambda known: ControllerScope(region=args.region, cluster_name=args.names.cluster, **known))
+        ).apply(lambda known: ControllerScope(region=args.scope.region, cluster_name=args.scope.names.cluster, **known))
         role = iam.Role(
             f"{name}-role",
-            name=args.names.controller_role,
-            description=f"Karpenter's controller in the EKS cluster {args.names.cluster}",
+            name=args.scope.names.controller_role,
+            description=f"Karpenter's controller in the EKS cluster {args.scope.names.cluster}",
             assume_role_policy=self._trust(name, args, scope),
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
         for subject, document in CONTROLLER_POLICIES.items():
@@ -80,10 +76,10 @@ class ControllerIdentity(pulumi.ComponentResource):
                 continue
             policy = iam.Policy(
                 f"{name}-{subject}",
-                name=args.names.controller_policy(subject),
-                description=f"Karpenter in the EKS cluster {args.names.cluster}: {subject}",
+                name=args.scope.names.controller_policy(subject),
+                description=f"Karpenter in the EKS cluster {args.scope.names.cluster}: {subject}",
                 policy=scope.apply(partial(_policy, document)),
-                tags=args.tags,
+                tags=args.scope.tags,
                 opts=child,
             )
             iam.RolePolicyAttachment(f"{name}-{subject}", role=role.name, policy_arn=policy.arn, opts=child)
@@ -94,7 +90,7 @@ class ControllerIdentity(pulumi.ComponentResource):
                 namespace=KARPENTER_NAMESPACE,
                 service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
                 role_arn=role.arn,
-                tags=args.tags,
+                tags=args.scope.tags,
                 opts=pulumi.ResourceOptions(
                     parent=self,
                     hooks=pulumi.ResourceHookBinding(after_create=[settled(f"{name}-settled")] if args.at_once else []),
@@ -123,12 +119,14 @@ class ControllerIdentity(pulumi.ComponentResource):
     def _provider_arn(self, name: str, args: ControllerIdentityArgs) -> pulumi.Output[str]:
         if not args.makes_provider:
             host = pulumi.Output.from_input(args.issuer).apply(lambda issuer: issuer.removeprefix("https://"))
-            return pulumi.Output.format("arn:{0}:iam::{1}:oidc-provider/{2}", args.partition, args.account_id, host)
+            return pulumi.Output.format(
+                "arn:{0}:iam::{1}:oidc-provider/{2}", args.scope.partition, args.scope.account_id, host
+            )
         return iam.OpenIdConnectProvider(
             f"{name}-oidc",
             url=args.issuer,
             client_id_lists=["sts.amazonaws.com"],
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=pulumi.ResourceOptions(parent=self),
         ).arn
 

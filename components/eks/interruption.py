@@ -7,7 +7,6 @@ drops messages about instances that are not its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -15,18 +14,14 @@ from pulumi_aws import cloudwatch, sqs
 
 from ..documents.events import EVENT_PATTERNS
 from ..documents.iam import interruption_queue_policy
-from ..naming import EksNames
+from .scope import Scope
 
 
 @dataclass(frozen=True, kw_only=True)
 class InterruptionArgs:
     """Arguments of `Interruption`: physical names, where they are, and tags."""
 
-    names: EksNames
-    partition: pulumi.Input[str]
-    region: str
-    account_id: pulumi.Input[str]
-    tags: Mapping[str, str]
+    scope: Scope
 
 
 class Interruption(pulumi.ComponentResource):
@@ -40,26 +35,28 @@ class Interruption(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         queue = sqs.Queue(
             f"{name}-queue",
-            name=args.names.interruption_queue,
+            name=args.scope.names.interruption_queue,
             # A warning is worth two minutes; what is older than five helps nobody.
             message_retention_seconds=300,
             sqs_managed_sse_enabled=True,
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
         sqs.QueuePolicy(
             f"{name}-queue-policy",
             queue_url=queue.url,
-            policy=pulumi.Output.all(args.partition, args.account_id).apply(lambda known: _policy(args, *known)),
+            policy=pulumi.Output.all(args.scope.partition, args.scope.account_id).apply(
+                lambda known: _policy(args, *known)
+            ),
             opts=child,
         )
         for event, pattern in EVENT_PATTERNS.items():
             rule = cloudwatch.EventRule(
                 f"{name}-{event}",
-                name=args.names.event_rule(event),
-                description=f"Karpenter of the EKS cluster {args.names.cluster}: {event}",
+                name=args.scope.names.event_rule(event),
+                description=f"Karpenter of the EKS cluster {args.scope.names.cluster}: {event}",
                 event_pattern=json.dumps(pattern),
-                tags=args.tags,
+                tags=args.scope.tags,
                 opts=child,
             )
             cloudwatch.EventTarget(
@@ -76,6 +73,8 @@ class Interruption(pulumi.ComponentResource):
 
 def _policy(args: InterruptionArgs, partition: str, account_id: str) -> str:
     """The queue's policy, of ARNs put together from names: so that it can be judged at the first preview already."""
-    where = f"{args.region}:{account_id}"
-    rules = [f"arn:{partition}:events:{where}:rule/{args.names.event_rule(event)}" for event in EVENT_PATTERNS]
-    return json.dumps(interruption_queue_policy(f"arn:{partition}:sqs:{where}:{args.names.interruption_queue}", rules))
+    where = f"{args.scope.region}:{account_id}"
+    rules = [f"arn:{partition}:events:{where}:rule/{args.scope.names.event_rule(event)}" for event in EVENT_PATTERNS]
+    return json.dumps(
+        interruption_queue_policy(f"arn:{partition}:sqs:{where}:{args.scope.names.interruption_queue}", rules)
+    )

@@ -7,7 +7,7 @@ itself, and a second entry for the same role would be refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -15,6 +15,7 @@ from pulumi_aws import iam
 
 from ..documents.iam import NODE_MANAGED_POLICIES, service_trust
 from ..documents.partitions import ec2_principal
+from .scope import Scope
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,20 +23,17 @@ class NodeRoleArgs:
     """Arguments of `NodeRole`.
 
     Attributes:
+        scope: Whose it is.
         role_name, description: Of the role.
-        partition, region: For ARNs of AWS's own policies, and for EC2's name as a principal.
         more_policies: Names of AWS's own policies beside those that every node has.
         instance_profile: Whether there is one of the same name: Karpenter makes its own where it reaches IAM.
-        tags: For every resource.
     """
 
+    scope: Scope
     role_name: str
     description: str
-    partition: pulumi.Input[str]
-    region: str
     more_policies: Sequence[str] = ()
     instance_profile: bool = False
-    tags: Mapping[str, str]
 
 
 class NodeRole(pulumi.ComponentResource):
@@ -51,19 +49,21 @@ class NodeRole(pulumi.ComponentResource):
             f"{name}-role",
             name=args.role_name,
             description=args.description,
-            assume_role_policy=json.dumps(service_trust(ec2_principal(args.region))),
-            tags=args.tags,
+            assume_role_policy=json.dumps(service_trust(ec2_principal(args.scope.region))),
+            tags=args.scope.tags,
             opts=child,
         )
         for policy in (*NODE_MANAGED_POLICIES, *args.more_policies):
             iam.RolePolicyAttachment(
                 f"{name}-{policy}",
                 role=role.name,
-                policy_arn=pulumi.Output.concat("arn:", args.partition, ":iam::aws:policy/", policy),
+                policy_arn=pulumi.Output.concat("arn:", args.scope.partition, ":iam::aws:policy/", policy),
                 opts=child,
             )
         if args.instance_profile:
-            iam.InstanceProfile(f"{name}-profile", name=args.role_name, role=role.name, tags=args.tags, opts=child)
+            iam.InstanceProfile(
+                f"{name}-profile", name=args.role_name, role=role.name, tags=args.scope.tags, opts=child
+            )
         self.name = role.name
         self.arn = role.arn
         self.register_outputs({"name": self.name, "arn": self.arn})

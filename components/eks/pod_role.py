@@ -16,6 +16,7 @@ from pulumi_aws import eks, iam
 from karpenter import clock
 
 from ..documents.iam import Document, pod_identity_trust
+from .scope import Scope
 
 #: Seconds.
 _KNOWN_AFTER: Final = 15.0
@@ -26,29 +27,25 @@ class PodRoleArgs:
     """Arguments of `PodRole`.
 
     Attributes:
+        scope: Whose it is.
         role_name: Physical name.
         description: Whose it is.
         cluster_name: The cluster.
         cluster_arn: Its ARN, put together from what is known before it is there.
-        account_id: Its account.
-        partition: For ARNs of AWS's own policies.
         namespace, service_account: Whose pods get the role; these need not exist yet.
         managed_policies: Names of AWS's own policies.
         policies: Further policies, by their physical names.
-        tags: For every resource.
     """
 
+    scope: Scope
     role_name: str
     description: str
     cluster_name: pulumi.Input[str]
     cluster_arn: pulumi.Input[str]
-    account_id: pulumi.Input[str]
-    partition: pulumi.Input[str]
     namespace: str
     service_account: str
     managed_policies: Sequence[str] = ()
     policies: Mapping[str, pulumi.Input[Document]] = field(default_factory=dict)
-    tags: Mapping[str, str]
 
 
 def settled(name: str) -> pulumi.ResourceHook:
@@ -74,7 +71,7 @@ class PodRole(pulumi.ComponentResource):
     def __init__(self, name: str, args: PodRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:PodRole", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        trust = pulumi.Output.all(account_id=args.account_id, cluster_arn=args.cluster_arn).apply(
+        trust = pulumi.Output.all(account_id=args.scope.account_id, cluster_arn=args.cluster_arn).apply(
             lambda known: json.dumps(
                 pod_identity_trust(namespace=args.namespace, service_account=args.service_account, **known)
             )
@@ -84,11 +81,11 @@ class PodRole(pulumi.ComponentResource):
             name=args.role_name,
             description=args.description,
             assume_role_policy=trust,
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
         attached = {
-            policy: pulumi.Output.concat("arn:", args.partition, ":iam::aws:policy/", policy)
+            policy: pulumi.Output.concat("arn:", args.scope.partition, ":iam::aws:policy/", policy)
             for policy in args.managed_policies
         }
         for policy, document in args.policies.items():
@@ -98,7 +95,7 @@ class PodRole(pulumi.ComponentResource):
                 name=policy,
                 description=args.description,
                 policy=pulumi.Output.from_input(document).apply(json.dumps),
-                tags=args.tags,
+                tags=args.scope.tags,
                 opts=child,
             ).arn
         attachments = [
@@ -111,7 +108,7 @@ class PodRole(pulumi.ComponentResource):
             namespace=args.namespace,
             service_account=args.service_account,
             role_arn=role.arn,
-            tags=args.tags,
+            tags=args.scope.tags,
             # Whoever gets the role may do with it what it is for.
             opts=pulumi.ResourceOptions(
                 parent=self,

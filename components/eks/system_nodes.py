@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,9 +19,10 @@ from pulumi_aws import ec2, eks, ssm
 from ..documents import user_data
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.proxy import NO_EGRESS, Egress
-from ..naming import EksNames, named
+from ..naming import named
 from ..settings.eks import SystemNodesSettings
 from .node_role import NodeRole, NodeRoleArgs
+from .scope import Scope
 
 #: Where AWS publishes releases of an image, by its type.
 _IMAGES: Final = {"AL2023_x86_64_STANDARD": "x86_64/standard", "AL2023_ARM_64_STANDARD": "arm64/standard"}
@@ -32,9 +33,8 @@ class SystemNodesArgs:
     """Arguments of `SystemNodes`.
 
     Attributes:
-        names: Physical names.
+        scope: Whose it is.
         cluster_name: The cluster to join; an output, so that the group comes after the cluster.
-        partition, region: As the nodes' role has them.
         version: Kubernetes version of the nodes, the cluster's.
         subnet_ids: Private subnets.
         security_group_ids: The nodes' groups, the cluster's own among them; of an empty list EKS makes that one.
@@ -42,13 +42,10 @@ class SystemNodesArgs:
         settings: Image and instance type must be of one architecture.
         egress: How programs on them get out.
         after: What must be there before the first node boots; the role and the template need not wait for it.
-        tags: For every resource, instances and volumes included.
     """
 
-    names: EksNames
+    scope: Scope
     cluster_name: pulumi.Input[str]
-    partition: pulumi.Input[str]
-    region: str
     version: str
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     security_group_ids: Sequence[pulumi.Input[str]] = ()
@@ -56,7 +53,6 @@ class SystemNodesArgs:
     settings: SystemNodesSettings
     egress: Egress = NO_EGRESS
     after: Sequence[pulumi.Resource] = ()
-    tags: Mapping[str, str]
 
 
 class SystemNodes(pulumi.ComponentResource):
@@ -70,19 +66,17 @@ class SystemNodes(pulumi.ComponentResource):
         role = NodeRole(
             f"{name}-node",
             NodeRoleArgs(
-                role_name=args.names.system_node_role,
-                description=f"System nodes of the EKS cluster {args.names.cluster}",
-                partition=args.partition,
-                region=args.region,
-                tags=args.tags,
+                scope=args.scope,
+                role_name=args.scope.names.system_node_role,
+                description=f"System nodes of the EKS cluster {args.scope.names.cluster}",
             ),
             opts=child,
         )
-        instance_tags = named(f"{args.names.cluster}-system", args.tags)
+        instance_tags = named(f"{args.scope.names.cluster}-system", args.scope.tags)
         # Where it names no security group, EKS gives the nodes the cluster's own, which Karpenter's nodes carry too.
         template = ec2.LaunchTemplate(
             f"{name}-template",
-            name=args.names.system_launch_template,
+            name=args.scope.names.system_launch_template,
             update_default_version=True,
             vpc_security_group_ids=list(args.security_group_ids) or None,
             metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
@@ -108,7 +102,7 @@ class SystemNodes(pulumi.ComponentResource):
                 ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=instance_tags)
                 for kind in ("instance", "volume")
             ],
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=child,
         )
         group = eks.NodeGroup(
@@ -130,7 +124,7 @@ class SystemNodes(pulumi.ComponentResource):
             update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
             launch_template=eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str)),
             taints=[eks.NodeGroupTaintArgs(key=SYSTEM_TAINT_KEY, value="true", effect="NO_SCHEDULE")],
-            tags=args.tags,
+            tags=args.scope.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[role, *args.after],
