@@ -194,7 +194,7 @@ def test_refusals_of_the_account_are_raised_with_the_words_of_their_texts() -> N
         call
         for file in folder.rglob("*.py")
         for call in ast.walk(ast.parse(file.read_text()))
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("refused") and call.args
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("refused", "errors.refused")
     ]
     raised = {ast.literal_eval(call.args[0]): [word.arg for word in call.keywords] for call in calls}
     assert raised.keys() == table.keys()
