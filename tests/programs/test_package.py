@@ -41,6 +41,10 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     gone = ("rehearsal", "unit/rehearsal", "programs/rehearsal", "unit/pull_request", "programs/pull_request")
     for name in gone:
         shutil.rmtree(tmp_path / "tests" / name)
+    # So do preflight's tests that ask the simulated accounts.
+    preflight = tmp_path / "tests" / "unit" / "preflight"
+    for path in (preflight / "conftest.py", *preflight.glob("*preflight_*.py")):
+        path.unlink()
     # These three are about the rehearsal's place in this repository.
     for name in ("test_arrows.py", "test_clock.py", "test_pins.py"):
         (tmp_path / "tests" / "unit" / name).unlink()
