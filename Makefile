@@ -113,7 +113,7 @@ lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 format: environment ## Format the Python code
 	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
 
-bench: setup-of-all ## Print the figures that README.md quotes, measured in one run
+bench: setup-of-all ## Print the figures of docs/figures.md, measured in one run
 	@$(BIN)/python -m tests.bench
 
 bench-burst: setup-of-all ## Print what the recorder costs a burst of 1,000 pods, with it and without in turns
