@@ -64,33 +64,33 @@ $(READY): requirements.lock
 	@touch $@
 	@echo "Python environment ready"
 
-engines: ## Build the engines that are missing into the cache
+engines: ## Build the missing engines into the cache
 	@$(PYTHON) -m rehearsal.engines $(STACK_FILE)
 
-rehearsal: setup ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
+rehearsal: setup ## Create STACK (default eks) in a simulated account, run its stories with one of LABELS, write the report, remove STACK
 	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS) $(CONFIG_OPTION)
 
-soak: setup ## Like rehearsal, with every scenario: the long ones, those that break something, and a week
+soak: setup ## Like rehearsal, with every scenario: also the long ones, the faults and a week
 	@$(BIN)/python -m rehearsal run $(STACK) --labels all $(CONFIG_OPTION)
 	@$(BIN)/python -m rehearsal run $(STACK) --labels days --days --report build/rehearsal/$(STACK)-days $(CONFIG_OPTION)
 
-rights: environment ## Print which rights the controller used in the last rehearsal of STACK, and why the others stay
+rights: environment ## Print which permissions the controller used in the last rehearsal of STACK, and why it has the others
 	@$(BIN)/python -m rehearsal rights $(STACK)
 
-review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
+review: setup ## Preview STACK in a simulated account and write its review: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK) $(CONFIG_OPTION)
 
-whatif: base-is-given setup ## Rehearse a CHANGE (git ref or stack file; this checkout if empty) of STACK against BASE, with WORKLOADS on it
+whatif: base-is-given setup ## Report what a CHANGE (git ref or stack file; default: this checkout) of STACK does to BASE with WORKLOADS
 	@$(BIN)/python -m rehearsal whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(OPTIONS)
 
 # Before engines are built for nothing.
 base-is-given:
 	@[ -n "$(BASE)" ] || { echo 'BASE is missing, so there is nothing to compare with; for example: make whatif BASE=origin/main, or BASE=Pulumi.eks.yaml CHANGE="a.yaml b.yaml"' >&2; exit 2; }
 
-preflight: environment ## Ask the account or subscription of these credentials what is in the way of STACK; changes nothing, costs nothing
+preflight: environment ## Check your account or subscription for what blocks STACK; read-only, costs nothing
 	@$(BIN)/python -m preflight $(STACK)
 
-test: setup-of-all ## Every test tier that needs no cloud, and lint beside them
+test: setup-of-all ## Run lint and all tests that need no cloud
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
 # In this order: the rehearsals, a worker for what shares a stack (tests/conftest.py), and then the rest, which fills the
@@ -98,7 +98,7 @@ test: setup-of-all ## Every test tier that needs no cloud, and lint beside them
 pytest:
 	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
 
-scenario: environment ## Write my-scenarios/NAME.yml, a scenario to begin with, with comments
+scenario: environment ## Write my-scenarios/NAME.yml, a commented example scenario
 	@$(BIN)/python -m scale_test scenario $(NAME)
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
@@ -116,40 +116,40 @@ format: environment ## Format the Python code
 bench: setup-of-all ## Print the figures of docs/figures.md, measured in one run
 	@$(BIN)/python -m tests.bench
 
-bench-burst: setup-of-all ## Print what the recorder costs a burst of 1,000 pods, with it and without in turns
+bench-burst: setup-of-all ## Print how much the recorder slows a burst of 1,000 pods
 	@$(BIN)/python -m tests.bench.burst
 
-bench-clock: setup-of-all ## Run the stories of each stack in real time and fast, and print what differs
+bench-clock: setup-of-all ## Run the stories of each stack in real time and fast, and print the differences
 	@$(BIN)/python -m tests.bench.clock
 
-bench-kills: setup-of-all ## Kill each process of a run at each moment, and print what was noticed and what was left
+bench-kills: setup-of-all ## Kill each process of a run at each moment, and print what was noticed and what remained
 	@$(BIN)/python -m tests.bench.kills
 
-bench-removal: setup-of-all ## Destroy twenty hindered stacks, some of them killed midway, and print what was left
+bench-removal: setup-of-all ## Destroy twenty hindered stacks, some killed midway, and print what remained
 	@$(BIN)/python -m tests.bench.removal
 
 bench-spread: setup-of-all ## Run the walk-through five times from nothing, and print how much the reports differ
 	@$(BIN)/python -m tests.bench.spread
 
-bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
+bench-stories: soak ## Like soak; then print how much of the time were waits that cannot be shortened
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
 
-bench-truths: setup-of-all ## Check what-if answers against those worked out by hand, all or CASES (tests/truths)
+bench-truths: setup-of-all ## Compare what-if answers with those worked out by hand (tests/truths), all or CASES
 	@$(BIN)/python -m tests.bench.truths $(CASES)
 
-bench-whatif: setup-of-all ## Ask a settled cluster of 1,000 pods one question five times, and with two candidates
+bench-whatif: setup-of-all ## Measure a what-if of 1,000 pods: one question five times, and two candidates
 	@$(BIN)/python -m tests.bench.whatif
 
-lock: environment ## Pin the Python environment anew from pyproject.toml
+lock: environment ## Write requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-outdated: environment ## List what is pinned, and the newest version that can be had
+outdated: environment ## List all pins and the newest available versions
 	@$(BIN)/python -m rehearsal.outdated
 
-facts: setup-of-all ## Write karpenter/facts/ and schemas/ anew: instance types, prices and CRDs as the pinned engines have them
+facts: setup-of-all ## Write karpenter/facts/ and schemas/ again: instance types, prices and CRDs of the pinned engines
 	@$(BIN)/python -m rehearsal.facts
 
-goldens: environment ## Write the golden files anew, and what is generated from the policies and the models of scenarios
+goldens: environment ## Write all golden files and generated pages again
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
 	@$(BIN)/python policies/reference.py
 	@$(BIN)/python -m scale_test.scenarios.reference
@@ -158,7 +158,7 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python -m whatif schema > whatif/schema.json
 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
-pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`
+pack: ## Write the complete policy pack to build/pack, for `pulumi policy publish`
 	@rm -rf build/pack && mkdir -p build/pack && touch build/pack/.made-by-karpstack
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
@@ -166,8 +166,8 @@ pack: ## Put the policy pack together in build/pack, complete in itself, for `pu
 	@grep -oE '"(pulumi[a-z-]*|cronsim|PyYAML)==[0-9.]*"' pyproject.toml | tr -d '"' | sort -u > build/pack/requirements.txt
 	@echo "The pack is in build/pack"
 
-clean: ## Stop this checkout's stacks, say what the project made in it, and remove that
+clean: ## Stop this checkout's stacks; list and remove what the project created in it
 	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m rehearsal.cleaning checkout
 
-clean-cache: ## Say what the project put into the cache folder, engines included, and remove that
+clean-cache: ## List and remove what the project created in the cache folder, with the engines
 	@$(PYTHON) -m rehearsal.cleaning cache
