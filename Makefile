@@ -1,34 +1,34 @@
 # Two commands matter: `make rehearsal` and `make test`. Both do all the set-up; `make help` lists the rest.
 
 STACK  ?= eks
-# The stack's configuration, where it is not Pulumi.$(STACK).yaml, for what rehearses a stack.
+# The stack file for rehearsals; default: Pulumi.$(STACK).yaml.
 CONFIG_FILE ?=
-# Of scenarios; until 0.1 they were TAGS.
+# Labels of scenarios; TAGS is the old name.
 LABELS ?= $(or $(TAGS),walk-through)
 PYTHON ?= python3
 
-# One cache folder, shared by all checkouts; nothing else is written outside this one.
+# All checkouts share one cache folder. Nothing else outside this checkout is written.
 export KARPSTACK_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/karpstack
 export UV_CACHE_DIR    := $(KARPSTACK_CACHE)/uv
-# No hardlinks: whoever edits a file below .venv would edit the cache, and so the environment of every other checkout.
+# No hardlinks: an edited file below .venv would change the cache, and so every other checkout's environment.
 export UV_LINK_MODE    := copy
 export PYTHONPATH      := $(CURDIR)
 # matplotlib keeps a list of fonts.
 export MPLCONFIGDIR    := $(KARPSTACK_CACHE)/matplotlib
-# What it found in the SDKs, which takes longer to read than all of ours, is good for other checkouts too.
+# Checkouts share mypy's results: reading the SDKs takes longer than reading this project.
 export MYPY_CACHE_DIR  := $(KARPSTACK_CACHE)/mypy
-# Some machines forbid Python to keep what it compiled; every command would then compile its imports anew.
+# Some machines stop Python from caching compiled files; every command would then compile its imports again.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
-# An environment of somebody else's under this name is neither emptied nor removed; a link to one is not ours.
+# A .venv that the project did not create, or a link, is neither emptied nor removed.
 OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
 CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
-# Rehearsals wait half of the time, so there are two workers more than cores; many more would be late for their stories.
+# Rehearsals wait half of the time, so there are two workers more than cores. With many more, stories would be late.
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
-# A word that is nearly a variable would have no effect, and say nothing.
+# A misspelt variable would have no effect, so it is an error.
 VARIABLES := STACK CONFIG_FILE LABELS TAGS PYTHON BASE CHANGE WORKLOADS OPTIONS NAME STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
 UNKNOWN := $(filter-out $(VARIABLES),$(foreach each,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(each)))),$(each))))
 $(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN)) is no variable of this Makefile, so it would have no effect; those are $(VARIABLES)))
@@ -39,11 +39,11 @@ $(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN))
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-# Without the Karpenter of other clouds, which takes minutes to compile: `setup-of-all` builds those too.
+# `setup-of-all` also builds the Karpenter of other clouds, which takes minutes.
 setup: ## Install the Python environment and build the engines of STACK, side by side
 	@$(MAKE) --no-print-directory -j2 environment engines STACK_FILE=$(or $(CONFIG_FILE),Pulumi.$(STACK).yaml)
 
-# What tests of all clouds need.
+# Tests of all clouds need this.
 setup-of-all:
 	@$(MAKE) --no-print-directory -j2 environment engines
 
