@@ -22,22 +22,22 @@ class Outputs:
     """Outputs of an environment; as the stack's they are called the same, in camelCase."""
 
     cloud: Annotated[_Text, Doc("`aws` or `azure`")]
-    region: Annotated[_Text, Doc("the region or location of everything")]
+    region: Annotated[_Text, Doc("region or location of all resources")]
     cluster_name: Annotated[_Text, Doc("name of the cluster")]
-    cluster_endpoint: Annotated[_Text, Doc("URL of the API server, as nodes are told it")]
-    kubeconfig: Annotated[_Text, Doc("for the deployer and the administrators; a secret")]
+    cluster_endpoint: Annotated[_Text, Doc("URL of the API server, as nodes use it")]
+    kubeconfig: Annotated[_Text, Doc("kubeconfig for the deployer and the administrators; a secret")]
     interruption_queue: Annotated[
-        _Text, Doc("name of the queue of interruption events; empty without one, and on Azure, which has none")
+        _Text, Doc("name of the queue for interruption events; empty if there is none, and on Azure")
     ]
-    karpenter_version: Annotated[_Text, Doc("version of the controller; `managed` where AKS runs it")]
-    karpenter_namespace: Annotated[_Text, Doc("namespace of the controller; empty where AKS runs it")]
+    karpenter_version: Annotated[_Text, Doc("version of the controller; `managed` if AKS runs it")]
+    karpenter_namespace: Annotated[_Text, Doc("namespace of the controller; empty if AKS runs it")]
     feature_gates: Annotated[
-        _Names, Doc("Karpenter's feature gates that are on, as the chart names them; empty where AKS runs it")
+        _Names, Doc("enabled feature gates of Karpenter, by their names in the chart; empty if AKS runs it")
     ]
     node_pools: Annotated[_Names, Doc("names of the stack's own NodePools")]
     node_classes: Annotated[_Names, Doc("names of the stack's own node classes")]
     default_node_pools: Annotated[
-        _Names, Doc("names of the NodePools that AKS brings, each with a node class of its name; empty elsewhere")
+        _Names, Doc("names of AKS's default NodePools, each with a node class of the same name; empty on other stacks")
     ]
 
     def named(self) -> dict[str, pulumi.Output[Any]]:

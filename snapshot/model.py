@@ -1,4 +1,4 @@
-"""The format of a snapshot, version 1. `schema.json` is made of it, and docs/snapshot.md tells of it."""
+"""The format of a snapshot, version 1: the source of `schema.json` and of the tables in docs/snapshot.md."""
 
 from __future__ import annotations
 
@@ -43,28 +43,26 @@ Many = Annotated[list[_Item], Field(max_length=20_000)]
 class LeftOut(Model):
     """Something of the cluster that is not in the snapshot."""
 
-    what: Text = Field(description="What.")
-    count: _Count = Field(description="How much of it.")
-    why: Text = Field(description="Why it is not there.")
+    what: Text = Field(description="Kind of object or field.")
+    count: _Count = Field(description="Number of these.")
+    why: Text = Field(description="Why it is not included.")
 
 
 class Cluster(Model):
     """The cluster that it was."""
 
-    cloud: Word | None = Field(
-        None, description="`aws` or `azure`, or another that its nodes name; null where nothing says."
-    )
+    cloud: Word | None = Field(None, description="`aws`, `azure`, or another name from its nodes; null if unknown.")
     region: Word | None = Field(None, description="Region of most of its nodes.")
     kubernetes: Version | None = Field(None, description="Version of most of its kubelets.")
-    nodes: _Count = Field(0, description="How many nodes it had.")
-    pods: _Count = Field(0, description="How many pods it had that had not ended.")
+    nodes: _Count = Field(0, description="Number of nodes.")
+    pods: _Count = Field(0, description="Number of pods that had not ended.")
 
 
 class NamespaceOf(Model):
     """A namespace."""
 
     name: Namespace = Field(description="Its name.")
-    labels: Labels = Field(default_factory=dict, description="Those by which affinities select namespaces.")
+    labels: Labels = Field(default_factory=dict, description="Labels that affinities use to select namespaces.")
 
 
 class PriorityClass(Model):
@@ -72,10 +70,10 @@ class PriorityClass(Model):
 
     name: Name = Field(description="Its name.")
     value: Annotated[int, Field(ge=-(2**31), le=1_000_000_000)] = Field(
-        description="The priority, of which Kubernetes keeps those above 1,000,000,000 for itself."
+        description="The priority; values above 1,000,000,000 are reserved for Kubernetes."
     )
     preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = Field(
-        None, description="Whether its pods may take the place of others."
+        None, description="Whether its pods may preempt others."
     )
 
 
@@ -84,31 +82,28 @@ class Controller(Model):
 
     api_version: ApiVersion = Field(description="Its API version, `apps/v1` for a Deployment.")
     kind: Kind = Field(
-        description="Its kind: Deployment, StatefulSet, DaemonSet, Job, CronJob; Pod where there is none; or one of "
-        "its own."
+        description="Deployment, StatefulSet, DaemonSet, Job, CronJob, Pod (no controller), or a custom kind."
     )
 
 
 class Workload(Model):
     """Pods of one controller that are alike in all that scheduling depends on."""
 
-    namespace: Namespace = Field(description="Their namespace.")
-    name: Name = Field(
-        description="The controller's name; with a number behind it where the controller has pods of several kinds."
-    )
-    controller: Controller = Field(description="What keeps them.")
-    replicas: Pods = Field(description="How many there are; of a DaemonSet, on how many nodes one is.")
-    pod: Pod = Field(description="What they have in common.")
+    namespace: Namespace = Field(description="Namespace of the pods.")
+    name: Name = Field(description="The controller's name, with a number appended if its pods differ.")
+    controller: Controller = Field(description="Their controller.")
+    replicas: Pods = Field(description="Number of pods; for a DaemonSet, number of nodes that run one.")
+    pod: Pod = Field(description="The pod that all replicas share.")
     volumes: Annotated[list[Volume], Field(max_length=100)] = Field(
         default_factory=list, description="Their persistent volumes."
     )
-    nodes: dict[Name, Pods] = Field(default_factory=dict, description="Node -> how many of them are on it.")
+    nodes: dict[Name, Pods] = Field(default_factory=dict, description="Node -> number of its pods there.")
 
     @model_validator(mode="after")
     def _counted(self) -> Self:
         if sum(self.nodes.values()) > self.replicas:
             raise ValueError(
-                f"more pods are on nodes ({sum(self.nodes.values())}) than there are ({self.replicas}); mend replicas"
+                f"more pods are on nodes ({sum(self.nodes.values())}) than there are ({self.replicas}); fix replicas"
             )
         return self
 
@@ -123,11 +118,11 @@ class PodDisruptionBudget(Model):
 
     namespace: Namespace = Field(description="Its namespace.")
     name: Name = Field(description="Its name.")
-    selector: LabelSelector | None = Field(None, description="The pods that it is about; none where it is not said.")
-    min_available: Pods | Share | None = Field(None, description="How many of them, or which share, have to be there.")
-    max_unavailable: Pods | Share | None = Field(None, description="How many of them, or which share, may be away.")
+    selector: LabelSelector | None = Field(None, description="The selected pods; none if omitted.")
+    min_available: Pods | Share | None = Field(None, description="Minimum number or percentage of available pods.")
+    max_unavailable: Pods | Share | None = Field(None, description="Maximum number or percentage of unavailable pods.")
     unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = Field(
-        None, description="Whether pods that are not ready may be evicted in any case."
+        None, description="Whether pods that are not ready may always be evicted."
     )
 
     @model_validator(mode="after")
@@ -143,7 +138,7 @@ class Taint(Model):
     key: LabelKey = Field(description="Its key.")
     value: LabelValue | None = Field(None, description="Its value.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        description="What it does to pods that do not tolerate it."
+        description="Effect on pods that do not tolerate it."
     )
 
 
@@ -151,44 +146,44 @@ class Bought(Model):
     """What nodes and NodeClaims have in common."""
 
     name: Name = Field(description="Its name.")
-    node_pool: Name | None = Field(None, description="NodePool that made it.")
+    node_pool: Name | None = Field(None, description="NodePool that created it.")
     instance_type: Word | None = Field(None, description="Instance type.")
     zone: Word | None = Field(None, description="Zone.")
     capacity_type: Word | None = Field(None, description="spot, on-demand or reserved.")
-    created: Time | None = Field(None, description="When it was made: its age.")
+    created: Time | None = Field(None, description="Creation time.")
     price_per_hour: _Price | None = Field(
-        None, description="USD; null where the facts do not say, for example of spot."
+        None, description="USD; null if the facts have no price, for example for spot."
     )
 
 
 class Node(Bought):
     """A node."""
 
-    node_claim: Name | None = Field(None, description="NodeClaim that it belongs to.")
+    node_claim: Name | None = Field(None, description="Its NodeClaim.")
     architecture: Word | None = Field(None, description="amd64 or arm64.")
-    labels: Labels = Field(default_factory=dict, description="Others by which pods select nodes.")
+    labels: Labels = Field(default_factory=dict, description="Other labels that pods use to select nodes.")
     taints: Annotated[list[Taint], Field(max_length=100)] = Field(default_factory=list, description="Its taints.")
     unschedulable: bool = Field(False, description="Whether it is cordoned.")
-    ready: bool = Field(True, description="Whether its kubelet says that it is ready.")
+    ready: bool = Field(True, description="Whether its kubelet reports it as ready.")
     do_not_disrupt: bool = Field(
         False,
-        description='Whether it has the annotation `karpenter.sh/do-not-disrupt: "true"`, so that Karpenter keeps it.',
+        description='Whether it has the annotation `karpenter.sh/do-not-disrupt: "true"`, which stops disruption.',
     )
-    capacity: Resources = Field(default_factory=dict, description="What it has.")
-    allocatable: Resources = Field(default_factory=dict, description="What of this pods may ask for.")
+    capacity: Resources = Field(default_factory=dict, description="Its total resources.")
+    allocatable: Resources = Field(default_factory=dict, description="Resources that pods can request.")
 
 
 class NodeClaim(Bought):
     """A NodeClaim."""
 
-    node: Name | None = Field(None, description="Node that it became.")
+    node: Name | None = Field(None, description="Its node.")
     node_class: Name | None = Field(None, description="Name of its node class.")
     conditions: Annotated[list[Kind], Field(max_length=100)] = Field(
         default_factory=list,
         description="Conditions that are true: Launched, Registered, Initialized, Consolidatable, Drifted, ...",
     )
-    requests: Resources = Field(default_factory=dict, description="What it was launched for.")
-    expire_after: Text | None = Field(None, description="When it is replaced, in Karpenter's words.")
+    requests: Resources = Field(default_factory=dict, description="Resource requests for which it was launched.")
+    expire_after: Text | None = Field(None, description="Lifetime until Karpenter replaces it, in Karpenter's format.")
 
 
 class _Outline(BaseModel):
@@ -243,7 +238,7 @@ class NodePool(Model):
 
     name: Name = Field(description="Its name.")
     spec: Annotated[dict[str, JsonValue], AfterValidator(_pool_spec)] = Field(
-        description="Its `spec`, as Karpenter has it, without annotations."
+        description="Its `spec` in Karpenter's format, without annotations."
     )
 
 
@@ -254,10 +249,10 @@ class NodeClass(Model):
     kind: Kind = Field(description="EC2NodeClass or AKSNodeClass.")
     name: Name = Field(description="Its name.")
     spec: dict[str, JsonValue] = Field(
-        default_factory=dict, description="What of its `spec` says how large nodes are and how many pods they take."
+        default_factory=dict, description="The part of its `spec` that determines node size and pods per node."
     )
     zones: Annotated[list[Word], Field(max_length=100)] = Field(
-        default_factory=list, description="Zones of its subnets, where its status has them."
+        default_factory=list, description="Zones of its subnets, if its status contains them."
     )
 
 
@@ -265,14 +260,13 @@ class Snapshot(Model):
     """The whole file."""
 
     kind: Literal["karpstack-snapshot"] = Field(description="`karpstack-snapshot`.")
-    version: Literal[1] = Field(description="Version of the format, 1.")
-    taken: Time = Field(description="When it was taken.")
+    version: Literal[1] = Field(description="Version of the format: 1.")
+    taken: Time = Field(description="Time of the snapshot.")
     source: Literal["cluster", "exports", "kubereplay", "simkube", "made"] = Field(
-        description="What it was made of: a cluster, exports of kubectl, kubereplay's or SimKube's files; or it is "
-        "made up."
+        description="Its source: a cluster, exports of kubectl, files of kubereplay or SimKube, or generated (`made`)."
     )
-    anonymised: bool = Field(False, description="Whether names and values are replaced by hashes.")
-    cluster: Cluster = Field(default_factory=Cluster, description="The cluster that it was.")
+    anonymised: bool = Field(False, description="Whether hashes replace names and values.")
+    cluster: Cluster = Field(default_factory=Cluster, description="The original cluster.")
     namespaces: Many[NamespaceOf] = Field([], description="Namespaces of workloads.")
     priority_classes: Many[PriorityClass] = Field([], description="PriorityClasses.")
     workloads: Many[Workload] = Field([], description="Workloads.")
@@ -281,7 +275,7 @@ class Snapshot(Model):
     node_classes: Many[NodeClass] = Field([], description="Node classes.")
     node_claims: Many[NodeClaim] = Field([], description="NodeClaims.")
     nodes: Many[Node] = Field([], description="Nodes.")
-    left_out: Many[LeftOut] = Field([], description="What is not in the file.")
+    left_out: Many[LeftOut] = Field([], description="What the file does not include.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

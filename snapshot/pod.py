@@ -1,4 +1,4 @@
-"""What of a pod its scheduling and disruption depend on, in Kubernetes' own words and of Kubernetes' own shape."""
+"""The fields of a pod that its scheduling and disruption depend on, in the form of Kubernetes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class LabelRequirement(Model):
 
     key: LabelKey = Field(description="Key of a label of pods, or of namespaces.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="In, NotIn, Exists or DoesNotExist.")
-    values: Some[LabelValue] = Field([], description="The values that In and NotIn speak of.")
+    values: Some[LabelValue] = Field([], description="The values for In and NotIn.")
 
 
 class LabelSelector(Model):
-    """Which pods, or which namespaces; an empty one selects all."""
+    """A selector for pods or namespaces; an empty one selects all."""
 
     match_labels: Labels = Field(default_factory=dict, description="Labels that they have.")
     match_expressions: Some[LabelRequirement] = Field([], description="Requirements that they meet.")
@@ -51,7 +51,7 @@ class NodeRequirement(Model):
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
         description="In, NotIn, Exists, DoesNotExist, Gt or Lt."
     )
-    values: Some[LabelValue] = Field([], description="The values that it speaks of.")
+    values: Some[LabelValue] = Field([], description="The values.")
 
 
 class FieldRequirement(Model):
@@ -63,14 +63,14 @@ class FieldRequirement(Model):
 
 
 class NodeSelectorTerm(Model):
-    """Requirements that hold together."""
+    """Requirements that must all be met."""
 
     match_expressions: Some[NodeRequirement] = Field([], description="Of the node's labels.")
     match_fields: Some[FieldRequirement] = Field([], description="Of its name.")
 
 
 class NodeSelector(Model):
-    """Terms of which one has to hold."""
+    """Terms of which one must be met."""
 
     node_selector_terms: Some[NodeSelectorTerm] = Field([], description="The terms.")
 
@@ -78,54 +78,52 @@ class NodeSelector(Model):
 class PreferredNodes(Model):
     """Nodes that are preferred."""
 
-    weight: _Weight = Field(description="How much, 1 to 100.")
-    preference: NodeSelectorTerm = Field(description="Which.")
+    weight: _Weight = Field(description="The weight, 1 to 100.")
+    preference: NodeSelectorTerm = Field(description="The preference.")
 
 
 class NodeAffinity(Model):
-    """Which nodes a pod needs, and which it prefers."""
+    """The nodes that a pod requires and those that it prefers."""
 
     required: NodeSelector | None = Field(
         None,
         alias="requiredDuringSchedulingIgnoredDuringExecution",
-        description="Those that it needs: `requiredDuringSchedulingIgnoredDuringExecution`.",
+        description="Required nodes: `requiredDuringSchedulingIgnoredDuringExecution`.",
     )
     preferred: Some[PreferredNodes] = Field(
         [],
         alias="preferredDuringSchedulingIgnoredDuringExecution",
-        description="Those that it prefers: `preferredDuringSchedulingIgnoredDuringExecution`.",
+        description="Preferred nodes: `preferredDuringSchedulingIgnoredDuringExecution`.",
     )
 
 
 class PodAffinityTerm(Model):
-    """Which pods it is about, and what "beside" them means."""
+    """The selected pods, and the topology domain."""
 
-    label_selector: LabelSelector | None = Field(
-        None, description="The pods' labels; none are meant where it is not said."
-    )
+    label_selector: LabelSelector | None = Field(None, description="The pods' labels; selects no pods if omitted.")
     namespaces: Some[Namespace] = Field(
-        [], description="Their namespaces; the pod's own where neither this nor `namespaceSelector` is said."
+        [], description="Their namespaces; the pod's own if this and `namespaceSelector` are omitted."
     )
     namespace_selector: LabelSelector | None = Field(None, description="Labels of their namespaces.")
     topology_key: LabelKey = Field(description="Label of nodes whose values are the domains.")
-    match_label_keys: Some[LabelKey] = Field([], description="Labels in which they are like the pod itself.")
-    mismatch_label_keys: Some[LabelKey] = Field([], description="Labels in which they are unlike it.")
+    match_label_keys: Some[LabelKey] = Field([], description="Labels whose values are the same as those of the pod.")
+    mismatch_label_keys: Some[LabelKey] = Field([], description="Labels whose values differ from those of the pod.")
 
 
 class PreferredPods(Model):
-    """Pods beside which one is preferred to be."""
+    """Pods that a pod prefers to be near."""
 
-    weight: _Weight = Field(description="How much, 1 to 100.")
-    pod_affinity_term: PodAffinityTerm = Field(description="Which.")
+    weight: _Weight = Field(description="The weight, 1 to 100.")
+    pod_affinity_term: PodAffinityTerm = Field(description="The preference.")
 
 
 class PodAffinity(Model):
-    """Beside which pods a pod needs to be, or not to be, and prefers it."""
+    """Affinity or anti-affinity of a pod to other pods."""
 
     required: Some[PodAffinityTerm] = Field(
         [],
         alias="requiredDuringSchedulingIgnoredDuringExecution",
-        description="Needed: `requiredDuringSchedulingIgnoredDuringExecution`.",
+        description="Required: `requiredDuringSchedulingIgnoredDuringExecution`.",
     )
     preferred: Some[PreferredPods] = Field(
         [],
@@ -139,117 +137,112 @@ class Affinity(Model):
 
     node_affinity: NodeAffinity | None = Field(None, description="To nodes.")
     pod_affinity: PodAffinity | None = Field(None, description="To other pods.")
-    pod_anti_affinity: PodAffinity | None = Field(None, description="Away from other pods.")
+    pod_anti_affinity: PodAffinity | None = Field(None, description="Anti-affinity to other pods.")
 
 
 class TopologySpreadConstraint(Model):
     """How pods are spread."""
 
-    max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)] = Field(description="By how many pods two domains may differ.")
+    max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)] = Field(
+        description="Maximum difference in pods between two domains."
+    )
     topology_key: LabelKey = Field(description="Label of nodes whose values are the domains.")
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = Field(
-        description="Whether a pod waits when it would break that."
+        description="Whether a pod stays pending if it would violate the constraint."
     )
-    label_selector: LabelSelector | None = Field(None, description="The pods that count; none where it is not said.")
+    label_selector: LabelSelector | None = Field(None, description="The pods that count; none if omitted.")
     min_domains: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = Field(
-        None, description="While there are fewer domains, none has more than `maxSkew` pods."
+        None, description="With fewer domains, no domain gets more than `maxSkew` pods."
     )
     node_affinity_policy: Literal["Honor", "Ignore"] | None = Field(
-        None, description="Whether domains count only where the pod's node affinity holds."
+        None, description="Whether only nodes that match the pod's node affinity count."
     )
     node_taints_policy: Literal["Honor", "Ignore"] | None = Field(
-        None, description="Whether they count only where the pod tolerates the taints."
+        None, description="Whether only nodes whose taints the pod tolerates count."
     )
     match_label_keys: Some[LabelKey] = Field(
-        [], description="Labels in which the pods that count are like the pod itself."
+        [], description="Labels whose values must be the same as those of the pod."
     )
 
 
 class Toleration(Model):
     """A taint that a pod tolerates."""
 
-    key: LabelKey | None = Field(None, description="Its key; every key where it is not said.")
+    key: LabelKey | None = Field(None, description="Its key; every key if omitted.")
     operator: Literal["Equal", "Exists", "Lt", "Gt"] | None = Field(
-        None, description="Equal, where it is not said, Exists, Lt or Gt."
+        None, description="Equal (default), Exists, Lt or Gt."
     )
     value: LabelValue | None = Field(None, description="Its value.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
-        None, description="Its effect; every effect where it is not said."
+        None, description="Its effect; every effect if omitted."
     )
     toleration_seconds: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = Field(
-        None, description="For how long NoExecute is tolerated."
+        None, description="How long NoExecute is tolerated."
     )
 
 
 class HostPort(Model):
-    """A port of its node that a pod takes."""
+    """A port of the node that a pod uses."""
 
     port: _Port = Field(description="The port.")
-    protocol: Literal["TCP", "UDP", "SCTP"] = Field("TCP", description="TCP, where it is not said, UDP or SCTP.")
-    host_ip: IpAddress | None = Field(
-        None, alias="hostIP", description="The node's address that it is of; all where it is not said."
-    )
+    protocol: Literal["TCP", "UDP", "SCTP"] = Field("TCP", description="TCP (default), UDP or SCTP.")
+    host_ip: IpAddress | None = Field(None, alias="hostIP", description="The node's address; all addresses if omitted.")
 
 
 class VolumePlace(Model):
-    """Where volumes are that exist."""
+    """The zones of existing volumes."""
 
     zones: Annotated[list[Word], Field(min_length=1, max_length=100)] = Field(
-        description="The zones from which one can be reached; several for a volume of a region."
+        description="Zones from which a volume can be reached; several for a regional volume."
     )
-    pods: Pods = Field(description="How many of the workload's pods have theirs there.")
+    pods: Pods = Field(description="Number of the workload's pods with a volume there.")
 
 
 class Volume(Model):
-    """A persistent volume of each pod, or one that all pods of a workload have together."""
+    """A persistent volume of each pod, or one that all pods of a workload share."""
 
-    size: Quantity = Field(description="How large.")
-    storage_class: Name | None = Field(
-        None, description="Name of its StorageClass; the cluster's default where it is not said."
-    )
+    size: Quantity = Field(description="The size.")
+    storage_class: Name | None = Field(None, description="Name of its StorageClass; the cluster's default if omitted.")
     access_modes: list[AccessMode] = Field(
-        default=["ReadWriteOnce"], min_length=1, max_length=4, description="How it may be mounted."
+        default=["ReadWriteOnce"], min_length=1, max_length=4, description="Its access modes."
     )
     claim: Name | None = Field(
-        None, description="Name of the claim that all pods have together; each has one of its own where it is not said."
+        None, description="Name of the claim that all pods share; if omitted, each pod has its own."
     )
-    ephemeral: bool = Field(False, description="Whether it comes and goes with its pod.")
+    ephemeral: bool = Field(False, description="Whether it is created and deleted with its pod.")
     places: Some[VolumePlace] = Field(
         [],
-        description="The zones of volumes that exist; none where they can be reached from anywhere, or are not made "
-        "yet.",
+        description="Zones of existing volumes; none if they can be reached from every zone, or do not exist yet.",
     )
 
 
 class Pod(Model):
-    """What every pod of a workload has in common."""
+    """The pod that all replicas of a workload share."""
 
-    labels: Labels = Field(
-        default_factory=dict, description="Those by which something selects pods: budgets, affinities, spread."
-    )
+    labels: Labels = Field(default_factory=dict, description="Labels that budgets, affinities and spread select by.")
     requests: Resources = Field(
         default_factory=dict,
-        description="What the scheduler keeps room for, init containers, sidecars and overhead reckoned in.",
+        description="Effective requests, including init containers, sidecars and overhead.",
     )
-    node_selector: Labels = Field(default_factory=dict, description="Labels of the nodes that it needs.")
+    node_selector: Labels = Field(default_factory=dict, description="Required node labels.")
     affinity: Affinity | None = Field(None, description="Its affinity.")
-    tolerations: Some[Toleration] = Field(
-        [], description="The taints that it tolerates, but for those that every pod gets."
+    tolerations: Some[Toleration] = Field([], description="Its tolerations, without those that every pod gets.")
+    topology_spread_constraints: Some[TopologySpreadConstraint] = Field(
+        [], description="Its topology spread constraints."
     )
-    topology_spread_constraints: Some[TopologySpreadConstraint] = Field([], description="How it is spread.")
     priority_class_name: Name | None = Field(None, description="Name of its PriorityClass.")
-    priority: _Priority | None = Field(None, description="The number that this stands for.")
+    priority: _Priority | None = Field(None, description="The priority of that class.")
     preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = Field(
-        None, description="Whether it may take the place of others."
+        None, description="Whether it may preempt others."
     )
-    host_ports: Some[HostPort] = Field([], description="Ports of its node that it takes.")
+    host_ports: Some[HostPort] = Field([], description="Ports of the node that it uses.")
     do_not_disrupt: Text | None = Field(
-        None, description="The value of `karpenter.sh/do-not-disrupt`, where it has this annotation."
+        None, description="The value of the annotation `karpenter.sh/do-not-disrupt`, if it has one."
     )
     deletion_cost: _Priority | None = Field(
         None, description="The value of `controller.kubernetes.io/pod-deletion-cost`."
     )
     termination_grace_period_seconds: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
-        None, description="How long it may take to end."
+        None, description="Seconds that it has to terminate."
     )
-    scheduler_name: Name | None = Field(None, description="Its scheduler, where it is not Kubernetes' own.")
+    scheduler_name: Name | None = Field(None, description="Its scheduler, if it is not the default one.")

@@ -20,7 +20,7 @@ _MOST_VALUES = 3
 #: What Markdown, or HTML within it, does not take as it is: a star is emphasis, a bar a column.
 _MARKDOWN = re.compile(r"[\\*|`<&\[]")
 _USED = ("statement", "action", "on", "calls", "alone", "conditions met")
-_UNUSED = ("statement", "actions", "on", "why it stays")
+_UNUSED = ("statement", "actions", "on", "reason to keep it")
 
 
 def tables(review: Review) -> RenderableType:
@@ -40,7 +40,7 @@ def tables(review: Review) -> RenderableType:
         used,
         unused,
         *(Text(_line(f"spare: {name}: {reason or 'no reason'}")) for name, reason in review.spare.items()),
-        *(Text(_line(f"enough on {scope}: {', '.join(what)}")) for scope, what in review.least.items()),
+        *(Text(_line(f"sufficient on {scope}: {', '.join(what)}")) for scope, what in review.least.items()),
         *(Text.assemble(("problem:", "bold red"), f" {_line(text)}") for text in review.problems),
         *(Text(_line(f"note: {text}")) for text in review.notes),
     )
@@ -56,8 +56,11 @@ def markdown(review: Review) -> str:
             "",
             *_table(_UNUSED, (_unused(one, "<br>", _escaped) for one in review.unused)),
             "",
-            *(f"**{_escaped(name)}** is used and could go: {_escaped(why)}\n" for name, why in review.spare.items()),
-            *(f"Enough on {_escaped(scope)}: {', '.join(map(_code, what))}.\n" for scope, what in review.least.items()),
+            *(f"**{_escaped(name)}** is used but not needed: {_escaped(why)}\n" for name, why in review.spare.items()),
+            *(
+                f"Sufficient actions on {_escaped(scope)}: {', '.join(map(_code, what))}.\n"
+                for scope, what in review.least.items()
+            ),
         ]
     )
 

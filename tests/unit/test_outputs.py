@@ -19,10 +19,10 @@ HEAD = """\
 
 <!-- Written by `make goldens` from components/outputs.py; do not edit. -->
 
-`pulumi stack output --json` shows them; the scale test knows a stack by them alone. The components `eks.Environment`
-and `aks.Environment` have the same as `outputs`.
+`pulumi stack output --json` prints them. The scale test reads a stack only through its outputs. The components
+`eks.Environment` and `aks.Environment` have the same values in `outputs`.
 
-| output | what it is |
+| output | meaning |
 | --- | --- |
 """
 #: Where a stack is known by its outputs. What looks an output up there has no types to be checked by.

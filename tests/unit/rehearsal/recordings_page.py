@@ -20,10 +20,10 @@ def tables() -> str:
     return "\n".join(
         (
             "## Recordings\n",
-            *_table(("type", "recorded in", "provider", "differences left"), map(_recording, known)),
+            *_table(("type", "recorded in", "provider", "remaining differences"), map(_recording, known)),
             "\n## Changes\n",
-            *_table(("type", "property", "the provider", "here"), map(_change, called)),
-            "\n## Outputs that the SDK promises and the stand-in leaves out\n",
+            *_table(("type", "property", "real provider", "simulated provider"), map(_change, called)),
+            "\n## Outputs of the SDK that the simulated provider does not have\n",
             *_table(("type", "output", "why"), _left_out()),
             "",
         )

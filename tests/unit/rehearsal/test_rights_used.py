@@ -48,7 +48,7 @@ SCOPE = ControllerScope(
 OURS = {
     "AllowSpotServiceLinkedRole": "an account's first spot instance needs it, and upstream has people make the role"
 }
-NEVER_ASKED = "AWS never asks this"
+NEVER_ASKED = "AWS never checks this"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 
 
@@ -236,28 +236,33 @@ def test_the_roles_that_were_recorded_are_those_that_the_component_assigns() -> 
 
 
 HEAD = """\
-# The controller's rights
+# Permissions that the controller uses
 
 <!-- Written by `make goldens` from tests/unit/rehearsal/rights; do not edit. -->
 
-What Karpenter's production controller asked of the cloud's access control while scenarios ran, held against
-what the example environments grant it: with resources and conditions, not by action alone. A *call* is one question
-to access control; a request can need several (CreateFleet asks for each resource, for tags and for the role that it
-passes). *Alone* are those that no other right would have allowed: without it they are refused, and tests take each
-away to see it.
+The tables compare the permission checks that Karpenter's production controller caused while scenarios ran with the
+permissions that the example environments grant, including resources and conditions.
 
-    make soak                               # or any run: .rehearsal/<stack>/rights.json records what is asked
+- A *call* is one permission check. A request can need several: CreateFleet needs one for each resource, for tags and
+  for the role that it passes.
+- *Alone* counts the calls that no other permission allows. Without the permission they are refused; tests remove each
+  permission to check this.
+
+Commands:
+
+    make soak                               # or any run: .rehearsal/<stack>/rights.json records the calls
     python -m rehearsal rights eks          # these tables; --json, --markdown; --recording FILE, for several runs
 
-The command fails for what is asked without a right, for a right that nothing used and nobody gave a reason for, and
-for a reason without a right. The reasons are in [unused_rights.json](../components/documents/unused_rights.json). The
-stand-in of AWS refuses by the same judgement while it runs. What it asks about each request is held against AWS's
-Service Authorization Reference of 2026-09-26, the policies against upstream's template for Karpenter 1.14, and the
-judgement against another evaluator of IAM.
+The command fails for a call without a permission, for an unused permission without a reason, and for a reason without
+a permission. The reasons are in [unused_rights.json](../components/documents/unused_rights.json).
 
-A scenario may be the only one that uses a right. So nobody is advised to take one out while the recording is
-incomplete: in the middle of a run, or when scenarios of the soak have not run, it says which are lacking. `run` notes
-the scenarios that came to their end, and `--distil` keeps them; a scale test by hand is not noted.
+The simulated AWS refuses requests by the same evaluation while it runs. Tests compare its checks for each request with
+AWS's Service Authorization Reference of 2026-09-26, the policies with upstream's template for Karpenter 1.14, and the
+evaluation with another evaluator of IAM.
+
+A permission can be used by only one scenario. So the command does not recommend removing a permission while the
+recording is incomplete: during a run, or if scenarios of the soak are missing. It then names the missing ones. `run`
+records the finished scenarios, and `--distil` keeps them; a scale test by hand is not recorded.
 
 """
 SECTIONS: tuple[tuple[Cloud, str], ...] = (
