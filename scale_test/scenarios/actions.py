@@ -65,8 +65,8 @@ class RollOut(Model):
     """A new image of a workload's first container.
 
     Attributes:
-        workload: The workload's name.
-        image: The image.
+        workload: Name of the workload.
+        image: The new image.
     """
 
     workload: DnsLabel
@@ -77,8 +77,8 @@ class NodeClassPatch(Model):
     """A change of one of the scenario's node classes.
 
     Attributes:
-        name: Its name.
-        spec: A JSON merge patch of its `spec`: lists are replaced, null removes a key.
+        name: Name of the node class.
+        spec: JSON merge patch of its `spec`: lists are replaced, null removes a key.
     """
 
     name: DnsLabel
@@ -89,8 +89,8 @@ class NodePoolPatch(Model):
     """A change of one of the scenario's NodePools.
 
     Attributes:
-        name: Its name.
-        spec: A JSON merge patch of its `spec`: lists are replaced, null removes a key.
+        name: Name of the NodePool.
+        spec: JSON merge patch of its `spec`: lists are replaced, null removes a key.
     """
 
     name: DnsLabel
@@ -101,10 +101,10 @@ class Nodes(Model):
     """Some of the story's nodes.
 
     Attributes:
-        nodes: So many of those that are chosen, the oldest first, or `all`.
-        capacity_type: Of this capacity type alone.
-        zone: In this zone alone.
-        node_pool: Of this NodePool alone.
+        nodes: Number of matching nodes, the oldest first, or `all`.
+        capacity_type: Only nodes of this capacity type.
+        zone: Only nodes in this zone.
+        node_pool: Only nodes of this NodePool.
     """
 
     nodes: int | Literal["all"] = "all"
@@ -133,10 +133,10 @@ class OutOfCapacity(Model):
     """Instance types of which the cloud has none left, until the story's end or `clearFaults`.
 
     Attributes:
-        instance_types: Their names; `launched` for those of all nodes that the story has had so far, which were the
-            cheapest that fitted; `all` for whatever there is, in some capacity types or zones.
-        capacity_types: In which capacity types; in all if empty.
-        zones: In which zones; in all if empty.
+        instance_types: Instance types; `launched`: those of all nodes that the story has had so far, which were the
+            cheapest that fitted; `all`: every type, in some capacity types or zones.
+        capacity_types: Capacity types; all if empty.
+        zones: Zones; all if empty.
     """
 
     instance_types: list[Word] | Literal["launched", "all"] = "launched"
@@ -154,7 +154,7 @@ class Throttle(Model):
     """The cloud answers calls that launch instances as it does when there are too many.
 
     Attributes:
-        calls: How many of the next ones.
+        calls: Number of the next calls that are throttled.
     """
 
     calls: int = Field(gt=0, le=1_000_000)
@@ -164,9 +164,9 @@ class Churn(Model):
     """Replicas up and down.
 
     Attributes:
-        replicas: The numbers of replicas, taken in turn.
+        replicas: Numbers of replicas, used in turn.
         every: Seconds between two changes.
-        seconds: Seconds for all of it, `for` in the file; a whole number of changes fits.
+        seconds: Total seconds (`for` in the file); the number of changes is rounded down.
     """
 
     replicas: list[Pods] = Field(min_length=2)
@@ -209,9 +209,10 @@ class Life(Model):
     """Time that goes by while replicas follow a daily curve.
 
     Attributes:
-        seconds: How long, `for` in the file: `24h`, or `168h` for a week. A rehearsal's time jumps while nothing moves.
-        curve: Workload (`*` for any characters) -> hour of the day in UTC -> factor of the replicas that it has when
-            the step begins, for example `{web: {0h: 0.2, 8h: 1, 20h: 0.5}}`. At the end it has all of them again.
+        seconds: Duration (`for` in the file): `24h`, or `168h` for a week. A rehearsal skips time in which nothing
+            changes.
+        curve: Workload (`*` for any characters) -> hour of the day in UTC -> factor of its replicas at the beginning of
+            the step, for example `{web: {0h: 0.2, 8h: 1, 20h: 0.5}}`. At the end it has its original replicas.
     """
 
     seconds: Annotated[float, BeforeValidator(_seconds, json_schema_input_type=str | float)] = Field(alias="for")
@@ -233,11 +234,11 @@ class Meanwhile(Model):
     """A fault in the middle of a step.
 
     Attributes:
-        once: When: as soon as a pod is `pending`, or a node is `launched` (and has not joined yet).
-        after: When: so many seconds after the request. One of the two.
-        kill_controller: What: the controller's pods are deleted.
-        restart_api_server: What: the API server is restarted.
-        interrupt: What: the cloud takes nodes back, as in a step of its own. One of the three.
+        once: When: as soon as a pod is `pending`, or a machine is `launched` (and has not joined yet).
+        after: When: seconds after the request. Set either `once` or `after`.
+        kill_controller: What: delete the controller's pods.
+        restart_api_server: What: restart the API server.
+        interrupt: What: interrupt nodes, as in the step `interrupt`. Set exactly one of the three.
     """
 
     once: Literal["pending", "launched"] | None = None

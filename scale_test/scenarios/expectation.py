@@ -14,7 +14,7 @@ class Replacement(Model):
     """Every node that was there when the step began (that was interrupted, in such a step) must be gone, others there.
 
     Attributes:
-        cheaper: The new nodes cost less an hour than the old ones.
+        cheaper: The new nodes cost less per hour than the old ones.
         smaller: The new nodes have fewer CPUs than the old ones.
     """
 
@@ -26,9 +26,9 @@ class Pending(Model):
     """Some pods stay without a node, and no NodePool of the scenario ever had more than its limits.
 
     Attributes:
-        pods: How many.
+        pods: Number of pods.
         event: Reason of the controller's event on one of them.
-        saying: What its message holds.
+        saying: Text that the event's message contains.
     """
 
     pods: Count = Range(min=1)
@@ -44,10 +44,10 @@ class Places(Model):
     """Where nodes, or pods, are: how many in each place that is named, a number or `{min, max}`.
 
     Attributes:
-        node_pools: NodePool -> how many.
-        zones: Zone -> how many.
-        capacity_types: Capacity type -> how many.
-        zone_count: In how many different zones.
+        node_pools: NodePool -> number.
+        zones: Zone -> number.
+        capacity_types: Capacity type -> number.
+        zone_count: Number of different zones.
     """
 
     node_pools: dict[DnsLabel, Count] = Field(default_factory=dict)
@@ -60,9 +60,9 @@ class WorkloadExpectation(Places):
     """What must be true of the pods of one workload.
 
     Attributes:
-        ready: How many are ready, or have done their work.
-        waiting: How many have no node.
-        nodes: On how many different nodes they are.
+        ready: Number of pods that are ready, or have completed.
+        waiting: Number of pods without a node.
+        nodes: Number of different nodes that run its pods.
     """
 
     ready: Count | None = None
@@ -74,38 +74,42 @@ class Expectation(Places):
     """What must be true when the cluster has come to rest after a step. What is left out is not checked.
 
     Attributes:
-        within: Seconds from the request until rest, with `hold`.
-        hold: Seconds for which rest must last. For what must not happen: long enough that it would have.
-        nodes: How many of the story's nodes there are at rest: a number, or `{min, max}`. 0: NodeClaims and Nodes are
+        within: Maximum seconds from the request until the cluster has settled, including `hold`.
+        hold: Seconds for which the cluster must stay settled. To check that something does not happen, set it longer
+            than that would take.
+        nodes: Number of the story's nodes when the cluster has settled, or `{min, max}`. 0: NodeClaims and Nodes are
             gone.
-        instance_types: Each node is of one of these.
-        capacity_type: Each node is of this.
+        instance_types: Each node has one of these instance types.
+        capacity_type: Each node has this capacity type.
         node_pool: Each node was launched for this NodePool.
-        node_labels: Label -> accepted values, or `present` for any.
-        taints_gone: Keys of taints that no node carries any more.
-        events: Reason -> kinds (`Pod`, `Node`, `NodeClaim`, `NodePool`): during the step, Karpenter told at least one
-            of the story's objects of each kind so. Never their number: Karpenter leaves some out.
-        replacement: The nodes from before the step (in a step that interrupts or deletes some: those) are gone, and new
-            ones are there.
-        always_a_home: No pod was unschedulable during the step, and no node was disrupted before its
-            replacement was initialized.
-        ready_gap: Seconds for which, during the step, no pod at all may have been ready. Not 0 where a single pod is
-            moved: Kubernetes evicts it first and starts its successor then.
-        pending: Some pods stay without a node. If this is left out, every pod is ready.
-        undisturbed: No node came, and none went, during the step.
-        disrupted_at_once: At most so many nodes were being disrupted at one time, from Karpenter's decision until the
-            node is drained and its instance is going (`InstanceTerminating`), as Karpenter's budgets count; of all of
-            the story's NodePools together. For the budgets themselves: `disruptionBudgetsKept`.
-        other_instance_type: No node that came in the step is of a type that an earlier `outOfCapacity` named.
-        workloads: Name of a workload -> what must be true of its pods.
-        disrupted: Workloads of which pods had to leave their nodes, and no others; `none` for none at all. DaemonSets
-            do not count unless they are named: their pods go with each node.
-        disrupted_in_order: Of these workloads, all pods that had to leave did so before those of the next.
-        pod_disruption_budgets_kept: Once enough pods were ready for a PodDisruptionBudget, there were never fewer.
-        disruption_budgets_kept: The controller never disrupted more nodes at once than the NodePools' budgets allowed.
-        scheduled_before: PriorityClass -> another one: pods of the first got their nodes before any of the other, but
-            for less than half a second.
-        cost_within: At rest, the nodes cost at most so many times the least that the pods could cost.
+        node_labels: Label -> accepted values, or `present` for any value.
+        taints_gone: Keys of taints that no node has any more.
+        events: Reason -> kinds (`Pod`, `Node`, `NodeClaim`, `NodePool`): during the step, Karpenter emitted this event
+            on at least one of the story's objects of each kind. The number of events is not checked, because Karpenter
+            omits some.
+        replacement: The nodes from before the step (for a step that interrupts or deletes nodes: only those) are gone,
+            and there are new ones.
+        always_a_home: No pod was unschedulable during the step, and no node was disrupted before its replacement was
+            initialized.
+        ready_gap: Maximum seconds without any ready pod during the step. For a single pod that moves it cannot be 0:
+            Kubernetes evicts it before its successor starts.
+        pending: Some pods stay without a node. If omitted, every pod must be ready.
+        undisturbed: No node was added or removed during the step.
+        disrupted_at_once: Maximum number of nodes that were disrupted at the same time, in all of the story's
+            NodePools: from Karpenter's decision until the node is drained and its instance is terminating
+            (`InstanceTerminating`), as Karpenter's budgets count. To check the budgets themselves:
+            `disruptionBudgetsKept`.
+        other_instance_type: No new node has an instance type that an earlier `outOfCapacity` named.
+        workloads: Name of a workload -> expectations for its pods.
+        disrupted: The only workloads whose pods had to leave their nodes; `none`: no workload. DaemonSets count only if
+            they are named, because their pods leave with each node.
+        disrupted_in_order: All pods of each of these workloads that had to leave did so before those of the next one.
+        pod_disruption_budgets_kept: Once a PodDisruptionBudget had enough ready pods, it never had fewer.
+        disruption_budgets_kept: The controller never disrupted more nodes at once than the NodePools' budgets allow.
+        scheduled_before: PriorityClass -> another one: pods of the first got their nodes before pods of the other, with
+            a tolerance of half a second.
+        cost_within: When the cluster has settled, the nodes cost at most this multiple of the least that the pods could
+            cost.
     """
 
     within: float = Field(gt=0, le=LONGEST_LIFE + DAY)

@@ -37,10 +37,10 @@ class TopologySpread(Model):
     """How the pods are spread, in Kubernetes' own words; the label selector is the workload's pods.
 
     Attributes:
-        topology_key: Label of nodes whose values are the domains, `kubernetes.io/hostname` for nodes.
-        max_skew: By how many pods two domains may differ.
-        min_domains: While there are fewer domains, none has more than `max_skew` pods.
-        when_unsatisfiable: Whether a pod waits when it would break that.
+        topology_key: Node label whose values are the domains; `kubernetes.io/hostname` for nodes.
+        max_skew: Maximum difference in pods between two domains.
+        min_domains: With fewer domains, no domain gets more than `maxSkew` pods.
+        when_unsatisfiable: Whether a pod stays pending if it would violate the constraint.
     """
 
     topology_key: LabelKey
@@ -53,8 +53,8 @@ class Volume(Model):
     """A volume of each pod: a claim that a StatefulSet keeps, and that goes with the pod in any other workload.
 
     Attributes:
-        size: How large, for example `1Gi`.
-        storage_class: Name of its StorageClass; the cluster's default if it is left out.
+        size: Size, for example `1Gi`.
+        storage_class: Name of its StorageClass (default: that of the cluster).
     """
 
     size: Quantity
@@ -73,16 +73,16 @@ class PodForm(Model):
     Attributes:
         image: Image of the only container.
         requests: Resource requests of a pod, for example `{cpu: 1, memory: 1.5Gi}`; none if empty.
-        node_selector: The pods' node selector.
-        tolerations: Their tolerations, in Kubernetes' own words.
-        affinity: Their affinity, in Kubernetes' own words.
-        topology_spread: How they are spread.
-        priority_class_name: Their PriorityClass.
-        do_not_disrupt: `true`: while they run, Karpenter chooses their nodes neither for consolidation nor for drift; a
-            duration such as `30m`: for so long from a pod's start. It keeps off neither expiry nor an interruption nor
-            a deletion, nor drift where the NodePool has a `terminationGracePeriod`: the node is drained then, and waits
-            for such pods as long as its `terminationGracePeriod` says, without one for ever.
-        volumes: Their volumes.
+        node_selector: Node selector of the pods.
+        tolerations: Tolerations, in the form of Kubernetes.
+        affinity: Affinity, in the form of Kubernetes.
+        topology_spread: Topology spread constraints.
+        priority_class_name: PriorityClass of the pods.
+        do_not_disrupt: `true`: while the pods run, Karpenter does not choose their nodes for consolidation or drift. A
+            duration such as `30m`: for this time after a pod's start. It does not prevent expiry, interruption or
+            deletion, nor drift if the NodePool has a `terminationGracePeriod`. Then the node is drained and waits for
+            such pods: for the `terminationGracePeriod`, or forever without one.
+        volumes: Volumes of each pod.
     """
 
     image: Image = "registry.k8s.io/pause:3.10"
@@ -154,7 +154,7 @@ class Deployment(PodForm):
 
     Attributes:
         name: Name of the Deployment.
-        replicas: How many pods there are before the first step.
+        replicas: Number of pods before the first step.
     """
 
     name: DnsLabel
@@ -165,9 +165,9 @@ class WorkloadForm(PodForm):
     """One of a story's workloads.
 
     Attributes:
-        kind: What it is.
-        replicas: How many pods there are before the first step: 0 if it is left out. A DaemonSet has one on each node,
-            a Job as many at the same time.
+        kind: Kind of the workload.
+        replicas: Number of pods before the first step (default: 0). A DaemonSet has one on each node; a Job runs this
+            number in parallel.
     """
 
     kind: WorkloadKind = "Deployment"

@@ -74,8 +74,8 @@ class Workload(Model):
     """Where it is deployed: `namespace` is created for the scenario and removed with all that is in it.
 
     Attributes:
-        namespace: Name of the namespace that is made for the story and removed with all that is in it.
-        deployment: What is deployed, where one Deployment is enough.
+        namespace: Namespace that the story creates, and deletes with everything in it.
+        deployment: The workload, if one Deployment is enough.
     """
 
     namespace: DnsLabel
@@ -86,27 +86,28 @@ class Step(Model):
     """One action, and what must come of it.
 
     Attributes:
-        scale: `N`: the only workload that has replicas is scaled to so many; `{name: N}`: each that is named.
-        meanwhile: A fault in the middle of `scale`, `apply`, `rollOut`, `patchNodePool` or `patchNodeClass`.
-        apply: Manifests in the story's namespace: what is not there is made, what is there is changed by a merge patch.
-        roll_out: A workload gets a new image.
-        patch_node_pool: A NodePool of the scenario's own is changed.
-        patch_node_class: A node class of the scenario's own is changed.
-        cordon: Nodes of the scenario's own NodePools take no new pods.
-        delete_node: Nodes of the scenario's own NodePools are deleted.
-        interrupt: The cloud takes nodes of the story back: notices of a spot interruption.
-        rebalance: The cloud recommends to leave nodes.
-        out_of_capacity: The cloud has no more of some instance types, capacity types or zones.
-        throttle: The cloud answers that there were too many calls.
-        publish_image: `{}`: the cloud publishes a newer image of nodes, of each family; it stays the newest. Karpenter
-            looks for one once in 24 hours on AWS, in three days on Azure, and when it starts.
-        clear_faults: `{}`: shortage and throttling end; they do so with the story anyway.
-        kill_controller: `{}`: the controller's pods are deleted, all at once.
-        restart_api_server: `{}`: the API server is stopped and started.
-        churn: The numbers of replicas in turn, one every so many seconds, for so many seconds.
-        live: Time goes by, hours or days of it, while replicas follow a daily curve.
-        observe: Nothing is done; the text says what is waited for, a node that expires for example.
-        expect: What must come of it.
+        scale: `N`: scale the only workload that has replicas to N; `{name: N}`: scale each named workload.
+        meanwhile: Inject a fault during `scale`, `apply`, `rollOut`, `patchNodePool` or `patchNodeClass`.
+        apply: Manifests in the story's namespace: missing objects are created, existing ones are changed by a merge
+            patch.
+        roll_out: Set a new image of a workload.
+        patch_node_pool: Change a NodePool of the scenario.
+        patch_node_class: Change a node class of the scenario.
+        cordon: Cordon nodes of the scenario's NodePools.
+        delete_node: Delete nodes of the scenario's NodePools.
+        interrupt: Send spot interruption notices for nodes of the story.
+        rebalance: Send rebalance recommendations for nodes of the story.
+        out_of_capacity: The cloud has no capacity for some instance types, capacity types or zones.
+        throttle: The cloud refuses calls because there were too many.
+        publish_image: `{}`: the cloud publishes a newer node image of each family, which remains the newest. Karpenter
+            looks for new images every 24 hours on AWS, every three days on Azure, and when it starts.
+        clear_faults: `{}`: end shortage and throttling. They also end with the story.
+        kill_controller: `{}`: delete all pods of the controller at once.
+        restart_api_server: `{}`: stop and start the API server.
+        churn: Change the number of replicas repeatedly.
+        live: Let hours or days pass while replicas follow a daily curve.
+        observe: Do nothing. The text says what the step waits for, for example a node that expires.
+        expect: The expected result.
     """
 
     scale: Scale | None = None
@@ -238,7 +239,7 @@ class NodeClassCopy(Model):
 
     Attributes:
         copy_of: Name of the stack's node class.
-        spec: A JSON merge patch of its `spec`.
+        spec: JSON merge patch of its `spec`.
     """
 
     copy_of: DnsLabel
@@ -249,10 +250,10 @@ class Part(Model):
     """What is different in one kind of environment.
 
     Attributes:
-        node_pools: Name -> a JSON merge patch of that NodePool's `spec` (lists are replaced, null removes a key), or
-            all of it.
-        node_classes: Name -> that node class, instead of the scenario's of the same name.
-        existing_node_pools: Instead of the scenario's `existingNodePools`.
+        node_pools: Name -> JSON merge patch of that NodePool's `spec` (lists are replaced, null removes a key), or the
+            complete `spec`.
+        node_classes: Name -> node class that replaces the scenario's node class of the same name.
+        existing_node_pools: Replaces the scenario's `existingNodePools`.
     """
 
     node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
@@ -264,27 +265,28 @@ class Scenario(Model):
     """What to do, and what must come of it; a story is one run of it.
 
     Attributes:
-        name: The same as the file's name without `.yml`.
-        description: What it shows, in a sentence.
-        tags: Labels, by which it can be picked (`--labels`, `scenario_labels`); any. `tags` until 0.1, and still read.
-        stacks: Kinds of environment that it suits: `eks`; `aks-nap` (AKS runs Karpenter), `aks-self-hosted`.
-        feature_gates: Feature gates of Karpenter that must be on, as its chart names them, for example
-            `staticCapacity`; which are, the stack output `featureGates` says.
-        node_pools: Name -> `spec` of each NodePool that it makes, in Karpenter's own words; `nodeClassRef` names one of
-            the stack's node classes or of `nodeClasses`, or with `aks-nap` one of those that AKS brings. Declare
-            Cilium's startup taint; on AKS also the label `kubernetes.azure.com/ebpf-dataplane: cilium`.
-        existing_node_pools: NodePools that it needs and that are the stack's, or with `aks-nap` AKS's own (`default`).
-            They must be there and ready; they are neither made nor removed, so let the last step scale to 0. Which ones
-            AKS brings, the stack output `defaultNodePools` says.
-        node_classes: Name -> each node class that it makes, as a copy of one of the stack's. The stack's own are never
-            changed.
-        environments: Kind of environment -> what is different there. So one file tells a story on both clouds;
-            [drift.yml](../playbooks/scenarios/drift.yml) does.
-        workload: Where it is deployed, and the Deployment where one is enough.
+        name: Name of the scenario: the file name without `.yml`.
+        description: What the scenario shows, in one sentence.
+        tags: Labels for the selection with `--labels` or `scenario_labels`; any names. Called `tags` until 0.1, which
+            still works.
+        stacks: Supported kinds of environment: `eks`, `aks-nap` (AKS runs Karpenter), `aks-self-hosted`.
+        feature_gates: Feature gates of Karpenter that must be on, by their names in the chart, for example
+            `staticCapacity`. The stack output `featureGates` lists the enabled ones.
+        node_pools: Name -> `spec` of each NodePool that the story creates, in the form of Karpenter. `nodeClassRef`
+            names a node class of the stack or of `nodeClasses`, or with `aks-nap` one of AKS's default node classes.
+            Declare Cilium's startup taint; on AKS also the label `kubernetes.azure.com/ebpf-dataplane: cilium`.
+        existing_node_pools: Existing NodePools that the story uses: those of the stack, or with `aks-nap` AKS's own
+            (`default`). They must exist and be ready. The story neither creates nor deletes them, so let the last step
+            scale to 0. The stack output `defaultNodePools` lists those of AKS.
+        node_classes: Name -> each node class that the story creates, as a copy of one of the stack's. The stack's own
+            node classes never change.
+        environments: Kind of environment -> differences there. So one file can be used on both clouds;
+            [drift.yml](../playbooks/scenarios/drift.yml) is an example.
+        workload: The namespace, and the Deployment if one is enough.
         workloads: Name -> short form of each of several workloads.
-        manifests: What else is deployed, as plain Kubernetes manifests of the kinds below. Those of workloads are
-            workloads as those in short form are. They get the story's namespace and labels.
-        steps: What is done, in this order.
+        manifests: Other objects to deploy, as Kubernetes manifests of the kinds listed below. They get the story's
+            namespace and labels. Workloads among them are treated like those of `workloads`.
+        steps: The steps, in their order.
     """
 
     name: DnsLabel
