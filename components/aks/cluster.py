@@ -183,7 +183,7 @@ class Cluster(pulumi.ComponentResource):
                 protect=settings.deletion_protection and not args.keeper.allowed,
                 hooks=args.keeper.hooks(
                     f"{name}-control-plane",
-                    lost="the cluster, with all that runs in it,",
+                    lost="the cluster, with everything that runs in it,",
                     # Where the network is somebody else's, there may be a way into it.
                     before_create=[warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)]
                     if private and args.network.subnet_id is None

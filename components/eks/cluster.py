@@ -158,7 +158,7 @@ class Cluster(pulumi.ComponentResource):
                 ignore_changes=None if args.vpc_id or args.keeper.allowed else ["vpcConfig.subnetIds"],
                 hooks=args.keeper.hooks(
                     f"{name}-control-plane",
-                    lost="the cluster, with all that runs in it,",
+                    lost="the cluster, with everything that runs in it,",
                     before_create=_warnings(name, args),
                 ),
             ),

@@ -51,17 +51,17 @@ def of_type(what: str, harm: str) -> Callable[[str], str]:
 RegistryId = Annotated[
     str,
     AfterValidator(
-        of_type("container registry", "nobody could pull from it, and the role is refused after the cluster is made")
+        of_type("container registry", "no node could pull from it, and Azure refuses the role after the cluster is created")
     ),
 ]
 VaultId = Annotated[
     str,
-    AfterValidator(of_type("key vault", "no secret could be read, and the role is refused after the cluster is made")),
+    AfterValidator(of_type("key vault", "no pod could read its secrets, and Azure refuses the role after the cluster is created")),
 ]
 MetricsWorkspaceId = Annotated[
     str,
     AfterValidator(
-        of_type("Azure Monitor workspace", "Azure refuses the data collection rule after the cluster is made")
+        of_type("Azure Monitor workspace", "Azure refuses the data collection rule after the cluster is created")
     ),
 ]
 

@@ -61,8 +61,8 @@ class EksBefore:
         """What would be lost with the cluster, as the beginning of a sentence."""
         if self.existing:
             return f"the stack would remove its NodePools, with their nodes, and Karpenter from {self.existing}"
-        protection = "; EKS refuses that in the middle of it, because of deletionProtection" if self.protected else ""
-        return f"the EKS cluster {self.cluster} would be deleted, with all that runs in it{protection}"
+        protection = "; EKS refuses that halfway, because of deletionProtection" if self.protected else ""
+        return f"the EKS cluster {self.cluster} would be deleted, with everything that runs in it{protection}"
 
 
 def destroying(settings: EksSettings | ExistingEksSettings, before: EksBefore, *, account: str) -> Iterator[Finding]:

@@ -204,7 +204,7 @@ def _missing(say: Judge, network: NetworkSettings, found: FoundNetwork) -> Itera
         for index, one in enumerate(ids):
             vpc = found.subnets[one].vpc_id if one in found.subnets else None
             if vpc != network.vpc_id:
-                where = "is not in this account and region" if vpc is None else f"lies in another VPC, {vpc}"
+                where = "is not in this account and region" if vpc is None else f"is in another VPC, {vpc}"
                 yield say("subnets-of-one-vpc", ("network", field, index), where=where)
     if network.subnet_tags:
         if not found.node_subnets(network):

@@ -182,7 +182,7 @@ def _api_server(say: Judge, subnet: FoundSubnet, settings: AksSettings, found: F
     if found.encrypted and not found.has_cluster:
         yield say("api-server-subnet-encrypted", _API_SERVER, vm_size=settings.system_nodes.vm_size)
     if not any(one.lower() == API_SERVER_DELEGATION.lower() for one in subnet.delegations):
-        yield say("api-server-subnet-not-delegated", _API_SERVER, service=subnet.delegations or "nobody")
+        yield say("api-server-subnet-not-delegated", _API_SERVER, service=subnet.delegations or "no service")
     longest = min((cidr.prefixlen for cidr in subnet.prefixes), default=32)
     if longest > _API_SERVER_PREFIX:
         yield say("api-server-subnet-too-small", _API_SERVER, longest=longest, least=_API_SERVER_PREFIX)

@@ -47,8 +47,8 @@ def test_self_hosted_it_is_told_before_anything_is_made(tmp_path: Path) -> None:
     assert result.returncode != 0
     assert not stack.made()
     assert "the stack's configuration has 2 errors; nothing was created in the cloud" in result.stdout
-    assert "bootstrap has proxies switched off" in result.stdout
-    assert "bootstrap has custom certificate authorities switched off" in result.stdout
+    assert "bootstrap disables proxies" in result.stdout
+    assert "bootstrap disables custom certificate authorities" in result.stdout
     assert "Traceback" not in result.stdout
 
 

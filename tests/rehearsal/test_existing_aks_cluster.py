@@ -136,7 +136,7 @@ def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> 
         before = stack.command("up", "--keep")
         assert before.returncode != 0
         errors = looked(stack)
-        assert "has node auto provisioning switched off" in errors
+        assert "has node auto provisioning disabled" in errors
         for pool in ("general", "batch"):
             assert f"has the pool {pool}, which the cluster autoscaler scales" in errors
         assert "the stack's configuration has 3 errors; nothing was created in the cloud" in before.stdout

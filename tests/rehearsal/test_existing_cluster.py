@@ -55,13 +55,13 @@ def test_what_is_wrong_is_told_before_anything_is_made(tmp_path: Path) -> None:
     finally:
         stack.command("down", "--force")
     assert "the authentication mode CONFIG_MAP" in errors["cluster"]
-    assert "does not let in whoever deploys as an administrator" in errors["cluster"]
+    assert "does not accept the deployer as an administrator" in errors["cluster"]
     assert "the SQS queue karpstack-shop-interruption is there already" in errors["queue's name"]
     assert errors.keys() == {"cluster", "queue's name"}
     assert "the stack's configuration has 2 errors; nothing was created in the cloud" in result.stdout
     assert "has the authentication mode CONFIG_MAP" in result.stdout
     assert "authenticationMode=API_AND_CONFIG_MAP" in result.stdout
-    assert "does not let in whoever deploys as an administrator: 401 Unauthorized" in result.stdout
+    assert "does not accept the deployer as an administrator: 401 Unauthorized" in result.stdout
     assert "Traceback" not in result.stdout
 
 
@@ -86,11 +86,11 @@ def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
     stack = example(tmp_path)
     try:
         output = stack.succeed("up")
-        assert "has Cluster Autoscaler too, the Deployment kube-system/cluster-autoscaler" in output
+        assert "also runs Cluster Autoscaler, the Deployment kube-system/cluster-autoscaler" in output
         assert "aws:iam/role:Role" in stack.made()
         assert not {"aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"} & stack.made()
         found = looked(stack)
-        assert "has Cluster Autoscaler too" in found["cluster", "warning"]
+        assert "also runs Cluster Autoscaler" in found["cluster", "warning"]
         assert {severity for _, severity in found} == {"note", "warning"}
         shop = GroupedShop(stack)
         shop.open()

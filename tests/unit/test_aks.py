@@ -110,7 +110,7 @@ def test_a_subnet_of_several_node_classes_is_joined_once(changes: dict[str, Any]
 def test_a_node_classes_subnet_is_taken_as_karpenter_compares_it() -> None:
     batch = written("<subnets>/batch")
     loaded(NAP, {**HUB, "nodeClasses.batch.vnetSubnetID": batch.replace("resourceGroups", "resourcegroups")})
-    with pytest.raises(SettingsError, match="tells upper from lower case"):
+    with pytest.raises(SettingsError, match="other upper and lower case letters"):
         loaded(NAP, {**HUB, "nodeClasses.batch.vnetSubnetID": batch.replace("/hub/", "/Hub/")})
 
 

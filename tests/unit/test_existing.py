@@ -127,7 +127,7 @@ PROXIED = {
     "securityProfile": {"workloadIdentity": {"enabled": True}, "customCATrustCertificates": ["x"]},
 }
 OWN = {"mode": "self-hosted", "karpenter": {"sshPublicKey": "<ssh-key>"}}
-UNLESS = "an HTTP proxy (unless `az aks show --query httpProxyConfig.enabled` says false), of which"
+UNLESS = "an HTTP proxy (unless `az aks show --query httpProxyConfig.enabled` says false), which"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_up_warns_of_what_may_be_meant(
 def test_a_cluster_is_not_asked_whom_it_does_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aks_workloads, "look", lambda *_, **__: pytest.fail("was asked"))
     for changes, told, said in (
-        ({"cluster.localAccounts": True}, {}, "has no local accounts"),
+        ({"cluster.localAccounts": True}, {}, "has local accounts disabled"),
         ({}, {"powerState": {"code": "Stopped"}}, "is stopped"),
     ):
         settings: Any = loaded("aks-existing-cluster", changes)
@@ -209,8 +209,8 @@ def test_a_right_that_is_missing_is_told_with_what_nobody_knows_without_it(
     right = f"{service.lower()}:{operation}"
     assert problem.code == "not-allowed-to-ask"
     assert problem.key == f"karpstack:{'network.vpcId' if stack.endswith('vpc') else 'cluster.existing'}"
-    assert f"may not call {right}, and without it nobody knows {unknown}" in problem.consequence
-    assert f"have {right} allowed" in problem.fix
+    assert f"no permission for {right}: it is unknown {unknown}" in problem.consequence
+    assert f"grant {right}" in problem.fix
 
 
 def test_what_fails_otherwise_is_no_answer_and_what_is_not_there_has_no_role() -> None:
@@ -248,7 +248,7 @@ def test_several_endpoints_of_a_service_are_there_and_none_is_not() -> None:
 def test_an_endpoint_that_may_not_be_asked_for_is_not_missing() -> None:
     text = "operation error EC2: DescribeVpcEndpoints, api error UnauthorizedOperation: You are not authorized."
     with (
-        pytest.raises(SettingsError, match=f"nobody knows whether {found.VPC} has an endpoint of sqs"),
+        pytest.raises(SettingsError, match=f"it is unknown whether {found.VPC} has an endpoint of sqs"),
         looking("network", "vpcId", found.VPC, "whether the cluster can work in it"),
     ):
         endpoints({"sqs": text})

@@ -52,12 +52,12 @@ def test_old_facts_are_said(cloud: str, days: int, accepted: bool, simulated: bo
 
 def test_the_configuration_is_judged_by_it(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stack, late = STACKS[cloud], date(2026, 11, 22)
-    with pytest.raises(SettingsError, match="these are old"):
+    with pytest.raises(SettingsError, match="this data is old"):
         settings.load(example(stack), today=late)
     said: list[Finding] = []
     loaded = settings.load(example(stack, acceptOldFacts=True), today=late, warn=said.append)
     assert loaded.accept_old_facts
-    assert any("these are old" in problem.consequence for problem in said)
+    assert any("this data is old" in problem.consequence for problem in said)
     assert settings.load(example(stack), today=late, simulated=True)
 
 

@@ -67,11 +67,11 @@ def test_charts_are_the_pinned_ones(stack: str, what: str, version: str) -> None
     [
         ("eks", {"network.zones": 5}, {}, "at least 5 zones, but this region offers EKS in 4"),
         # The mocks' account has four zones, and us-east-1e is where EKS has none.
-        ("eks", {"network.zones": ["us-east-1a", "us-east-1e"]}, {}, "names us-east-1e, in which this account"),
-        ("aks-nap", {"network.subnetCidr": None, "network.subnetId": "<subnets>/ones"}, {}, "there is no subnet ones"),
-        ("eks-existing-vpc", {"network.vpcId": "vpc-00000002"}, {}, "lies in another VPC, vpc-00000001"),
-        ("eks-existing-cluster", {"cluster.existing": "Elsewhere"}, {}, "is not in this account and region"),
-        ("aks-existing-cluster", {}, {"clusters": ()}, "is not in the resource group shop of"),
+        ("eks", {"network.zones": ["us-east-1a", "us-east-1e"]}, {}, "names us-east-1e, where this account"),
+        ("aks-nap", {"network.subnetCidr": None, "network.subnetId": "<subnets>/ones"}, {}, "has no subnet ones"),
+        ("eks-existing-vpc", {"network.vpcId": "vpc-00000002"}, {}, "is in another VPC, vpc-00000001"),
+        ("eks-existing-cluster", {"cluster.existing": "Elsewhere"}, {}, "does not exist in this account and region"),
+        ("aks-existing-cluster", {}, {"clusters": ()}, "does not exist in the resource group shop of"),
         (
             "aks-existing-cluster",
             {},

@@ -89,10 +89,10 @@ def last(kind: str = "own") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "changes", "texts"),
     [
-        ("own", {"name": "other"}, ["karpstack:name =", '"other", was "karpstack-eks"', "all that runs in it"]),
-        ("own", {"name": "other"}, ["EKS refuses that in the middle of it, because of deletionProtection"]),
+        ("own", {"name": "other"}, ["karpstack:name =", '"other", was "karpstack-eks"', "everything that runs in it"]),
+        ("own", {"name": "other"}, ["EKS refuses that halfway, because of deletionProtection"]),
         ("own", {"aws:region": "us-west-2"}, ["aws:region =", '"us-west-2", was "us-east-1"']),
-        ("own", {"network__vpcCidr": "10.8.0.0/16"}, ["karpstack:network.vpcCidr", "does not move to another VPC"]),
+        ("own", {"network__vpcCidr": "10.8.0.0/16"}, ["karpstack:network.vpcCidr", "cannot move to another VPC"]),
         ("own", {"network__serviceCidr": "172.21.0.0/16"}, ["karpstack:network.serviceCidr", "172.20.0.0/16"]),
         ("own", {"network__zones": 2}, ["karpstack:network.zones = 2, was", *ZONES[:3], "set it to 3 or more"]),
         ("own", {"network__zones": [*ZONES[:2], ZONES[3]]}, ["karpstack:network.zones"]),
@@ -108,7 +108,7 @@ def last(kind: str = "own") -> dict[str, Any]:
         ),
         ("existing", {}, ["karpstack:cluster.existing", '(not set), was "shop"', "NodePools, with their nodes"]),
         ("existing", EXISTING | {"cluster": {"existing": "shop-2"}}, ['"shop-2", was "shop"']),
-        ("existing", EXISTING | {"name": "other"}, ["karpstack:name", "roles have other names"]),
+        ("existing", EXISTING | {"name": "other"}, ["karpstack:name", "roles get other names"]),
         ("own", {"network__natGateways": "none", **ISOLATED}, ["network.natGateways", '"none", was "single"']),
         ("isolated", {}, ["network.natGateways", '"single", was "none"', "role and instanceProfile"]),
         ("logged", {}, ["network.flowLogRetentionDays = 0, was 30", "all flow logs in it"]),
@@ -117,7 +117,7 @@ def last(kind: str = "own") -> dict[str, Any]:
             {"karpenter__identity": "irsa"},
             ["karpenter.identity", '"irsa", was "pod-identity"', "--association-id a-1"],
         ),
-        ("with-cilium", EXISTING, ["cilium.install = false, was true", "Cilium would be uninstalled from shop"]),
+        ("with-cilium", EXISTING, ["cilium.install = false, was true", "would uninstall Cilium from shop"]),
     ],
 )
 def test_what_would_be_destroyed_is_refused(kind: str, changes: dict[str, Any], texts: list[str]) -> None:
@@ -273,7 +273,7 @@ def test_with_consent_the_loss_and_the_consent_are_warned_of(monkeypatch: pytest
     monkeypatch.setattr(pulumi.log, "warn", lambda text, *_: said.append(text))
     assert environment(last(), name="other", allowReplacement=["cluster"]).resources
     assert any("pulumi config rm karpstack:allowReplacement" in text for text in said)
-    assert any("all that runs in it" in text for text in said)
+    assert any("everything that runs in it" in text for text in said)
     said.clear()
     environment(None, allowReplacement=["cluster"])
     assert not any("allowReplacement" in text for text in said)

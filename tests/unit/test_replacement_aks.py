@@ -94,7 +94,7 @@ def in_a_network() -> dict[str, Any]:
         ("existing", {"cluster__existing": "other"}, ['existing = "shop/other", was "shop/Shop_1"', "NodePools"]),
         ("existing", {"cluster__resourceGroup": "more"}, ['existing = "more/Shop_1", was "shop/Shop_1"']),
         ("existing", {"name": "other"}, ["karpstack:name", "new identity"]),
-        ("existing", NAP, ['karpstack:mode = "nap", was "self-hosted"', "with the CRDs go all NodePools"]),
+        ("existing", NAP, ['karpstack:mode = "nap", was "self-hosted"', "with them all NodePools"]),
     ],
 )
 def test_what_would_be_destroyed_is_refused(stack: str, changes: dict[str, Any], texts: list[str]) -> None:

@@ -51,7 +51,7 @@ def test_the_error_names_their_number_and_shows_each() -> None:
     with pytest.raises(SettingsError, match=r"configuration has 2 errors; nothing was created") as caught:
         settings.load(example(name="Bad_Name", unknown={}))
     assert all(str(problem) in str(caught.value) for problem in caught.value.problems)
-    assert 'karpstack:name = "Bad_Name"\n    cannot name' in str(caught.value)
+    assert 'karpstack:name = "Bad_Name"\n    is not a valid name' in str(caught.value)
 
 
 @pytest.mark.parametrize(

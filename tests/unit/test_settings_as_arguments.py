@@ -52,7 +52,7 @@ def test_an_environment_without_a_stack_file() -> None:
 
 
 def test_a_section_is_checked_when_it_is_made() -> None:
-    with pytest.raises(ValidationError, match="AWS makes no VPC larger than /16"):
+    with pytest.raises(ValidationError, match="AWS creates no VPC larger than /16"):
         eks_sections.NetworkSettings(
             vpc_cidr=IPv4Network("10.0.0.0/8"),
             pod_cidr=IPv4Network("10.244.0.0/16"),

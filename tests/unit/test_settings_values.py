@@ -69,7 +69,7 @@ def test_a_kubernetes_beyond_the_facts_is_beyond_what_cilium_is_tested_with() ->
     assert not refused
     said = {problem.key: problem.consequence for problem in warnings}
     assert said.keys() == {"karpstack:cluster.version", "karpstack:cilium.chartVersion"}
-    assert said["karpstack:cluster.version"].startswith("was not offered by EKS when the facts were written")
+    assert said["karpstack:cluster.version"].startswith("was not offered by EKS when our data was last updated")
 
 
 def test_the_tables_are_long_enough_to_mean_something() -> None:

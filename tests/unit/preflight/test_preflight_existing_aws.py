@@ -77,7 +77,7 @@ def test_nothing_is_in_the_way_of_the_example(tmp_path: Path, monkeypatch: pytes
         checked = run(EXISTING, seen)
         assert in_the_way(checked) == []
         (doubt,) = (finding for one in checked for finding in one.findings if finding.severity == "warning")
-        assert "has Cluster Autoscaler too" in doubt.what
+        assert "also runs Cluster Autoscaler" in doubt.what
         assert doubt.told_by == "eks:DescribeCluster"
         assert seen.zones() == ["us-east-1a", "us-east-1b"]
         assert seen.version == "1.36"
@@ -96,9 +96,9 @@ def test_what_up_would_refuse_is_told_with_its_call(tmp_path: Path, monkeypatch:
         told = " ".join(errors)
         assert "has the authentication mode CONFIG_MAP" in told
         assert "needs the Pod Identity agent" in told
-        assert "names subnet-01234567, not in vpc-" in told
-        assert "has a Karpenter of its own, the Deployment karpenter/karpenter" in told
-        assert "is more than Shop_1 has places for, 1" in told
+        assert "names subnet-01234567, which is not in vpc-" in told
+        assert "already runs Karpenter, the Deployment karpenter/karpenter" in told
+        assert "is more than the 1 suitable nodes of Shop_1" in told
         assert "has subnet-0f6f6f6f6f6f6f6f6, a public subnet" in " ".join(finding.what for finding in found)
         calls = {finding.told_by for finding in found}
         assert calls == {"eks:DescribeCluster", "ec2:DescribeSubnets"}
@@ -109,7 +109,7 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with looked(tmp_path, monkeypatch) as world:
         told = said(looked_at(world, cluster__existing="Shop_2"))
         assert [severity for severity, _ in told["cluster"]] == ["error"]
-        assert "is not in this account and region" in told["cluster"][0][1]
+        assert "does not exist in this account and region" in told["cluster"][0][1]
         # What depends on it says so, and what does not is judged.
         assert told["NodePools' types"] == [("warning", "could not be judged: the cluster Shop_2 is not there")]
         assert "roles' names" not in told
@@ -118,7 +118,7 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_cluster_that_nobody_may_enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with looked(tmp_path, monkeypatch, runs=Workloads(refusal="401 Unauthorized")) as world:
         (finding,) = cluster.existing(looked_at(world))
-        assert "does not let in whoever deploys as an administrator" in finding.what
+        assert "does not accept the deployer as an administrator" in finding.what
         assert "401 Unauthorized" in finding.consequence
         assert "create-access-entry" in finding.fix
 

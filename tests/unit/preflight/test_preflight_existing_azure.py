@@ -76,9 +76,9 @@ def test_what_up_would_refuse_is_told_with_its_call(
     seen = looked_at(subscription(change), nodeClasses__default__vnetSubnetID=f"{VNET}/subnets/nowhere")
     found = [finding for finding in cluster.existing(seen) if finding.severity == "error"]
     told = " ".join(finding.what for finding in found)
-    assert "has node auto provisioning switched off" in told
+    assert "has node auto provisioning disabled" in told
     assert "has the pool general, which the cluster autoscaler scales" in told
-    assert "has a Karpenter of its own, the Deployment kube-system/karpenter" in told
+    assert "already runs Karpenter, the Deployment kube-system/karpenter" in told
     assert "vnetSubnetID" in told
     assert {finding.told_by for finding in found} == {
         "Microsoft.ContainerService/managedClusters/read",
@@ -93,14 +93,14 @@ def test_self_hosted_needs_an_issuer_and_no_karpenter_of_aks(subscription: Subsc
         described["securityProfile"] = {}
 
     told = " ".join(finding.what for finding in cluster.existing(looked_at(subscription(change), **SELF_HOSTED)))
-    assert "would put a Karpenter beside the one that AKS runs" in told
+    assert "would install a second Karpenter beside the one that AKS runs" in told
     assert "has no OIDC issuer, or no workload identity" in told
 
 
 def test_a_cluster_that_is_not_there(subscription: Subscriptions) -> None:
     told = said(looked_at(subscription(), cluster__existing="Shop_9"))
     assert [severity for severity, _ in told["cluster"]] == ["error"]
-    assert "is not in the resource group shop" in told["cluster"][0][1]
+    assert "does not exist in the resource group shop" in told["cluster"][0][1]
     assert set(told) == {"subscription", "cluster", "quota of NodePools"}
 
 
@@ -108,7 +108,7 @@ def test_a_cluster_that_nobody_may_enter(subscription: Subscriptions, monkeypatc
     refused = Workloads(refusal="it knows who that is, and does not let them create nodepools")
     monkeypatch.setattr(workloads, "look", lambda *given, **more: refused)
     (finding,) = cluster.existing(looked_at(subscription()))
-    assert "does not let in whoever deploys" in finding.what
+    assert "does not give the deployer the necessary access" in finding.what
     assert "Azure Kubernetes Service RBAC Cluster Admin" in finding.fix
 
 
@@ -116,7 +116,7 @@ def test_whoever_gets_no_kubeconfig_is_not_let_in(subscription: Subscriptions) -
     provider = subscription()
     principal = somebody(provider.world, roles.READER)
     told = said(looked_at(provider, principal))
-    assert any("does not let in whoever deploys" in what for _, what in told["cluster"])
+    assert any("does not give the deployer the necessary access" in what for _, what in told["cluster"])
     assert any("listClusterUserCredential/action" in what and ID.lower() in what.lower() for _, what in told["rights"])
 
 
@@ -173,4 +173,4 @@ def test_a_proxy_that_is_switched_off_is_none(
     assert told
     told["properties"]["httpProxyConfig"] = {"httpProxy": "http://proxy:3128/", **config}
     found = [finding.what for finding in cluster.existing(seen)]
-    assert any("has an HTTP proxy, of which AKS tells" in what for what in found) == warned
+    assert any("has an HTTP proxy, which AKS configures" in what for what in found) == warned
