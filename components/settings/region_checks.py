@@ -19,7 +19,7 @@ def region_checks(cloud: str, region: str) -> Iterator[Finding]:
     """Problems of a region, or location."""
     key = "aws:region" if cloud == "aws" else "azure-native:location"
     offers = Offers.load(cloud)
-    title = "region of AWS with EKS" if cloud == "aws" else "location of Azure"
+    title = "AWS region with EKS" if cloud == "aws" else "Azure location"
     match offers.region(region):
         case "wrong":
             yield finding(

@@ -81,7 +81,7 @@ def test_a_cluster_without_the_pools_of_aks_is_refused_their_story(aks_nap: Rehe
 @pytest.mark.parametrize(
     ("changes", "texts"),
     [
-        ({"karpstack:network/podCidr": "10.100.0.0/16"}, ['was "10.244.0.0/16"', "would be deleted first"]),
+        ({"karpstack:network/podCidr": "10.100.0.0/16"}, ['was "10.244.0.0/16"', "would be deleted, with everything"]),
         ({"karpstack:name": "other"}, ['karpstack:name = "other", was "karpstack-aks-nap"']),
         (
             {"karpstack:cluster/publicAccessCidrs": ["1.1.1.0/24"]},

@@ -97,5 +97,5 @@ def test_settings_of_a_program_are_judged_as_well_and_may_be_newer_than_the_fact
         for name in ("m10i.large", "m5.lage")
     )
     settings.refuse_contradictions(newer)
-    with pytest.raises(SettingsError, match="is no instance type"):
+    with pytest.raises(SettingsError, match="is not a known instance type"):
         settings.refuse_contradictions(misspelt)
