@@ -51,12 +51,16 @@ def of_type(what: str, harm: str) -> Callable[[str], str]:
 RegistryId = Annotated[
     str,
     AfterValidator(
-        of_type("container registry", "no node could pull from it, and Azure refuses the role after the cluster is created")
+        of_type(
+            "container registry", "no node could pull from it, and Azure refuses the role after the cluster is created"
+        )
     ),
 ]
 VaultId = Annotated[
     str,
-    AfterValidator(of_type("key vault", "no pod could read its secrets, and Azure refuses the role after the cluster is created")),
+    AfterValidator(
+        of_type("key vault", "no pod could read its secrets, and Azure refuses the role after the cluster is created")
+    ),
 ]
 MetricsWorkspaceId = Annotated[
     str,

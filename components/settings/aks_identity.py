@@ -67,7 +67,9 @@ class AksBefore:
         """What would be lost with the cluster, as the beginning of a sentence."""
         if self.existing:
             return f"the stack would remove its NodePools, with their nodes, and Karpenter from {self.existing}"
-        return f"the AKS cluster {self.cluster} would be deleted, with everything that runs in it, and then created again"
+        return (
+            f"the AKS cluster {self.cluster} would be deleted, with everything that runs in it, and then created again"
+        )
 
 
 def destroying(settings: AksSettings | ExistingAksSettings, before: AksBefore) -> Iterator[Finding]:

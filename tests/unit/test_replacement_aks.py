@@ -75,7 +75,11 @@ def in_a_network() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("stack", "changes", "texts"),
     [
-        ("aks-nap", {"name": "other"}, ['karpstack:name = "other", was "karpstack-aks-nap"', "would be deleted, with everything"]),
+        (
+            "aks-nap",
+            {"name": "other"},
+            ['karpstack:name = "other", was "karpstack-aks-nap"', "would be deleted, with everything"],
+        ),
         ("aks-nap", {"azure-native:location": "eastus"}, ['location = "eastus", was "westus2"', "its resource group"]),
         ("aks-nap", {"azure-native:subscriptionId": OTHER}, [f'was "{SUBSCRIPTION}"', "in another subscription"]),
         ("aks-nap", {"network__podCidr": "10.100.0.0/16"}, ['network.podCidr = "10.100.0.0/16", was "10.244.0.0/16"']),
