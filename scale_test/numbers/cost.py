@@ -117,8 +117,10 @@ def least_of(
                 narrowed = (pool.narrowed([given(NODE_POOL_LABEL, name), *way]) for way in ways(asked))
                 choices[name] = allowed(market.facts, market.region, filter(None, narrowed), ())
         offers = frozenset(_offers(choices, found, market))
-        if not offers:
-            one = found[0]
+        without = (
+            one for one in found if not any(one.cpu <= offer.cpu and one.memory <= offer.memory for offer in offers)
+        )
+        if one := next(without, None):
             raise NoBoundError(f"no NodePool could have a node for pods such as {one.namespace}/{one.name}")
         groups.setdefault(offers, []).extend(found)
     return least_for([Group(demand_of(found), offers) for offers, found in groups.items()])
