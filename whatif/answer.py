@@ -104,6 +104,55 @@ class DaemonSets(Part):
     )
 
 
+class Node(Part):
+    """A node of a NodePool."""
+
+    node_claim: str = Field(description="Name of its NodeClaim.")
+    name: str | None = Field(
+        description="Name of the node; of a rehearsed one that of the snapshot's node for which it stands. Null where "
+        "there is none."
+    )
+    pool: str = Field(description="Its NodePool.")
+    instance_type: str | None = Field(description="Its instance type; null before the launch.")
+    zone: str | None = Field(description="Its zone.")
+    capacity_type: str | None = Field(description="on-demand, spot or reserved.")
+    usd_per_hour: float | None = Field(description="Its price; null where that is not known.")
+
+
+class Cause(Part):
+    """What holds a node when the record ends."""
+
+    why: Why = Field(description="The kind of cause.")
+    words: str = Field(description="What exactly, in the controller's words where it said them.")
+    until: str | None = Field(
+        None,
+        description="When it ends by itself at the latest, ISO 8601; null where it does not, or that is not known.",
+    )
+    never: bool = Field(False, description="Whether it ends only when somebody changes something.")
+    used_up: bool = Field(False, description="Whether it is a disruption budget that going nodes use up.")
+
+
+class EmptyNode(Node):
+    """A node that has only DaemonSet pods when the record ends, and that Karpenter may not remove yet."""
+
+    removable_from: str | None = Field(
+        description="From when Karpenter may remove it at the latest, ISO 8601; null where that is not known."
+    )
+
+
+class OpenEnd(Part):
+    """Why the nodes when the record ends are not the end state: something keeps consolidation off until later."""
+
+    causes: list[Cause] = Field(
+        description="What keeps it off: used up disruption budgets, nodes still to be replaced."
+    )
+    empty: list[EmptyNode] = Field(description="Nodes that have only DaemonSet pods.")
+    nodes: int = Field(description="Nodes that stay without the empty ones.")
+    usd_per_hour: float | None = Field(
+        description="What the nodes cost without the empty ones: the other end of the range; null where not known."
+    )
+
+
 class Inventory(Part):
     """The nodes of all NodePools at a moment: those that stay. Figures are of these, unless they say otherwise."""
 
@@ -135,21 +184,9 @@ class Inventory(Part):
         description="Pods of the workload on these nodes and on those on their way out, without those of DaemonSets."
     )
     waiting: int = Field(description="Pods of the workload without a node.")
-
-
-class Node(Part):
-    """A node of a NodePool."""
-
-    node_claim: str = Field(description="Name of its NodeClaim.")
-    name: str | None = Field(
-        description="Name of the node; of a rehearsed one that of the snapshot's node for which it stands. Null where "
-        "there is none."
+    open_end: OpenEnd | None = Field(
+        None, description="Why this is not the end state, and what Karpenter may still remove; null where it is."
     )
-    pool: str = Field(description="Its NodePool.")
-    instance_type: str | None = Field(description="Its instance type; null before the launch.")
-    zone: str | None = Field(description="Its zone.")
-    capacity_type: str | None = Field(description="on-demand, spot or reserved.")
-    usd_per_hour: float | None = Field(description="Its price; null where that is not known.")
 
 
 class HeldUp(Part):
@@ -292,18 +329,6 @@ class BlastRadius(Part):
     pods_killed: int = Field(
         0, description="How many of them Karpenter deletes, or deleted, all the same, on nodes that go for the change."
     )
-
-
-class Cause(Part):
-    """What holds a node when the record ends."""
-
-    why: Why = Field(description="The kind of cause.")
-    words: str = Field(description="What exactly, in the controller's words where it said them.")
-    until: str | None = Field(
-        None,
-        description="When it ends by itself at the latest, ISO 8601; null where it does not, or that is not known.",
-    )
-    never: bool = Field(False, description="Whether it ends only when somebody changes something.")
 
 
 class Surviving(Node):

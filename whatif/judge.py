@@ -11,8 +11,9 @@ from karpenter.fact_files import FOLDER
 from karpenter.instance_types import Facts
 from scale_test.scenarios.environments import known
 
-from .answer import Answer, BlastRadius, Clock, Inventory, Limit, Moment, Settings, Shortened, Surviving, Verdict
+from .answer import Answer, BlastRadius, Cause, Clock, Inventory, Limit, Moment, Settings, Shortened, Surviving, Verdict
 from .blast_radius import blast_radius
+from .end_state import open_end
 from .holds import gets_no_room
 from .life import life
 from .limits import Limits
@@ -75,10 +76,11 @@ def answer(
     if not told.refused:
         after = inventory(told, market, told.end)
         stayed = surviving(told, market)
+        after = after.model_copy(update={"open_end": open_end(told, market, after, stayed)})
         radius = blast_radius(told, market, stayed)
         judged = limits.judge(before, after, radius, stayed, truth, moments)
         # Only now: until here, moments are compared with those of the record.
-        radius, stayed = _asked(radius, stayed, asked_later(told))
+        after, radius, stayed = _asked(after, radius, stayed, asked_later(told))
     verdict: Verdict = (
         "refused" if told.refused else "within limits" if all(one.kept for one in judged) else "limits broken"
     )
@@ -115,19 +117,24 @@ def answer(
     )
 
 
-def _asked(radius: BlastRadius, stayed: Sequence[Surviving], later: timedelta) -> tuple[BlastRadius, list[Surviving]]:
+def _asked(
+    after: Inventory, radius: BlastRadius, stayed: Sequence[Surviving], later: timedelta
+) -> tuple[Inventory, BlastRadius, list[Surviving]]:
     """Moments that are computed, as they are for the moment that is asked about, and not for the rehearsal's."""
     held = [
         one.model_copy(update={"deleted_at": _moved(one.deleted_at, later), "until": _moved(one.until, later)})
         for one in radius.held
     ]
-    nodes = [
-        one.model_copy(
-            update={"causes": [cause.model_copy(update={"until": _moved(cause.until, later)}) for cause in one.causes]}
-        )
-        for one in stayed
-    ]
-    return radius.model_copy(update={"held": held}), nodes
+    nodes = [one.model_copy(update={"causes": [_cause_moved(cause, later) for cause in one.causes]}) for one in stayed]
+    if ends := after.open_end:
+        empty = [one.model_copy(update={"removable_from": _moved(one.removable_from, later)}) for one in ends.empty]
+        causes = [_cause_moved(cause, later) for cause in ends.causes]
+        ends = ends.model_copy(update={"empty": empty, "causes": causes})
+    return after.model_copy(update={"open_end": ends}), radius.model_copy(update={"held": held}), nodes
+
+
+def _cause_moved(cause: Cause, later: timedelta) -> Cause:
+    return cause.model_copy(update={"until": _moved(cause.until, later)})
 
 
 def _moved(moment: str | None, later: timedelta) -> str | None:

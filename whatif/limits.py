@@ -162,6 +162,7 @@ class Limits(BaseModel):
         far = [known.get("nodes"), known.get("dollars an hour")]
         far += [distance for name in REQUESTS if (distance := known.get(name)) is not None]
         worst = max((one for one in far if one is not None), default=None) if None not in far else None
+        best = _best(before, after)
         seen: dict[str, tuple[float | None, str]] = {
             "max_hourly_increase": (increase, " USD an hour"),
             "max_hourly": (after.usd_per_hour, " USD an hour"),
@@ -184,21 +185,41 @@ class Limits(BaseModel):
             "max_distance_from_truth": 1.0,
         }
         for name, (figure, unit) in seen.items():
-            yield from self._most(name, figure, whole.get(name), unit)
+            yield from self._most(name, figure, whole.get(name), unit, best.get(name))
 
-    def _most(self, name: str, seen: float | None, whole: float | None, unit: str) -> Iterator[Limit]:
+    def _most(
+        self, name: str, seen: float | None, whole: float | None, unit: str, best: float | None
+    ) -> Iterator[Limit]:
         limit: Any = getattr(self, name)
         if limit is None:
             return
         share = _SHARE.fullmatch(limit) if isinstance(limit, str) else None
         most = float(share[1]) / 100 * (whole if whole is not None else 0.0) if share else float(limit)
         known = seen is not None and not (share and whole is None)
+        number = _FORMATS.get(name, "g")
+        told = f"{seen:{number}}{unit}" if seen is not None else "not known"
         yield Limit(
             name=to_camel(name),
             limit=f"at most {limit if share else f'{limit:g}{unit}'}",
-            seen=f"{seen:{_FORMATS.get(name, 'g')}}{unit}" if seen is not None else "not known",
+            seen=f"{told} at worst, which is judged; {best:{number}}{unit} at best" if best is not None else told,
             kept=known and seen is not None and seen <= most + 1e-9,
         )
+
+
+def _best(before: Inventory, after: Inventory) -> dict[str, float]:
+    """The figures of the bill if Karpenter removes the empty nodes that it may not remove yet."""
+    ends = after.open_end
+    if not ends or not ends.empty:
+        return {}
+    least = after.model_copy(update={"usd_per_hour": ends.usd_per_hour})
+    known = before.usd_per_hour is not None and ends.usd_per_hour is not None
+    found = {
+        "max_hourly_increase": round((ends.usd_per_hour or 0) - (before.usd_per_hour or 0), 6) if known else None,
+        "max_hourly": ends.usd_per_hour,
+        "max_times_lower_bound": times_bound(least),
+        "max_nodes": ends.nodes,
+    }
+    return {name: figure for name, figure in found.items() if figure is not None}
 
 
 def _rest(moments: Sequence[Moment], *, changed: bool) -> Limit:

@@ -34,6 +34,8 @@ def _document(answer: Answer) -> Iterator[str]:
         yield from _summary(answer, answer.before, answer.after, answer.blast_radius)
         if answer.prices_elsewhere:
             yield f"{escape(answer.prices_elsewhere)}\n"
+        if open_end := wording.open_end(answer.after):
+            yield f"{escape(open_end)}\n"
     if answer.refused:
         said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
         yield from folded("What was said", [f"<pre>{said}</pre>\n"])
@@ -75,8 +77,12 @@ def _own(text: str) -> str:
 def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:
     label, drifted = wording.dollars_label(answer), wording.drifted(answer.surviving)
     marked = "simulated" if before.spot_simulated or after.spot_simulated else ""
+    undecided = after.open_end is not None
     rows = [
-        (label, *_dollars(before.usd_per_hour, after.usd_per_hour, wording.direction(before, after))),
+        (
+            label,
+            *_dollars(before.usd_per_hour, after.usd_per_hour, wording.direction(before, after), open_end=undecided),
+        ),
         *_while_draining(before, after),
         (
             f"of which spot{f', prices {marked}' if marked else ''}",
@@ -104,11 +110,17 @@ def _while_draining(before: Inventory, after: Inventory) -> Iterator[tuple[str, 
         yield f"with nodes on their way out ({before.leaving}, {after.leaving})", *written, ""
 
 
-def _dollars(before: float | None, after: float | None, direction: str = "-") -> tuple[str, str, str]:
+def _dollars(
+    before: float | None, after: float | None, direction: str = "-", *, open_end: bool = False
+) -> tuple[str, str, str]:
     """Both amounts and the difference; without a direction, the difference is not stated."""
     written = [_own(units.dollars(usd)) if usd is not None else "not known" for usd in (before, after)]
     change = wording.change(before, after)
-    return written[0], written[1], _own(change if direction or change in ("", "none") else "not decided yet")
+    return (
+        written[0],
+        written[1],
+        _own(change if change == "" or direction or (change == "none" and not open_end) else "not decided yet"),
+    )
 
 
 def _broken(answer: Answer) -> Iterator[str]:

@@ -250,6 +250,7 @@ def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
             f"{listed([_going(claim) for claim in use.disrupting], _NAMED)}"
         ),
         until=_first(deadline(claim) for claim in use.disrupting),
+        used_up=True,
     )
 
 

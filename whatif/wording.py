@@ -198,6 +198,9 @@ def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], p
         return f"What it costs is not known, because prices are missing{so_far}"
     marked = f", at prices of {prices_of}" if prices_of else ""
     marked += ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
+    if after.open_end and not after.leaving:
+        both = f"{units.dollars(before.usd_per_hour)} an hour before and {units.dollars(after.usd_per_hour)} so far"
+        return f"{both}{end_range(after)}{so_far}{marked}"
     if not after.leaving:
         if _alike(before.usd_per_hour, after.usd_per_hour):
             return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour{so_far}{marked}"
@@ -211,8 +214,39 @@ def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], p
     either = direction(before, after)
     return (
         f"{units.dollars(before.usd_per_hour)} an hour before with {plural(before.nodes, 'node')}, {draining(after)}"
-        f"{f', {either} in both cases' if either else ''}{so_far}{marked}"
+        f"{f', {either} in both cases' if either else end_range(after)}{so_far}{marked}"
     )
+
+
+def end_range(after: Inventory) -> str:
+    """Between which sums the end state is, where Karpenter may still remove or consolidate nodes; else empty."""
+    ends = after.open_end
+    if not ends:
+        return ""
+    if not ends.empty:
+        used_up = any(cause.used_up for cause in ends.causes)
+        return ", and Karpenter may consolidate further when its disruption budget allows it" if used_up else ""
+    names = listed([one.node_claim for one in ends.empty], _NAMED)
+    runs = "runs" if len(ends.empty) == 1 else "run"
+    since = min((one.removable_from for one in ends.empty if one.removable_from), default=None)
+    when = f"from {units.moment(since)} on at the latest" if since else "when its disruption budget allows it"
+    low = "an unknown sum" if ends.usd_per_hour is None else units.dollars(ends.usd_per_hour)
+    return (
+        f", in the end between {low} ({plural(ends.nodes, 'node')}) and {units.dollars(after.usd_per_hour or 0.0)} "
+        f"({plural(after.nodes, 'node')}): {names} {runs} only DaemonSet pods, and Karpenter may remove "
+        f"{'it' if len(ends.empty) == 1 else 'them'} {when}"
+    )
+
+
+def open_end(after: Inventory) -> str:
+    """Why the end state is not known, as a sentence; empty where it is."""
+    if not after.open_end:
+        return ""
+    causes = [
+        f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
+        for cause in after.open_end.causes
+    ]
+    return f"The end state is not known yet: {'; '.join(dict.fromkeys(causes))}."
 
 
 def draining(after: Inventory) -> str:
@@ -235,12 +269,12 @@ def during_usd(after: Inventory) -> float | None:
 
 
 def direction(before: Inventory, after: Inventory) -> str:
-    """`dearer` or `cheaper`; empty where that depends on when one looks, or on nodes that are not launched yet."""
+    """`dearer` or `cheaper`; empty where that depends on the moment, or on what Karpenter may still do."""
     signs = {
         None if usd is None or before.usd_per_hour is None else _direction(before.usd_per_hour, usd)
         for usd in (after.usd_per_hour, during_usd(after))
     }
-    return (signs.pop() or "") if len(signs) == 1 and not after.coming else ""
+    return (signs.pop() or "") if len(signs) == 1 and not after.coming and not after.open_end else ""
 
 
 def _direction(before: float, after: float) -> str:
@@ -303,7 +337,7 @@ def headline(answer: Answer) -> str:
     before, after = answer.before.usd_per_hour, answer.after.usd_per_hour
     if before is None or after is None:
         return "Dollars are not known"
-    if _alike(before, after):
+    if _alike(before, after) and not answer.after.open_end:
         return "As dear as before"
     if not (way := direction(answer.before, answer.after)):
         return "Dearer or cheaper: not decided yet"
