@@ -352,6 +352,11 @@ class Surviving(Node):
         description="Whether it had drifted before, and its NodePool is the same, so that the change is not why."
     )
     never: bool = Field(description="Whether a drifted node is never replaced as long as nobody changes something.")
+    expires: str | None = Field(
+        None,
+        description="Of such a node, when its NodeClaim expires at the latest, ISO 8601: then Karpenter deletes it "
+        "without a replacement. Null where it does not expire.",
+    )
 
 
 class Step(Part):

@@ -166,6 +166,8 @@ def _nodes(snapshot: Snapshot) -> list[RealNode]:
             pool=node.node_pool or (claims[node.name].node_pool if node.name in claims else None),
             usd_per_hour=node.price_per_hour,
             load=loads.get(node.name, Load()),
+            name=node.name,
+            created=claims[node.name].created if node.name in claims else None,
         )
         for node in snapshot.nodes
     ]

@@ -14,6 +14,7 @@ from scale_test.scenarios.environments import known
 from .answer import Answer, BlastRadius, Cause, Clock, Inventory, Limit, Moment, Settings, Shortened, Surviving, Verdict
 from .blast_radius import blast_radius
 from .end_state import open_end
+from .expiration import with_expirations
 from .holds import gets_no_room
 from .life import life
 from .limits import Limits
@@ -81,6 +82,8 @@ def answer(
         judged = limits.judge(before, after, radius, stayed, truth, moments)
         # Only now: until here, moments are compared with those of the record.
         after, radius, stayed = _asked(after, radius, stayed, asked_later(told))
+        created = {one.name: one.created for one in real or () if one.name and one.created}
+        stayed = with_expirations(told, stayed, created, asked_later(told))
     verdict: Verdict = (
         "refused" if told.refused else "within limits" if all(one.kept for one in judged) else "limits broken"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -15,9 +15,11 @@ from scale_test.reports.units import plural
 from .answer import AsIs, Compared, Truth
 from .nodes import described
 from .phases import Told, there
-from .prices import Priced
+from .prices import Priced, prices_of
 
 _SPOT = "spot"
+_DOLLARS = "dollars an hour"
+_WITHOUT_SPOT = "dollars an hour without spot"
 NOT_COMPARED = (
     "Not compared with any real cluster: no snapshot with nodes was given, so how near the rehearsed base is to a real "
     "one is not known."
@@ -70,6 +72,8 @@ class RealNode:
         pool: Its NodePool; None for one that is not Karpenter's.
         usd_per_hour: Its price; None where that is not known.
         load: The pods on it; None where the snapshot does not say.
+        name: Its name; None where that is not known.
+        created: When its NodeClaim was created; None where the snapshot does not say.
     """
 
     instance_type: str
@@ -78,6 +82,8 @@ class RealNode:
     pool: str | None = None
     usd_per_hour: float | None = None
     load: Load | None = None
+    name: str | None = None
+    created: datetime | None = None
 
 
 def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made_up: bool = False) -> Truth:
@@ -102,10 +108,17 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made
         for name in sorted(real_types | base_types)
         if real_types[name] != base_types[name]
     }
-    sentence = f"{_sentence(figures, len(real or ()) - len(ours), market.prices_of)} {_began(as_is)}"
+    sentence = f"{_sentence(figures, len(real or ()) - len(ours), _elsewhere(market, rehearsed))} {_began(as_is)}"
     if made_up:
         sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
     return Truth(compared=True, sentence=sentence, figures=figures, types=types, as_is=as_is)
+
+
+def _elsewhere(market: Priced, nodes: Sequence[RealNode]) -> dict[str, str | None]:
+    """For each figure of dollars the region whose prices it is at; None where those are the stack's, or given ones."""
+    bought = {_offering(node) for node in nodes}
+    firm = {one for one in bought if one.capacity_type != _SPOT}
+    return {_DOLLARS: prices_of(market, bought), _WITHOUT_SPOT: prices_of(market, firm)}
 
 
 def _at(told: Told, market: Priced, time: datetime) -> list[RealNode]:
@@ -150,7 +163,7 @@ def _figures(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Co
             )
             for kind in sorted({node.capacity_type for node in (*ours, *rehearsed) if node.capacity_type})
         ),
-        _dollars("dollars an hour", ours, rehearsed),
+        _dollars(_DOLLARS, ours, rehearsed),
         *_by_capacity(ours, rehearsed),
         *_requests(ours, rehearsed),
     ]
@@ -213,8 +226,11 @@ def _began(as_is: AsIs | None) -> str:
 
 def _priced(node: RealNode, market: Priced) -> RealNode:
     """A real node at the prices at which the rehearsed ones are reckoned."""
-    bought = Offering(node.instance_type, node.capacity_type or "", node.zone or "")
-    return replace(node, usd_per_hour=market.overlaid(bought, node.usd_per_hour))
+    return replace(node, usd_per_hour=market.overlaid(_offering(node), node.usd_per_hour))
+
+
+def _offering(node: RealNode) -> Offering:
+    return Offering(node.instance_type, node.capacity_type or "", node.zone or "")
 
 
 def _by_capacity(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Compared]:
@@ -222,7 +238,7 @@ def _by_capacity(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> lis
     if not any(node.capacity_type == _SPOT for node in (*ours, *rehearsed)):
         return []
     firm = [[node for node in nodes if node.capacity_type != _SPOT] for nodes in (ours, rehearsed)]
-    return [_dollars("dollars an hour without spot", *firm)]
+    return [_dollars(_WITHOUT_SPOT, *firm)]
 
 
 def _dollars(what: str, ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> Compared:
@@ -245,7 +261,7 @@ def _compared(what: str, real: float | None, rehearsed: float | None, note: str 
     return Compared(what=what, real=real, rehearsed=rehearsed, distance=distance, note=note)
 
 
-def _sentence(figures: Sequence[Compared], outside: int, prices_of: str | None) -> str:
+def _sentence(figures: Sequence[Compared], outside: int, elsewhere: Mapping[str, str | None]) -> str:
     nodes, types = figures[:2]
     dollars = [figure for figure in figures if figure.what.startswith("dollars")]
     told = (
@@ -256,7 +272,8 @@ def _sentence(figures: Sequence[Compared], outside: int, prices_of: str | None) 
     if known is None:
         told += "; dollars are not compared, for prices are not known"
     else:
-        at = f" (at prices of {prices_of})" if prices_of else ""
+        where = elsewhere.get(known.what)
+        at = f" (at prices of {where})" if where else ""
         told += f"; {known.what}{at}: {known.rehearsed:.4g} where the real cluster costs {known.real:.4g}"
     if requests := [figure for figure in figures if figure.what in REQUESTS[: len(_REQUESTED)]]:
         cpus, gib = requests

@@ -193,7 +193,7 @@ def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], p
     never = sum(one.drifted and not one.drifted_before and one.never for one in stayed)
     later = drifted(stayed) - never
     so_far = f", {plural(later, 'drifted node')} not replaced yet" if later else ""
-    so_far += f", {plural(never, 'drifted node')} not replaced until somebody changes something" if never else ""
+    so_far += f", {plural(never, 'drifted node')} not replaced until {_ends_of_never(stayed)}" if never else ""
     if before.usd_per_hour is None or after.usd_per_hour is None:
         return f"What it costs is not known, because prices are missing{so_far}"
     marked = f", at prices of {prices_of}" if prices_of else ""
@@ -247,6 +247,26 @@ def open_end(after: Inventory) -> str:
         for cause in after.open_end.causes
     ]
     return f"The end state is not known yet: {'; '.join(dict.fromkeys(causes))}."
+
+
+def _ends_of_never(stayed: Sequence[Surviving]) -> str:
+    """What ends the stay of drifted nodes that nothing replaces."""
+    ends = [one for one in stayed if one.drifted and not one.drifted_before and one.never]
+    expiring = [one for one in ends if one.expires]
+    if not expiring:
+        return "somebody changes something"
+    first = min(expiring, key=lambda one: datetime.fromisoformat(one.expires or ""))
+    which = "it expires" if len(ends) == 1 else "the first one expires"
+    return f"somebody changes something or {which}, {expiration(first)}"
+
+
+def expiration(one: Surviving) -> str:
+    """When a node expires that nothing replaces, and what becomes of its pods then; empty where it does not."""
+    if not one.expires:
+        return ""
+    homeless = any(cause.why in ("replacement", "limits") for cause in one.causes)
+    pods = ", and evicted pods have no home" if homeless else ""
+    return f"on {units.moment(one.expires)} at the latest (Karpenter then deletes it without a replacement{pods})"
 
 
 def draining(after: Inventory) -> str:
@@ -485,10 +505,11 @@ def cause_words(one: Surviving) -> str:
     """All causes of a node, each with when it ends."""
     if not one.causes:
         return f"said before the change: {one.words}" if one.words else ""
-    return "; ".join(
+    told = [
         f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
         for cause in one.causes
-    )
+    ]
+    return "; ".join([*told, *([f"it expires {expiration(one)}"] if one.expires else [])])
 
 
 def _together(nodes: Sequence[Surviving]) -> str:

@@ -35,13 +35,14 @@ def reason(replay: Replay, claim: NodeClaim) -> str | None:
     for event in events:
         if event.get("reason") == "DisruptionTerminating" and (said := _MESSAGE.match(event.get("message", ""))):
             return said[1]
-    lifetime = _lifetime(claim)
-    if claim.deleting and lifetime is not None and claim.deleting - claim.first_seen >= lifetime - timedelta(seconds=1):
+    lives = lifetime(claim)
+    if claim.deleting and lives is not None and claim.deleting - claim.first_seen >= lives - timedelta(seconds=1):
         return "Expired"
     return None
 
 
-def _lifetime(claim: NodeClaim) -> timedelta | None:
+def lifetime(claim: NodeClaim) -> timedelta | None:
+    """Return the expireAfter of a NodeClaim; None where it never expires."""
     try:
         return duration(claim.expire_after)
     except ValueError:  # `Never`

@@ -12,6 +12,7 @@ import gzip
 import html
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,16 @@ def test_answers(case: dict[str, Any]) -> None:
         assert words in Page(page.render(answer)).text
 
 
-def _real(type_: str, usd: float | None, capacity: str = "on-demand", pool: str | None = "a") -> RealNode:
-    return RealNode(type_, "us-east-1a", capacity, pool, usd)
+def _real(
+    type_: str,
+    usd: float | None,
+    capacity: str = "on-demand",
+    pool: str | None = "a",
+    name: str | None = None,
+    created: str | None = None,
+) -> RealNode:
+    when = datetime.fromisoformat(created) if created else None
+    return RealNode(type_, "us-east-1a", capacity, pool, usd, None, name, when)
 
 
 def _near(value: Any) -> Any:

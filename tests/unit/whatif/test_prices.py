@@ -15,6 +15,7 @@ from whatif import markdown, page
 from whatif.answer import Answer
 from whatif.phases import read
 from whatif.prices import Given, PricesError, load
+from whatif.truth import RealNode
 
 AWS = Facts.load("aws")
 
@@ -67,14 +68,31 @@ def test_another_region_has_no_prices_of_this_one() -> None:
     assert answer(Given(region="eu-west-3", spot={"c5.large": {"eu-west-3a": 0.04}})).before.spot_usd_per_hour == 0.04
 
 
-def in_paris(given: Given, region: str = "eu-west-3", *, simulated: bool = True) -> Answer:
+def in_paris(
+    given: Given, region: str = "eu-west-3", *, simulated: bool = True, real: list[RealNode] | None = None
+) -> Answer:
     made = Made()
     made.pool()
     made.node("one", simulated=simulated)
     made.node("two", type_="c5.large", capacity="spot", price=0.03)
     lines = made.lines()
     lines[0] = {**lines[0], "stack": {**STACK, "outputs": {"cloud": "aws", "region": region}}}
-    return judged(read(lines), given=given)
+    return judged(read(lines), given=given, real=real)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Given(), "dollars an hour (at prices of us-east-1): 0.126"),
+        (Given(region="eu-west-3", on_demand={"m5.large": 0.112}), "dollars an hour without spot: 0.112"),
+        (Given(on_demand={"m5.large": 0.1}, spot={"c5.large": 0.02}), "dollars an hour: 0.12 where"),
+        (Given(on_demand={"m5.large": 0.1}), "dollars an hour (at prices of us-east-1): 0.13 where"),
+    ],
+)
+def test_the_comparison_with_the_real_cluster_names_the_region_of_its_prices(given: Given, said: str) -> None:
+    real = [RealNode("m5.large", "eu-west-3a", "on-demand", "default", 0.1)]
+    real.append(RealNode("c5.large", "eu-west-3a", "spot", "default", 0.03))
+    assert said in in_paris(given, real=real).truth.sentence
 
 
 def test_dollars_of_another_region_are_called_so_beside_them() -> None:
