@@ -152,7 +152,7 @@ def _see_the_account(aws: Aws | None, azure: Azure | None, why: str) -> None:
     """See that the account or subscription can be asked, where the cluster can't, for the reason `why`."""
     if aws is None and azure is None:
         raise UnknowableError(
-            f"{why}, so the cluster can't be asked, and nothing says which subscription to ask; see that KUBECONFIG "
+            f"{why}, so the cluster cannot be reached, and nothing says which subscription to ask; see that KUBECONFIG "
             "names this stack's cluster and that `kubectl get nodes` works, or give ARM_SUBSCRIPTION_ID"
         )
     try:
@@ -161,4 +161,4 @@ def _see_the_account(aws: Aws | None, azure: Azure | None, why: str) -> None:
         if azure:
             greet_azure(azure)
     except UnknowableError as error:
-        raise UnknowableError(f"{why}, so the cluster can't be asked; and {error}") from error
+        raise UnknowableError(f"{why}, so the cluster cannot be reached; and {error}") from error

@@ -110,7 +110,7 @@ class Cluster:
         # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.
         except Exception as error:
             raise UnknowableError(
-                f"kubeconfig: {error}, so the cluster can't be asked; export KUBECONFIG, as "
+                f"kubeconfig: {error}, so the cluster cannot be reached; export KUBECONFIG, as "
                 "`pulumi stack output kubeconfig --show-secrets > kubeconfig` writes it"
             ) from error
         self._answers: dict[str, list[Object]] = {}
@@ -124,7 +124,7 @@ class Cluster:
         """
         if self._unreached:
             # Asked for each collection anew, a server that is away would take minutes.
-            raise NotAskedError(_call(path), f"the cluster can't be asked: {self._unreached}", refused=False)
+            raise NotAskedError(_call(path), f"the cluster cannot be reached: {self._unreached}", refused=False)
         if path not in self._answers:
             self._answers[path] = self._all(path)
         return self._answers[path]
@@ -136,7 +136,7 @@ class Cluster:
             NotAskedError: It is refused, or fails.
         """
         if self._unreached:
-            raise NotAskedError(_REVIEWS, f"the cluster can't be asked: {self._unreached}", refused=False)
+            raise NotAskedError(_REVIEWS, f"the cluster cannot be reached: {self._unreached}", refused=False)
         *_, group, _version, resource = path.split("/")
         status, content = self._send(
             "POST",

@@ -56,7 +56,7 @@ def test_what_is_wrong_is_told_before_anything_is_made(tmp_path: Path) -> None:
         stack.command("down", "--force")
     assert "the authentication mode CONFIG_MAP" in errors["cluster"]
     assert "does not accept the deployer as an administrator" in errors["cluster"]
-    assert "the SQS queue karpstack-shop-interruption is there already" in errors["queue's name"]
+    assert "the SQS queue karpstack-shop-interruption already exists" in errors["queue's name"]
     assert errors.keys() == {"cluster", "queue's name"}
     assert "the stack's configuration has 2 errors; nothing was created in the cloud" in result.stdout
     assert "has the authentication mode CONFIG_MAP" in result.stdout

@@ -122,8 +122,8 @@ def test_what_is_in_the_way_of_destroy_is_named(eks: RehearsedStack) -> None:
         custom.delete_cluster_custom_object("karpenter.sh", "v1", "nodepools", "by-hand")
     assert found.returncode != 0
     assert "2 things are in the way" in found.stdout
-    assert "the Service default/web is of type LoadBalancer" in found.stdout
-    assert "the NodePool by-hand is not the stack's" in found.stdout
+    assert "the Service default/web has the type LoadBalancer" in found.stdout
+    assert "the NodePool by-hand does not belong to the stack" in found.stdout
 
 
 def test_the_stacks_own_kubeconfig_works(eks: RehearsedStack, tmp_path: Path) -> None:

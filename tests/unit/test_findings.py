@@ -135,7 +135,9 @@ def page() -> str:
         kind = {"warning": "Warning: ", "note": "Note: "}.get(entry.get("severity", "error"), "")
         fix = f"Fix: {entry['fix']}.\n" if "fix" in entry else "Nothing needs to be done.\n"
         key = f"Setting: `{entry['key']}`.\n\n" if "key" in entry else ""
-        parts.append(f"## {code}\n\n> {kind}{entry['what']}\n\nOtherwise: {entry['consequence']}.\n\n{key}{fix}")
+        parts.append(
+            f"## {code}\n\n> {kind}{entry['what']}\n\nWhat would happen: {entry['consequence']}.\n\n{key}{fix}"
+        )
     return "\n".join(parts)
 
 

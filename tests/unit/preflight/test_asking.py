@@ -122,7 +122,7 @@ def test_a_quota_that_was_never_changed_is_the_default() -> None:
     )
     caller = Caller("arn:aws:iam::123456789012:user/me", "123456789012")
     seen = Subject(Aws("us-east-1", lambda service: client), caller, eks(), {}, State())
-    assert [finding.what for finding in quotas.vpcs(seen)] == ["VPCs: 5 of 5 are in use and the stack adds 1"]
+    assert [finding.what for finding in quotas.vpcs(seen)] == ["VPCs: 5 of 5 are in use, and the stack adds 1"]
 
 
 def test_the_partition_is_the_callers() -> None:
@@ -206,7 +206,7 @@ def test_what_is_no_api_server_that_knows_us(
     with pytest.raises(NotAskedError, match=told):
         asked.greet()
     # Nothing more is asked, and nothing is said to be absent.
-    with pytest.raises(NotAskedError, match=f"the cluster can't be asked: .*{told}"):
+    with pytest.raises(NotAskedError, match=f"the cluster cannot be reached: .*{told}"):
         asked.list(SERVICES)
 
 
@@ -295,4 +295,4 @@ def test_what_a_check_did_not_expect_hides_no_other() -> None:
 
     checked = run({"one": surprised, "two": lambda subject: [Finding("found", "", "", "", "", "note")]}, None)
     assert [finding.severity for one in checked for finding in one.findings] == ["error", "warning", "note"]
-    assert checked[0].findings[1].what == "could not be judged: KeyError: 'Arn'"
+    assert checked[0].findings[1].what == "could not be checked: KeyError: 'Arn'"

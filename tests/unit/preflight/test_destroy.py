@@ -65,7 +65,7 @@ def test_a_cluster_that_is_gone_has_nothing() -> None:
     subject = Subject(Gone("karpstack.example"), EKS)
     told = {each.name: each.findings for each in run(checks(subject), subject) if each.findings}
     assert list(told) == ["cluster"]
-    assert told["cluster"][0].what == "the stack's cluster is gone already"
+    assert told["cluster"][0].what == "the stack's cluster is already deleted"
 
 
 def test_a_cluster_that_was_there_before_goes_on(cluster: FakeCluster) -> None:
@@ -88,8 +88,8 @@ URN = "urn:pulumi:eks::karpstack::karpstack:eks:Cluster$aws:eks/cluster:Cluster:
 def test_what_pulumi_has_as_protected(cluster: FakeCluster, given: Any) -> None:
     state = State(protected={URN: "eks-cluster"})
     (finding,) = protection.protection(Subject(cluster, EKS, state=state, configured={"karpstack:cluster": given}))
-    assert (finding.severity, finding.what) == ("error", "eks-cluster is protected")
-    assert "set karpstack:cluster.deletionProtection to false, and pulumi up, before" in finding.fix
+    assert (finding.severity, finding.what) == ("error", "eks-cluster is protected in Pulumi's state")
+    assert "set karpstack:cluster.deletionProtection to false and run pulumi up, before" in finding.fix
     assert f"pulumi state unprotect '{URN}'" in finding.fix
 
 
@@ -125,8 +125,8 @@ def test_a_controller_that_is_missing_or_not_ready(cluster: FakeCluster, status:
         cluster.objects[DEPLOYMENTS][0]["status"] = status
     (finding,) = look(controller.controller, cluster)
     assert finding.severity == "error"
-    assert "1 NodeClaims and 1 node classes have finalizers that only it takes away" in finding.what
-    assert ("there is no Deployment" in finding.what) == (status is None)
+    assert "1 NodeClaims and 1 node classes have finalizers that only Karpenter removes" in finding.what
+    assert ("its Deployment does not exist" in finding.what) == (status is None)
     assert ("kubectl describe deployment --namespace kube-system karpenter" in finding.fix) == (status is not None)
     for path in (CLAIMS, CLASSES):
         cluster.objects[path].clear()
@@ -163,7 +163,7 @@ def test_a_volume_that_a_driver_made(cluster: FakeCluster) -> None:
     cluster.put(VOLUMES, "pv-1", metadata=made, spec={"claimRef": {"namespace": "shop", "name": "data"}})
     (finding,) = look(workloads.volumes, cluster)
     assert finding.severity == "warning"
-    assert "pv-1 was made by ebs.csi.aws.com for shop/data" in finding.what
+    assert "pv-1 was created by ebs.csi.aws.com for shop/data" in finding.what
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_a_load_balancer_of_a_class(cluster: FakeCluster, made_by: str | None, s
 @pytest.mark.parametrize(
     ("check", "path", "what"),
     [
-        (nodes.node_pools, POOLS, "the NodePool by-hand is not the stack's"),
-        (nodes.node_claims, CLAIMS, "the NodeClaim by-hand is of no NodePool"),
-        (nodes.node_classes, CLASSES, "the EC2NodeClass by-hand is not the stack's"),
+        (nodes.node_pools, POOLS, "the NodePool by-hand does not belong to the stack"),
+        (nodes.node_claims, CLAIMS, "the NodeClaim by-hand belongs to no NodePool"),
+        (nodes.node_classes, CLASSES, "the EC2NodeClass by-hand does not belong to the stack"),
     ],
 )
 def test_objects_of_karpenters_that_were_made_by_hand(cluster: FakeCluster, check: Any, path: str, what: str) -> None:
@@ -297,7 +297,9 @@ def test_pods_that_must_not_be_disturbed(cluster: FakeCluster) -> None:
     daemon = {**shy, "ownerReferences": [{"kind": "DaemonSet"}]}
     cluster.put(PODS, "agent", namespace="shop", metadata=daemon, spec={"nodeName": "node-1"})
     (finding,) = look(workloads.undisturbed_pods, cluster)
-    assert finding.what.startswith("7 pods on nodes of default have karpenter.sh/do-not-disrupt: shop/job-0,")
+    assert finding.what.startswith(
+        "7 pods on nodes of default have the annotation karpenter.sh/do-not-disrupt: shop/job-0,"
+    )
     assert finding.what.endswith("shop/job-4 and others")
 
 
@@ -305,7 +307,7 @@ def test_it_says_how_long_it_takes(cluster: FakeCluster) -> None:
     (finding,) = look(nodes.how_long, cluster)
     assert (finding.severity, finding.what) == (
         "note",
-        "the 1 nodes of default can be held by their pods for 1h at most",
+        "pods can delay the deletion of the 1 nodes of default for 1h at most",
     )
     cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"] = "90m"
     cluster.put(
@@ -325,5 +327,5 @@ def test_a_collection_that_may_not_be_read_hides_no_other(cluster: FakeCluster) 
     refusing.objects = cluster.objects
     cluster.put(POOLS, "by-hand", spec={"template": {"spec": {}}})
     checked = {each.name: each.findings for each in run(checks(Subject(refusing, EKS)), Subject(refusing, EKS))}
-    assert checked["load balancers"][0].fix == f"needs GET {SERVICES}"
+    assert checked["load balancers"][0].fix == f"grant GET {SERVICES} to the deployer, and run preflight again"
     assert len(in_the_way(run(checks(Subject(refusing, EKS)), Subject(refusing, EKS)))) == 1

@@ -62,7 +62,7 @@ def test_nothing_is_in_the_way_of_the_examples(world: World, stack: str) -> None
 
 def test_it_says_who_asks_and_where(world: World) -> None:
     finding = one(subscription.subscription, looked_at(world))
-    assert f"asked as a test in the subscription rehearsal ({world.azure.subscription_id})" in finding.what
+    assert f"checked as a test in the subscription rehearsal ({world.azure.subscription_id})" in finding.what
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_login_of_another_tenant(
     token = f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.signature"
     monkeypatch.setattr(Token, "get_token", lambda *_: AccessToken(token, 0))
     said = [text for severity, text in found(subscription.subscription, seen) if severity == "error"]
-    assert any("is of the tenant 22222222-2222-2222-2222-222222222222" in text for text in said) == refused
+    assert any("belongs to the tenant 22222222-2222-2222-2222-222222222222" in text for text in said) == refused
 
 
 def test_a_subscription_that_is_disabled(world: World) -> None:
@@ -110,7 +110,7 @@ def test_another_subscription_is_not_there(world: World) -> None:
 def test_what_fails_is_told_and_hides_no_other_check(world: World) -> None:
     world.azure.faults.inject(Fault("LocationRequired", "GET", "Microsoft.Compute/skus"))
     checked = {each.name: each.findings for each in run(CHECKS, looked_at(world))}
-    assert "could not be judged: 400 LocationRequired The location" in checked["system nodes' size"][0].what
+    assert "could not be checked: 400 LocationRequired The location" in checked["system nodes' size"][0].what
     assert not checked["Kubernetes version"]
 
 
@@ -191,7 +191,7 @@ def test_rights_are_those_that_the_roles_have(world: World, given: tuple[roles.R
 
 def test_who_may_not_give_roles_is_told_what_to_get(world: World) -> None:
     finding = one(rights.rights, looked_at(world, principal=somebody(world, roles.CONTRIBUTOR)))
-    assert finding.fix.startswith(f"give Role Based Access Control Administrator on {SCOPE}")
+    assert finding.fix.startswith(f"assign the role Role Based Access Control Administrator on {SCOPE}")
 
 
 def test_what_this_stack_does_not_make_needs_no_right(world: World) -> None:
@@ -304,7 +304,7 @@ def test_what_a_broken_off_up_left(world: World) -> None:
     identity = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/karpstack-aks-cluster"
     world.arm.put(identity, "2023-01-31", {"location": REGION})
     seen = looked_at(world, state=made((GROUP_TYPE, GROUP)))
-    assert "userAssignedIdentities karpstack-aks-cluster is there already" in one(names.in_the_group, seen).what
+    assert "userAssignedIdentities karpstack-aks-cluster already exists" in one(names.in_the_group, seen).what
     known = made((GROUP_TYPE, GROUP), ("azure-native:managedidentity:UserAssignedIdentity", identity))
     assert not found(names.in_the_group, looked_at(world, state=known))
     assert not found(names.in_the_group, looked_at(world))

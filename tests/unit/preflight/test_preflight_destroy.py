@@ -57,7 +57,7 @@ def test_a_load_balancer_whose_service_is_gone(aws: Account, cluster: FakeCluste
     balance(aws, "a1b2", "elb", OWNED, ("kubernetes.io/service-name", "shop/web"))
     (finding,) = left(aws, cluster)
     assert finding.severity == "error"
-    assert "a1b2 was made for this cluster, for the Service shop/web, which is not there any more" in finding.what
+    assert "a1b2 was created for this cluster, for the Service shop/web, which is not there any more" in finding.what
     assert "aws elb delete-load-balancer --region us-east-1 --load-balancer-name a1b2" in finding.fix
     # While the Service is there, it is what has to be deleted.
     cluster.put(SERVICES, "web", namespace="shop", spec={"type": "LoadBalancer"})
@@ -84,7 +84,7 @@ def test_a_load_balancer_of_a_gateway(aws: Account, cluster: FakeCluster, kind: 
     balance(aws, "k8s-gw", "elbv2", ours, (f"gateway.k8s.aws.{kind}/stack", "shop/gw"))
     (finding,) = left(aws, cluster)
     assert finding.what.endswith("for the Gateway shop/gw")
-    assert finding.fix.startswith("delete the Gateway shop/gw and wait until it is gone; if it is gone already, aws")
+    assert finding.fix.startswith("delete the Gateway shop/gw and wait until it is gone; if it is already gone, aws")
 
 
 def test_a_load_balancer_in_the_stacks_vpc_alone(aws: Account, cluster: FakeCluster) -> None:
@@ -176,7 +176,7 @@ def test_what_guard_duty_puts_into_the_vpc(cluster: FakeCluster) -> None:
     own = frozenset({("aws:ec2/vpc:Vpc", "vpc-1")})
     account = Aws("us-east-1", lambda service: GuardDuty())
     (finding,) = interfaces.interfaces(Subject(cluster, EKS, account, state=State(resources=own)))
-    assert "GuardDuty's Runtime Monitoring has put the VPC endpoint vpce-1" in finding.what
+    assert "GuardDuty's Runtime Monitoring has created the VPC endpoint vpce-1" in finding.what
     assert "delete-vpc-endpoints --region us-east-1 --vpc-endpoint-ids vpce-1" in finding.fix
     made = State(resources=own | {("aws:ec2/vpcEndpoint:VpcEndpoint", "vpce-1")})
     account = Aws("us-east-1", lambda service: GuardDuty())
@@ -295,8 +295,8 @@ def test_a_machine_that_no_node_claim_names(world: World, cluster: FakeCluster) 
     machine(world, "jump-host", owner="somebody")
     lost, jump = subscription.machines(seen(world, cluster))
     assert (lost.severity, jump.severity) == ("warning", "warning")
-    assert "aks-lost is in karpstack-aks-nodes and has Karpenter's tags, and no NodeClaim names it" in lost.what
-    assert "jump-host is in karpstack-aks-nodes and is none of Karpenter's" in jump.what
+    assert "aks-lost in karpstack-aks-nodes has Karpenter's tags, but no NodeClaim refers to it" in lost.what
+    assert "jump-host is in karpstack-aks-nodes, but Karpenter did not create it" in jump.what
 
 
 def test_an_interface_of_somebody_else_in_the_stacks_network(world: World, cluster: FakeCluster) -> None:

@@ -111,7 +111,7 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert [severity for severity, _ in told["cluster"]] == ["error"]
         assert "does not exist in this account and region" in told["cluster"][0][1]
         # What depends on it says so, and what does not is judged.
-        assert told["NodePools' types"] == [("warning", "could not be judged: the cluster Shop_2 is not there")]
+        assert told["NodePools' types"] == [("warning", "could not be checked: the cluster Shop_2 is not there")]
         assert "roles' names" not in told
 
 
@@ -148,7 +148,7 @@ def test_a_node_pool_and_an_image_that_its_zones_and_version_have_not(
             nodeClasses__default__amiSelectorTerms=[{"alias": "bottlerocket@v1.10.0"}],
         )
         told = said(seen)
-        assert "admits none of the stack's zones, us-east-1a, us-east-1b" in told["NodePools' types"][0][1]
+        assert "excludes every zone of the stack (us-east-1a, us-east-1b)" in told["NodePools' types"][0][1]
         assert "has no image for Kubernetes 1.36" in told["node classes' images"][0][1]
 
 
@@ -159,7 +159,7 @@ def test_names_that_somebody_else_has(tmp_path: Path, monkeypatch: pytest.Monkey
             world.account.client("iam").create_role(RoleName=role, AssumeRolePolicyDocument=trust)
         told = [finding.what for finding in names.roles(looked_at(world))]
         # Of the names that only a stack with a cluster of its own takes, nothing is said.
-        assert told == ["the IAM role karpstack-shop-karpenter-nodes is there already"]
+        assert told == ["the IAM role karpstack-shop-karpenter-nodes already exists"]
 
 
 def test_what_the_node_groups_hold_is_in_use_and_what_karpenter_holds_is_the_stacks(
@@ -171,7 +171,7 @@ def test_what_the_node_groups_hold_is_in_use_and_what_karpenter_holds_is_the_sta
         # Two m5.large, two m5.xlarge and two c5.2xlarge of the groups.
         used = sum(vcpus * 2 for vcpus in (2, 4, 8))
         every = sum(quotas._value(seen, quota) for quota in (quotas.ON_DEMAND, quotas.SPOT))
-        assert f"has room for {every - used:g}:" in finding.what
+        assert f"has room for {every - used:g} (quota" in finding.what
         assert not seen.owns({"kubernetes.io/cluster/Shop_1", "eks:nodegroup-name"})
         assert seen.owns({"kubernetes.io/cluster/Shop_1", "karpenter.sh/nodepool"})
 
@@ -187,7 +187,7 @@ def test_the_smaller_policy_is_enough(tmp_path: Path, monkeypatch: pytest.Monkey
         checked = run(EXISTING, seen)
         assert in_the_way(checked) == []
         warned = [finding.what for one in checked for finding in one.findings if finding.severity == "warning"]
-        assert [what for what in warned if "could not be judged" in what] == []
+        assert [what for what in warned if "could not be checked" in what] == []
 
 
 def test_a_right_that_is_missing_is_named_with_its_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,9 @@ def test_a_right_that_is_missing_is_named_with_its_statement(tmp_path: Path, mon
         entry["Action"].remove("eks:CreateAccessEntry")
         seen = looked_at(world, client=as_role(world.account, *document["Statement"]))
         (finding,) = rights.rights(seen)
-        assert f"may not eks:CreateAccessEntry on arn:aws:eks:us-east-1:{ID}:cluster/{NAME}" in finding.what
+        assert (
+            f"has no permission for eks:CreateAccessEntry on arn:aws:eks:us-east-1:{ID}:cluster/{NAME}" in finding.what
+        )
 
 
 def test_what_the_stack_makes_is_what_the_policy_is_for() -> None:

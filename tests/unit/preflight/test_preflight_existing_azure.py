@@ -146,7 +146,7 @@ def test_only_self_hosted_makes_a_resource_group(subscription: Subscriptions) ->
     )
     assert not list(names.resource_group(looked_at(provider)))
     (finding,) = names.resource_group(looked_at(provider, **SELF_HOSTED))
-    assert "the resource group karpstack-shop is there already" in finding.what
+    assert "the resource group karpstack-shop already exists" in finding.what
 
 
 def test_whoever_deploys_is_given_what_the_look_asks_for(subscription: Subscriptions) -> None:

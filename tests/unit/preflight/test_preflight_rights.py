@@ -60,7 +60,7 @@ def test_a_right_that_is_missing_is_named_with_its_statement(aws: Account) -> No
     finding = one(rights.rights, looked_at(aws, client=as_role(aws, *statements)))
     assert finding.severity == "error"
     assert finding.what.startswith(
-        f"arn:aws:iam::123456789012:role{PATH}deployer may not iam:CreateRole on arn:aws:iam"
+        f"arn:aws:iam::123456789012:role{PATH}deployer has no permission for iam:CreateRole on arn:aws:iam"
     )
     assert "Roles" in finding.fix
 
@@ -99,9 +99,12 @@ def test_every_check_runs_although_some_cannot_be_asked(aws: Account) -> None:
     checked = {each.name: each.findings for each in run(CHECKS, looked_at(aws, client=as_role(aws, reads)))}
     assert list(checked) == list(CHECKS)
     (finding,) = checked["quota of VPCs"]
-    assert (finding.severity, finding.fix) == ("warning", "needs servicequotas:GetServiceQuota")
-    assert finding.what.startswith("could not be judged: ")
-    assert checked["log group's name"][0].fix == "needs logs:DescribeLogGroups"
+    assert (finding.severity, finding.fix) == (
+        "warning",
+        "grant servicequotas:GetServiceQuota to the deployer, and run preflight again",
+    )
+    assert finding.what.startswith("could not be checked: ")
+    assert checked["log group's name"][0].fix == "grant logs:DescribeLogGroups to the deployer, and run preflight again"
     assert checked["zones"] == ()
 
 

@@ -97,8 +97,8 @@ def test_a_server_that_knows_nothing_is_no_cluster(
     checks = {check["name"]: check["findings"] for check in json.loads(capsys.readouterr().out)["checks"]}
     assert code == 1
     (finding,) = checks["cluster"]
-    assert finding["what"] == "the cluster can't be asked: 404 no"
-    assert "could not be judged: the cluster can't be asked" in checks["NodePools"][0]["what"]
+    assert finding["what"] == "the cluster cannot be reached: 404 no"
+    assert "could not be checked: the cluster cannot be reached" in checks["NodePools"][0]["what"]
     # The account was asked all the same.
     assert checks["security groups"] == []
 
@@ -109,4 +109,4 @@ def test_where_nobody_answers_nothing_is_known(
     with FakeServer() as server:
         assert look(tmp_path, f"http://127.0.0.1:{server.port}", monkeypatch, answers=False) == 2
     said = capsys.readouterr().err
-    assert "GET /version: 404 no, so the cluster can't be asked; and sts:GetCallerIdentity: ExpiredToken" in said
+    assert "GET /version: 404 no, so the cluster cannot be reached; and sts:GetCallerIdentity: ExpiredToken" in said
