@@ -14,7 +14,7 @@ from ..text import shown
 
 CATALOGUE: Final = Catalogue(Path(__file__).with_name("findings.yaml"))
 _REFUSED: Final = "refused"
-_UNTIL: Final = "the scenario cannot be run until it is mended"
+_UNTIL: Final = "the scenario cannot run until this is fixed"
 #: Codes of what would not keep a scenario from being run by itself, or says so.
 _BY_THEMSELVES: Final = ("key-unknown", "key-missing")
 

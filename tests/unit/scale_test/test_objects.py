@@ -102,7 +102,7 @@ def test_a_value_that_is_none_of_its_kind_is_refused(key: str, value: str) -> No
     holder[last] = value
     with pytest.raises(ScenarioError) as refused:
         parse(data, "eks-cheapest-fit.yml")
-    assert "cannot be run until it is mended" in str(refused.value)
+    assert "cannot run until this is fixed" in str(refused.value)
     assert str(refused.value).startswith(f"eks-cheapest-fit.yml: {key.removesuffix('.0')}")
     assert "\x1b" not in str(refused.value)
 
