@@ -69,7 +69,7 @@ def test_a_finding_is_one_line_with_file_key_value_and_fix() -> None:
     with pytest.raises(ScenarioError) as refused:
         parse(with_value(SMALL, "steps.0", {"scal": 1, "expect": {"hold": 1}}), "small.yml")
     assert str(refused.value).splitlines() == [
-        "small.yml: steps.0.expect.within: required key is missing, so the scenario cannot run; add it (this is step 1)",
+        "small.yml: steps.0.expect.within: missing key, so the scenario cannot run; add it (this is step 1)",
         "small.yml: steps.0.scal: 1: unknown key, so it would have no effect; did you mean scale? (this is step 1)",
     ]
     with pytest.raises(ScenarioError) as refused:
