@@ -233,8 +233,11 @@ class Made(Node):
     """A node that came after the change began."""
 
     since: float = Field(description="When its NodeClaim was there.")
-    reason: str | None = Field(
-        description="The disruption for which it is a replacement; null if it is for pods that waited."
+    reason: str | None = Field(description="The disruption for which it is a replacement; null if it is for pods.")
+    for_draining: list[str] = Field(
+        [],
+        description="The NodeClaims of the draining nodes for whose pods it came; empty if it came for pods without "
+        "a node, or as a replacement.",
     )
     gone: float | None = Field(description="When it was gone again; null if it stayed.")
 

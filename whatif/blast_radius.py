@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from scale_test.judging.replay import NodeClaim, Pod
+from scale_test.judging.terminations import deadline, grace
 from scale_test.numbers.disruptions import reason as disruption_reason
 from scale_test.numbers.figures import accumulate
 
@@ -13,9 +14,9 @@ from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
 from .events import Said, of_claim
 from .held_pods import held_pods
-from .holds import deadline, grace, held, selecting, told_once
+from .holds import held, selecting, told_once
 from .nodes import described
-from .phases import Told, awaits_replacement, there
+from .phases import Told, awaits_replacement, leaving, there
 from .prices import Priced
 from .rescheduling import not_anew
 from .unscheduled_pods import unscheduled_pods, workload_of
@@ -24,6 +25,7 @@ from .unscheduled_pods import unscheduled_pods, workload_of
 # tries again after 0.1 s what was refused, then ever more rarely until it is 10 s (sigs.k8s.io/karpenter 1.15,
 # pkg/controllers/node/termination/terminator/eviction.go).
 _EVICTION_SECONDS = 5.0
+_RECORDED_WITHIN = timedelta(seconds=1)  # of each other: what happens at the same time to several objects
 _LAUNCHING = "Launching NodeClaim: "
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
@@ -193,8 +195,26 @@ def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:
         **described(claim, market),
         since=told.t(claim.first_seen),
         reason=words.removeprefix(_LAUNCHING) or None,
+        for_draining=[] if words else _drained_for(told, claim.first_seen),
         gone=told.t(claim.gone) if claim.gone and claim.gone <= told.end else None,
     )
+
+
+def _drained_for(told: Told, time: datetime) -> list[str]:
+    """The draining nodes for whose pods a node came at a moment; none where it came for pods that waited.
+
+    Karpenter also plans nodes for pods that are still on nodes that it deletes (`Schedule` in
+    pkg/controllers/provisioning/provisioner.go), for example held ones.
+    """
+    before = time - _RECORDED_WITHIN
+    for pod in told.replay.all_pods.values():
+        if not pod.of_daemon_set and pod.present_at(time) and (pod.scheduled is None or pod.scheduled > before):
+            return []
+    return [
+        claim.name
+        for claim in told.claims
+        if there(claim, time) and leaving(claim, time) and any(not pod.of_daemon_set for pod in told.on(claim, time))
+    ]
 
 
 def _at_once(went: Iterable[NodeClaim]) -> int:

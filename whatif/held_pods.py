@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from scale_test.judging.replay import NodeClaim, Pod
+from scale_test.judging.terminations import deadline, deletion, grace
 
 from .answer import HeldPods, Surviving
-from .holds import Hold, deadline, deletion, forbids, grace, held
+from .holds import Hold, forbids, held
 from .phases import Told, leaving, there
 from .surviving import drifted_before
 from .unscheduled_pods import workload_of

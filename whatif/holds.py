@@ -11,7 +11,7 @@ are (pkg/utils/pod/scheduling.go).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from karpenter.quantities import duration
@@ -23,7 +23,6 @@ from .answer import Why
 _TAINT: Final = "karpenter.sh/disrupted"
 _FOR_EVER: Final = "true"
 _ALL_OR_NONE: Final = ((("maxUnavailable", 0), ("maxUnavailable", "0%")), (("minAvailable", "100%"),))
-_GRACE: Final = 30.0  # seconds that Kubernetes gives a pod which asks for none
 
 
 class Hold(NamedTuple):
@@ -82,29 +81,6 @@ def gets_no_room(replay: Replay, pod: Pod, time: datetime) -> bool:
     if not pod.ready:
         about = [budget for budget in about if budget.get("unhealthyPodEvictionPolicy") != "AlwaysAllow"]
     return len(about) > 1 or any(_is_all_or_none(budget) for budget in about)
-
-
-def deadline(claim: NodeClaim) -> datetime | None:
-    """Return when the last pods of a NodeClaim that is being deleted go, whatever holds them; None if never."""
-    if claim.deleting is None:
-        return None
-    own, patience = claim.termination_time, grace(claim)
-    return own or (claim.deleting + patience if patience is not None else None)
-
-
-def grace(claim: NodeClaim) -> timedelta | None:
-    """Return the terminationGracePeriod of a NodeClaim; None where it has none."""
-    if not claim.termination_grace_period:
-        return None
-    try:
-        return duration(claim.termination_grace_period)
-    except ValueError:
-        return None
-
-
-def deletion(pod: Pod, last: datetime, now: datetime) -> datetime:
-    """Return when Karpenter deletes a pod so that it has ended at the deadline of its node."""
-    return max(now, last - timedelta(seconds=_GRACE if pod.grace_seconds is None else pod.grace_seconds))
 
 
 def known_budgets(replay: Replay, names: Iterable[str]) -> bool:

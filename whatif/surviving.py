@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 from karpenter.budgets import BudgetError, allowed, budgets, calendar
 from scale_test.judging.replay import NodeClaim, Pod
+from scale_test.judging.terminations import deadline, grace
 from scale_test.recording.timeline import Line
 from scale_test.text.shown import listed
 
 from .answer import Cause, Surviving, Why
 from .events import Said, of_claim, of_staying
-from .holds import deadline, grace, held, known_budgets, told_once
+from .holds import held, known_budgets, told_once
 from .nodes import described
 from .phases import Told, leaving, there
 from .prices import Priced

@@ -415,7 +415,11 @@ def cause(one: Replaced) -> str:
 
 def purpose(one: Made) -> str:
     """What a node came for."""
-    return f"replacement ({one.reason})" if one.reason else "for pods that waited"
+    if one.reason:
+        return f"replacement ({one.reason})"
+    if one.for_draining:
+        return f"for pods still on draining nodes: {listed(one.for_draining, _NAMED)}"
+    return "for pods that waited"
 
 
 def held(one: HeldUp) -> str:

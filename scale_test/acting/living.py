@@ -20,6 +20,7 @@ from karpenter.quantities import duration
 
 from ..judging.live import Live
 from ..judging.replay import NodeClaim, Pod, Replay
+from ..judging.terminations import deadline, deletion
 from ..recording.process import LOOK_SECONDS, RecorderError
 
 # Longer than the scheduler, and Karpenter's batch of pods (ten seconds by default), take to begin with something.
@@ -153,7 +154,10 @@ def _drifted(claim: NodeClaim) -> bool:
 
 
 def turns(replay: Replay, begin: datetime, end: datetime) -> Iterator[datetime]:
-    """Yield the moments after `begin` at which a budget may open or close, or a node expires."""
+    """Yield the moments from `begin` on at which a budget may open or close, a node expires, or held pods are deleted.
+
+    Held pods are deleted where the terminationGracePeriod of their node ends.
+    """
     for name, history in replay.node_pools.items():
         spec = replay.node_pool_spec(name)
         if spec is None or not history or history[-1][1]["gone"]:
@@ -161,8 +165,11 @@ def turns(replay: Replay, begin: datetime, end: datetime) -> Iterator[datetime]:
         with suppress(BudgetError):  # then Karpenter disrupts nothing, whatever the time
             for budget in budgets(spec):
                 yield from budget.changes(begin, end)
-    for claim in replay.claims.values():
-        if claim.gone is None and claim.deleting is None and claim.created:
+    for claim in _claims(replay):
+        if last := deadline(claim):
+            yield last
+            yield from (deletion(pod, last, begin) for pod in replay.all_pods.values() if pod.node == claim.node)
+        elif claim.deleting is None and claim.created:
             with suppress(ValueError):  # `Never`
                 yield datetime.fromisoformat(claim.created) + duration(claim.expire_after)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,18 @@ def test_no_jump_goes_past_the_expiry_of_a_node() -> None:
     born = line("NodeClaim", "n", expireAfter="2h", conditions=[{"type": "Initialized", "status": "True"}])
     born["object"]["metadata"]["creationTimestamp"] = BEGIN.isoformat()
     assert ahead(replay(born), 0, 7197) == [None, 3]
+
+
+@pytest.mark.parametrize(
+    ("grace", "moment"), [({}, 7170), ({"terminationGracePeriodSeconds": 120}, 7080)], ids=["as usual", "its own"]
+)
+def test_no_jump_goes_past_the_deletion_of_a_held_pod(grace: dict[str, Any], moment: float) -> None:
+    going = line("NodeClaim", "n", terminationGracePeriod="2h", nodeName="n", conditions=[])
+    going["object"]["metadata"]["deletionTimestamp"] = BEGIN.isoformat()
+    held = line("Pod", "p", nodeName="n", conditions=[{"type": "Ready", "status": "True"}], **grace)
+    told = replay(going, held)
+    assert ahead(told, 0, moment - 4) == [None, 4]
+    assert list(turns(told, BEGIN, FAR)) == [at(7200), at(moment)]  # the node's end, and the pod's
 
 
 @pytest.mark.parametrize(
