@@ -69,7 +69,7 @@ def _service(where: str, services: Sequence[str], condition: Properties, judgeme
             if key.lower() in _SOURCES and all(_ACCOUNT.match(found[index]) for index in range(len(found))):
                 return
     judgement.violation(
-        f"{where} lets {services[0]} in, whoever's: it has no condition on aws:SourceArn or aws:SourceAccount "
+        f"{where} admits {services[0]} of any account: it has no condition on aws:SourceArn or aws:SourceAccount "
         "that names an account."
     )
 

@@ -160,7 +160,7 @@ IAM_NO_WILDCARD_RESOURCE = ResourceRule(
                     "action": "elasticloadbalancing:SetWebAcl",
                     "reason": "lets WAF act on load balancers; AWS knows no resource for it",
                 },
-                {"action": "pricing:GetProducts", "reason": "prices are nobody's resource"},
+                {"action": "pricing:GetProducts", "reason": "prices are not resources of an account"},
                 {"action": "acm:ListCertificates", "reason": "a list of certificates has no resource"},
                 {"action": "iam:ListServerCertificates", "reason": "a list of certificates has no resource"},
                 {"action": "iam:ListInstanceProfiles", "reason": "a list of instance profiles has no resource"},

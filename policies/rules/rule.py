@@ -112,7 +112,7 @@ class Judgement:
             self._fail(str(unreadable), unreadable.urn)
         except Exception as error:
             # The last resort. The engine would end the run, and say neither rule nor resource.
-            fault = f"a fault of the rule {self._rule}, or a value that nobody thought of"
+            fault = f"a fault of the rule {self._rule}, or an unexpected value"
             self._fail(f"{self._about} can't be judged: {error!r}. That is {fault}.")
 
     def _fail(self, finding: str, urn: str | None = None) -> None:

@@ -170,7 +170,7 @@ class ExistingSubject(StackSubject):
             NotAskedError: It is not, or the account does not tell.
         """
         if self.cluster is None:
-            what = f"the cluster {self.names.cluster} is not there"
+            what = f"the cluster {self.names.cluster} does not exist"
             raise NotAskedError(existing_cluster.CALL, what, refused=False)
         return self.cluster
 

@@ -88,7 +88,7 @@ def balancers(subject: Subject) -> Iterator[Finding]:
                 "load-balancer-of-another-object" if other else "load-balancer-of-deleted-service",
                 _CALL,
                 key=key,
-                made_for=other or f"the Service {service or 'of a name it does not say'}, which is not there any more",
+                made_for=other or f"the Service {service or '(unknown name)'}, which no longer exists",
                 other=other,
                 deletes=deletes,
             )

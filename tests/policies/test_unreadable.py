@@ -153,8 +153,8 @@ def test_whatever_a_rule_raises_is_its_finding_and_names_both() -> None:
     broken = replace(RULES["node-pool-limits"], checks={tokens.NODE_POOL: failing(KeyError("x"))})  # type: ignore[call-arg]
     (first, _), (second, _) = findings(broken, given)
     assert first == (
-        f"{given.name} can't be judged: KeyError('x'). That is a fault of the rule node-pool-limits, or a value that "
-        "nobody thought of."
+        f"{given.name} can't be judged: KeyError('x'). That is a fault of the rule node-pool-limits, or an unexpected "
+        "value."
     )
     assert second == "the part after it"
 

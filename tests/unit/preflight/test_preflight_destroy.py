@@ -57,7 +57,7 @@ def test_a_load_balancer_whose_service_is_gone(aws: Account, cluster: FakeCluste
     balance(aws, "a1b2", "elb", OWNED, ("kubernetes.io/service-name", "shop/web"))
     (finding,) = left(aws, cluster)
     assert finding.severity == "error"
-    assert "a1b2 was created for this cluster, for the Service shop/web, which is not there any more" in finding.what
+    assert "a1b2 was created for this cluster, for the Service shop/web, which no longer exists" in finding.what
     assert "aws elb delete-load-balancer --region us-east-1 --load-balancer-name a1b2" in finding.fix
     # While the Service is there, it is what has to be deleted.
     cluster.put(SERVICES, "web", namespace="shop", spec={"type": "LoadBalancer"})

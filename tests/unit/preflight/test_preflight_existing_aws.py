@@ -111,7 +111,7 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert [severity for severity, _ in told["cluster"]] == ["error"]
         assert "does not exist in this account and region" in told["cluster"][0][1]
         # What depends on it says so, and what does not is judged.
-        assert told["NodePools' types"] == [("warning", "could not be checked: the cluster Shop_2 is not there")]
+        assert told["NodePools' types"] == [("warning", "could not be checked: the cluster Shop_2 does not exist")]
         assert "roles' names" not in told
 
 
