@@ -23,10 +23,10 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
 REFUSED = {
     "min-values-family": "is older than the first image of al2023 for Kubernetes 1.36",
     "min-values-multiple-keys": "is older than the first image of al2023 for Kubernetes 1.36",
-    "windows-2019": "stands for Windows",
-    "windows-2022": "stands for Windows",
-    "windows-2025": "stands for Windows",
-    "windows-custom-userdata": "stands for Windows",
+    "windows-2019": "is a Windows image",
+    "windows-2022": "is a Windows image",
+    "windows-2025": "is a Windows image",
+    "windows-custom-userdata": "is a Windows image",
 }
 
 
