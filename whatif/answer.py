@@ -54,7 +54,7 @@ class Moment(Part):
     phase: str = Field(description="As the timeline names it.")
     at: str = Field(description="ISO 8601, by our clock.")
     quiet: float | None = Field(None, description="For how many seconds nothing had moved, where it is about settling.")
-    needed: float | None = Field(None, description="How many of them are rest.")
+    needed: float | None = Field(None, description="How many of them are needed until it counts as settled.")
     gave_up: str | None = Field(None, description="Why it did not settle; null if it did.")
     left: list[str] = Field([], description="What was under way still.")
 
@@ -378,8 +378,8 @@ class ReasonWeek(Part):
         description="When more than none may, ISO 8601, if none may now; null if that is not within the week."
     )
     hours: list[list[int]] = Field(
-        description="For each of seven days from midnight UTC of `begins`, for each hour the least that is allowed in "
-        "it."
+        description="For each of seven days from midnight UTC of `begins`, for each hour the lowest "
+        "number that is allowed in it."
     )
     steps: list[Step] = Field(description="The same exactly.")
 

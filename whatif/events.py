@@ -15,6 +15,7 @@ from scale_test.judging.replay import NodeClaim, Replay
 from .answer import Why
 
 _BUDGETS = re.compile(r"PodDisruptionBudget(?:\(s\))?=\[([^\]]*)\]")
+_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _PODS = re.compile(r"\bPod=([^\s,)]+)")
 #: Of what stays: reasons of events that say why.
 _OF_STAYING = ("Unconsolidatable", "DisruptionBlocked", "ConsolidationRejected")
@@ -102,10 +103,31 @@ def of_claim(replay: Replay, claim: NodeClaim) -> list[Said]:
     told = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
     # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
     mine = sorted((pair for pair in told if pair[0] >= claim.first_seen), key=lambda pair: pair[0])
+    words = {word for _, event in mine for word in _NAME.findall(str(event.get("message", "")))}
+    real = _real_names(replay, words) if words else {}
     return [
-        Said(time, str(event.get("reason", "")), str(event.get("message", "")), claim.node_pool or "")
+        Said(time, str(event.get("reason", "")), _renamed(str(event.get("message", "")), real, time), claim.node_pool)
         for time, event in mine
     ]
+
+
+def _real_names(replay: Replay, words: set[str]) -> dict[str, list[tuple[datetime, str]]]:
+    """Name of a node among the words -> since when a rehearsed node had it, and which node of the snapshot that is."""
+    found: dict[str, list[tuple[datetime, str]]] = {}
+    for claim in replay.claims.values():
+        if claim.node in words:
+            found.setdefault(claim.node, []).append((claim.first_seen, claim.stands_for))
+    return {name: sorted(times) for name, times in found.items() if any(stands_for for _, stands_for in times)}
+
+
+def _renamed(message: str, real: dict[str, list[tuple[datetime, str]]], at: datetime) -> str:
+    """A message with the names of the user's nodes in place of those that the rehearsal invented."""
+
+    def name(match: re.Match[str]) -> str:
+        times = [stands_for for since, stands_for in real.get(match[0], ()) if since <= at]
+        return (times[-1] if times else "") or match[0]
+
+    return _NAME.sub(name, message) if real else message
 
 
 def of_staying(said: list[Said]) -> list[Said]:

@@ -197,13 +197,21 @@ class Limits(BaseModel):
         most = float(share[1]) / 100 * (whole if whole is not None else 0.0) if share else float(limit)
         known = seen is not None and not (share and whole is None)
         number = _FORMATS.get(name, "g")
-        told = f"{seen:{number}}{unit}" if seen is not None else "not known"
+        told = _counted(seen, number, unit) if seen is not None else "not known"
         yield Limit(
             name=to_camel(name),
-            limit=f"at most {limit if share else f'{limit:g}{unit}'}",
-            seen=f"{told} at worst, which is judged; {best:{number}}{unit} at best" if best is not None else told,
+            limit=f"at most {limit if share else _counted(limit, 'g', unit)}",
+            seen=f"{told} at worst, which is judged; {_counted(best, number, unit)} at best"
+            if best is not None
+            else told,
             kept=known and seen is not None and seen <= most + 1e-9,
         )
+
+
+def _counted(number: float, form: str, unit: str) -> str:
+    """A figure with its unit, which is in the plural where it is of things."""
+    one = number == 1 and unit in (" nodes", " pods", " workloads")
+    return f"{number:{form}}{unit.removesuffix('s') if one else unit}"
 
 
 def _best(before: Inventory, after: Inventory) -> dict[str, float]:
@@ -240,7 +248,7 @@ def _rest(moments: Sequence[Moment], *, changed: bool) -> Limit:
 def _quiet(moment: Moment) -> str:
     if moment.quiet is None or moment.needed is None:
         return ""
-    return f"nothing had moved for {moment.quiet:.0f} s, {moment.needed:.0f} s are rest"
+    return f"nothing had moved for {moment.quiet:.0f} s, needed are {moment.needed:.0f} s"
 
 
 def _unknown(sections: dict[str, Any], source: str, scenarios: Collection[str]) -> Iterator[str]:

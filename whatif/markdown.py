@@ -277,7 +277,7 @@ def _week(week: Week) -> Iterator[str]:
         return
     moment = units.moment(week.at)
     rows = [row for pool in week.pools for row in _pool(pool, week)]
-    head = ("NodePool", "nodes:", "for", "at once, at that moment:", "within the week, UTC")
+    head = ("NodePool", "nodes before:", "for", "at once, at that moment:", "within the week, UTC")
     yield from folded(f"Disruption budgets, {moment}: {wording.budgets_now(week)}", table(head, rows, _WHOLE))
 
 

@@ -25,6 +25,7 @@ from scale_test.judging.live import Live
 from scale_test.judging.replay import NodeClaim, Pod, Replay
 from scale_test.recording.process import RecorderError
 from scale_test.recording.timeline import now, parse_time
+from scale_test.reports.units import plural
 
 from .holds import is_held
 from .labels import SCENARIO
@@ -130,10 +131,10 @@ class Settling:
         waiting, moving = sum(pod.node is None for pod in pods), sum(map(_moves, claims))
         needed = _enough(replay, list(under_way(replay)))
         return (
-            f"{(at - self._begun).total_seconds():.0f} s: {len(claims)} nodes, {moving} of them on their way in or "
-            f"out; {len(pods)} pods, {waiting} of them without a node; nothing has moved for "
-            f"{(at - self._moved).total_seconds():.0f} s; {needed.total_seconds():.0f} s and a look of Karpenter's "
-            "after them are rest"
+            f"{(at - self._begun).total_seconds():.0f} s: {plural(len(claims), 'node')}, {moving} of them starting or "
+            f"going; {plural(len(pods), 'pod')}, {waiting} of them without a node; nothing has moved for "
+            f"{(at - self._moved).total_seconds():.0f} s; settled after {needed.total_seconds():.0f} s and one more "
+            "evaluation by Karpenter"
         )
 
 
@@ -185,9 +186,9 @@ def under_way(replay: Replay) -> Iterator[str]:
     pending = [pod for pod in _pods(replay) if pod.node is None and pod.name not in refused]
     starting = [pod for pod in _pods(replay) if pod.node is not None and not pod.ready and not pod.succeeded]
     if pending:
-        yield f"{len(pending)} pods wait for the scheduler"
+        yield f"{plural(len(pending), 'pod')} not scheduled yet"
     if starting:
-        yield f"{len(starting)} pods start or stop"
+        yield f"{plural(len(starting), 'pod')} starting or stopping"
     for claim in filter(_moves, _claims(replay)):
         if is_held(replay, claim, on.get(claim.node or "", ()), replay.time):
             continue  # what becomes of it then is computed, not waited for

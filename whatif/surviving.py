@@ -18,6 +18,7 @@ from karpenter.budgets import BudgetError, allowed, budgets, calendar
 from scale_test.judging.replay import NodeClaim, Pod
 from scale_test.judging.terminations import deadline, grace
 from scale_test.recording.timeline import Line
+from scale_test.reports.units import plural
 from scale_test.text.shown import listed
 
 from .answer import Cause, Surviving, Why
@@ -247,8 +248,8 @@ def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
     return Cause(
         why="disruption budget",
         words=(
-            f"the budget of NodePool {pool} for {reason} ({most} of {use.nodes} nodes at once) is used up by "
-            f"{listed([_going(claim) for claim in use.disrupting], _NAMED)}"
+            f"the budget of NodePool {pool} for {reason} ({most} at once, of {plural(use.nodes, 'node')} at the end) "
+            f"is used up by {listed([_going(claim) for claim in use.disrupting], _NAMED)}"
         ),
         until=_first(deadline(claim) for claim in use.disrupting),
         used_up=True,

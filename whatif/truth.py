@@ -98,7 +98,7 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made
     ours = [_priced(node, market) for node in real or () if node.pool is not None]
     as_is = _as_is(told, market, ours)
     if not ours:
-        left = f" (of {len(real)} nodes none is of a NodePool)" if real else ""
+        left = f" (of {plural(len(real), 'node')} none is of a NodePool)" if real else ""
         return Truth(compared=False, sentence=NOT_COMPARED.removesuffix(".") + left + ".", as_is=as_is)
     rehearsed = _at(told, market, told.before)
     real_types, base_types = (Counter(node.instance_type for node in nodes) for nodes in (ours, rehearsed))
@@ -264,9 +264,11 @@ def _compared(what: str, real: float | None, rehearsed: float | None, note: str 
 def _sentence(figures: Sequence[Compared], outside: int, elsewhere: Mapping[str, str | None]) -> str:
     nodes, types = figures[:2]
     dollars = [figure for figure in figures if figure.what.startswith("dollars")]
+    same = types.rehearsed or 0.0
+    alike = "all of them have" if same == nodes.rehearsed else f"{same:g} of them {'has' if same == 1 else 'have'}"
     told = (
         f"The rehearsed base has {plural(round(nodes.rehearsed or 0), 'node')} where the real cluster has "
-        f"{nodes.real:g}, {types.rehearsed:g} of them of the same instance type"
+        f"{nodes.real:g}; {alike} the same instance type"
     )
     known = next((figure for figure in dollars if figure.real is not None and figure.rehearsed is not None), None)
     if known is None:

@@ -48,7 +48,10 @@ def test_nodes_that_wait_for_a_used_up_budget_wait_for_nothing_else() -> None:
     found = answer(made)
     (cause,) = next(one for one in found.surviving if one.node_claim == "n6").causes
     assert cause.why == "disruption budget"
-    assert cause.words == "the budget of NodePool default for Drifted (2 of 7 nodes at once) is used up by n0, n1"
+    assert (
+        cause.words
+        == "the budget of NodePool default for Drifted (2 at once, of 7 nodes at the end) is used up by n0, n1"
+    )
     assert cause.until == (START + timedelta(seconds=150, hours=2)).isoformat()
     assert {one.never for one in found.surviving} == {False}
     assert found.week.used_up == [cause.words]

@@ -49,13 +49,13 @@ def dearer() -> Told:
         ("maxHourlyIncrease", "49%", "50%", "+0.096 USD an hour"),
         ("maxHourly", 0.28, 0.29, "0.288 USD an hour"),
         ("maxNodes", 2, 3, "3 nodes"),
-        ("maxNodesReplaced", 0, 1, "1 nodes"),
-        ("maxNodesReplaced", "49%", "50%", "1 nodes"),
-        ("maxNodesAtOnce", 0, 1, "1 nodes"),
-        ("maxPodsMoved", 0, 1, "1 pods"),
+        ("maxNodesReplaced", 0, 1, "1 node"),
+        ("maxNodesReplaced", "49%", "50%", "1 node"),
+        ("maxNodesAtOnce", 0, 1, "1 node"),
+        ("maxPodsMoved", 0, 1, "1 pod"),
         ("maxPodsWithoutHome", 1, 2, "2 pods"),
         ("maxSecondsWithoutHome", 99, 100, "100 s"),
-        ("maxPodsUnschedulable", 0, 1, "1 pods"),
+        ("maxPodsUnschedulable", 0, 1, "1 pod"),
         ("maxTimesLowerBound", 2.9, 3.1, "3 times the lower bound"),
     ],
 )
@@ -99,11 +99,11 @@ def test_what_did_not_settle_breaks_a_limit_that_can_be_lifted() -> None:
     [
         (
             {"gaveUp": "it had not settled after 600 s", "quiet": 41.2, "needed": 315},
-            "base-settled: it had not settled after 600 s; nothing had moved for 41 s, 315 s are rest",
+            "base-settled: it had not settled after 600 s; nothing had moved for 41 s, needed are 315 s",
         ),
         (
             {"quiet": 105.7, "needed": 105},
-            "came to rest; base-settled: nothing had moved for 106 s, 105 s are rest",
+            "came to rest; base-settled: nothing had moved for 106 s, needed are 105 s",
         ),
         ({}, "came to rest"),  # of a record without it
     ],

@@ -83,7 +83,7 @@ def test_what_is_no_time_is_not_waited_for(after: str) -> None:
 def test_a_pod_that_the_scheduler_has_not_looked_at_is_waited_for_and_one_that_it_refused_is_not() -> None:
     assert settled({0: pod("a", None)}) == (
         300,
-        Settled(0.0, 300.0, 300.0, ["1 pods wait for the scheduler"]),
+        Settled(0.0, 300.0, 300.0, ["1 pod not scheduled yet"]),
     )
     assert settled({0: pod("a", None, refused=True)})[0] == 25 + 75
 
@@ -103,8 +103,8 @@ def test_how_far_it_is_fits_a_line() -> None:
     assert settling.outcome(replay, at(1)) is None
     assert settling.outcome(replay, at(41)) is None
     assert settling.told(replay, at(41)) == (
-        "41 s: 2 nodes, 1 of them on their way in or out; 2 pods, 1 of them without a node; nothing has moved for 40 "
-        "s; 390 s and a look of Karpenter's after them are rest"
+        "41 s: 2 nodes, 1 of them starting or going; 2 pods, 1 of them without a node; nothing has moved for 40 "
+        "s; settled after 390 s and one more evaluation by Karpenter"
     )
 
 
