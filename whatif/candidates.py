@@ -133,6 +133,11 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
         notes = ["Each was asked once: how far two rehearsals of the same are apart is not known.\n"]
     notes += [f"{escape(text)}\n" for text in dict.fromkeys(one.truth.sentence for one in answers)]
     notes += [f"{escape(text)}\n" for text in dict.fromkeys(one.prices_elsewhere for one in answers) if text]
+    notes += [
+        f"{escape(f'{one.candidate}: {wording.open_end(one.after)}')}\n"
+        for one in answers
+        if one.after and one.after.open_end
+    ]
     if any(one.before.spot_simulated or (one.after and one.after.spot_simulated) for one in answers):
         notes.append("Spot prices are simulated.\n")
     return "\n".join([*lines, *notes]).rstrip() + "\n"
@@ -223,6 +228,8 @@ def _changes(answers: Sequence[Answer]) -> Spread:
 
 
 def _change(answers: Sequence[Answer], noise: float) -> str:
+    if any(one.after and one.after.open_end for one in answers):
+        return "not decided yet"
     change = _changes(answers).middle
     before = Spread(tuple(one.before.usd_per_hour for one in answers)).middle
     if change is None or before is None:

@@ -61,7 +61,7 @@ def _reasons(told: Told, pool: str) -> Sequence[str]:
     """The reasons for which Karpenter consolidates nodes of a NodePool."""
     spec = (told.replay.node_pool_at(pool, told.end) or {}).get("spec") or {}
     disruption = spec.get("disruption") or {}
-    if spec.get("replicas") is not None or disruption.get("consolidateAfter") in (None, "Never"):
+    if spec.get("replicas") is not None or disruption.get("consolidateAfter") == "Never":
         return ()
     return _CONSOLIDATION[:1] if disruption.get("consolidationPolicy") == "WhenEmpty" else _CONSOLIDATION
 

@@ -49,6 +49,17 @@ def test_candidates_side_by_side() -> None:
     assert "Not compared with any real cluster" in text
 
 
+def test_no_difference_is_stated_while_the_end_state_is_not_known() -> None:
+    made = Made()
+    made.pool()
+    made.node("one", disrupted=150, deleting=151)  # it uses the budget up
+    made.node("two", 140, type_="m5.xlarge", price=0.2)
+    held = judged(read(made.lines(change_begins={"candidate": "held"})))
+    text = candidates([held, asked("arm", 0.2)])
+    assert (rows(text)["held"][3], rows(text)["arm"][3]) == ("not decided yet", "+\\$0.104 (+108 %)")
+    assert "held: The end state is not known yet: the budget of NodePool default" in text
+
+
 def test_a_difference_within_the_spread_is_none() -> None:
     text = candidates([asked("a", 0.100), asked("a", 0.110), asked("a", 0.090), asked("b", 0.105), asked("c", 0.150)])
     found = rows(text)
