@@ -121,7 +121,7 @@ def test_groups_with_the_tag_go_from_a_subscription(world: World) -> None:
     assert azure_is_left(world) == []
     world.arm.put(f"{scope}/karpstack-aks-nap", GROUPS, {"location": "westus2", "tags": RUN})
     world.arm.put(f"{scope}/others", GROUPS, {"location": "westus2", "tags": {TAG: "another-run"}})
-    assert azure_is_left(world) == ["the resource group karpstack-aks-nap is there already"]
+    assert azure_is_left(world) == ["the resource group karpstack-aks-nap already exists"]
     login = Login(Token(world), "a test", world.azure.proxy, f"{MANAGEMENT}/.default")
     lines = list(removal_azure.remove(asked(world), login, "first-run", between=0.01))
     assert lines == ["resource group karpstack-aks-nap goes"]

@@ -127,7 +127,7 @@ def test_an_environment_may_need_other_node_pools() -> None:
     assert scenario.in_environment("eks").existing_node_pools == []
     assert scenario.in_environment("aks-nap").existing_node_pools == ["default"]
     data["environments"]["aks-nap"]["existingNodePools"] = ["small"]
-    with pytest.raises(ScenarioError, match=r"environments\.aks-nap\.existingNodePools: \['small'\]: small would be"):
+    with pytest.raises(ScenarioError, match=r"environments\.aks-nap\.existingNodePools: \['small'\]: small is also a NodePool"):
         parse(data, "small.yml")
 
 

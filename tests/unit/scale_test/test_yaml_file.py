@@ -33,9 +33,9 @@ def test_what_json_has_not_stays_text() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (bomb("[%s]"), ": more than 256 KiB, aliases"),
-        (bomb("{<<: [%s]}"), ": more than 256 KiB, aliases"),
-        (f"a: &a '{'x' * 9000}'\nb: [{','.join(['*a'] * 100)}]", "line 2: more than 256 KiB, aliases"),
+        (bomb("[%s]"), ": more than 1 MiB, aliases"),
+        (bomb("{<<: [%s]}"), ": more than 1 MiB, aliases"),
+        (f"a: &a '{'x' * 9000}'\nb: [{','.join(['*a'] * 200)}]", "line 2: more than 1 MiB, aliases"),
         ("[" * 100_000, "line 1: more than 40 levels deep"),
         ("a: &a [*a]", r"\*a would hold itself without end"),
         ("a: 1\nb: {c: 1, c: 2}", "line 2: the key 'c' is there twice, of which one would be lost"),
@@ -51,7 +51,7 @@ def test_what_json_has_not_stays_text() -> None:
         ("a: \x1b[31m", "not YAML; mend it: .*control characters are not allowed"),
         ("a: [", "not YAML; mend it: line "),
         ("a: 1\n---\nb: 2", "not YAML; mend it: line 2: but found another document"),
-        ("x" * BYTES + "x", "has more than 256 KiB"),
+        ("x" * BYTES + "x", "has more than 1 MiB"),
     ],
     ids=lambda value: value[:20],
 )
