@@ -61,34 +61,35 @@ $(READY): requirements.lock
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
 	@$(BIN)/python -m pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check --require-hashes -r .venv/uv.lock
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline --editable .
 	@touch $@
 	@echo "Python environment ready"
 
 engines: ## Build the missing engines into the cache
-	@$(PYTHON) -m rehearsal.engines $(STACK_FILE)
+	@$(PYTHON) -m karpstack.rehearsal.engines $(STACK_FILE)
 
 rehearsal: setup ## Create STACK (default eks) in a simulated account, run its stories with one of LABELS, write the report, remove STACK
-	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS) $(CONFIG_OPTION)
+	@$(BIN)/karpstack run $(STACK) --labels $(LABELS) $(CONFIG_OPTION)
 
 soak: setup ## Like rehearsal, with every scenario: also the long ones, the faults and a week
-	@$(BIN)/python -m rehearsal run $(STACK) --labels all $(CONFIG_OPTION)
-	@$(BIN)/python -m rehearsal run $(STACK) --labels days --days --report build/rehearsal/$(STACK)-days $(CONFIG_OPTION)
+	@$(BIN)/karpstack run $(STACK) --labels all $(CONFIG_OPTION)
+	@$(BIN)/karpstack run $(STACK) --labels days --days --report build/rehearsal/$(STACK)-days $(CONFIG_OPTION)
 
 rights: environment ## Print which permissions the controller used in the last rehearsal of STACK, and why it has the others
-	@$(BIN)/python -m rehearsal rights $(STACK)
+	@$(BIN)/karpstack rights $(STACK)
 
 review: setup ## Preview STACK in a simulated account and write its review: build/review/<stack>/review.html, .md, .sarif
-	@$(BIN)/python -m rehearsal review $(STACK) $(CONFIG_OPTION)
+	@$(BIN)/karpstack review $(STACK) $(CONFIG_OPTION)
 
 whatif: base-is-given setup ## Report what a CHANGE (git ref or stack file; default: this checkout) of STACK does to BASE with WORKLOADS
-	@$(BIN)/python -m rehearsal whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(OPTIONS)
+	@$(BIN)/karpstack whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(OPTIONS)
 
 # Before engines are built for nothing.
 base-is-given:
 	@[ -n "$(BASE)" ] || { echo 'BASE is missing, so there is nothing to compare with; for example: make whatif BASE=origin/main, or BASE=Pulumi.eks.yaml CHANGE="a.yaml b.yaml"' >&2; exit 2; }
 
 preflight: environment ## Check your account or subscription for what blocks STACK; read-only, costs nothing
-	@$(BIN)/python -m preflight $(STACK)
+	@$(BIN)/karpstack preflight $(STACK)
 
 test: setup-of-all ## Run lint and all tests that need no cloud
 	@$(MAKE) --no-print-directory -j2 lint pytest
@@ -99,16 +100,16 @@ pytest:
 	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
 
 scenario: environment ## Write my-scenarios/NAME.yml, a commented example scenario
-	@$(BIN)/python -m scale_test scenario $(NAME)
+	@$(BIN)/karpstack scenario new $(NAME)
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy
-	@MYPYPATH=policies:tests/policies $(BIN)/mypy policies review tests/policies
+	@$(BIN)/mypy --exclude '^karpstack/review/'
+	@MYPYPATH=policies:tests/policies $(BIN)/mypy policies karpstack/review tests/policies
 	@[ -e .ansible ] || { mkdir .ansible && touch .ansible/.made-by-karpstack; }
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline -q playbooks
-	@$(BIN)/python -m rehearsal.engines --lint
+	@$(BIN)/python -m karpstack.rehearsal.engines --lint
 
 format: environment ## Format the Python code
 	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
@@ -144,30 +145,30 @@ lock: environment ## Write requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
 outdated: environment ## List all pins and the newest available versions
-	@$(BIN)/python -m rehearsal.outdated
+	@$(BIN)/python -m karpstack.rehearsal.outdated
 
-facts: setup-of-all ## Write karpenter/facts/ and schemas/ again: instance types, prices and CRDs of the pinned engines
-	@$(BIN)/python -m rehearsal.facts
+facts: setup-of-all ## Write karpstack/karpenter/facts/ and schemas/ again: instance types, prices and CRDs of the pinned engines
+	@$(BIN)/python -m karpstack.rehearsal.facts
 
 goldens: environment ## Write all golden files and generated pages again
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
 	@$(BIN)/python policies/reference.py
-	@$(BIN)/python -m scale_test.scenarios.reference
-	@$(BIN)/python -m snapshot.reference
-	@$(BIN)/python -m snapshot.examples
-	@$(BIN)/python -m whatif schema > whatif/schema.json
+	@$(BIN)/python -m karpstack.scale_test.scenarios.reference
+	@$(BIN)/python -m karpstack.snapshot.reference
+	@$(BIN)/python -m karpstack.snapshot.examples
+	@$(BIN)/karpstack whatif schema > karpstack/whatif/schema.json
 
-# Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
+# Without what looks at previews or writes documents, and of karpstack/karpenter/ only what the rules read.
 pack: ## Write the complete policy pack to build/pack, for `pulumi policy publish`
 	@rm -rf build/pack && mkdir -p build/pack && touch build/pack/.made-by-karpstack
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
-	@tar -cf - --exclude=__pycache__ --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
+	@tar -cf - --exclude=__pycache__ --exclude=karpstack/karpenter/crds.py --exclude=karpstack/karpenter/schemas karpstack/__init__.py karpstack/karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
 	@grep -oE '"(pulumi[a-z-]*|cronsim|PyYAML)==[0-9.]*"' pyproject.toml | tr -d '"' | sort -u > build/pack/requirements.txt
 	@echo "The pack is in build/pack"
 
 clean: ## Stop this checkout's stacks; list and remove what the project created in it
-	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m rehearsal.cleaning checkout
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m karpstack.rehearsal.cleaning checkout
 
 clean-cache: ## List and remove what the project created in the cache folder, with the engines
-	@$(PYTHON) -m rehearsal.cleaning cache
+	@$(PYTHON) -m karpstack.rehearsal.cleaning cache

@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING, assert_never
 
 import pulumi
 
-from components import settings
-from components.replacement import keep_cloud
+from karpstack.components import settings
+from karpstack.components.replacement import keep_cloud
 
 if TYPE_CHECKING:
-    from components import aks, eks
+    from karpstack.components import aks, eks
 
 
 def environment(stack: settings.Settings) -> aks.Environment | aks.ExistingEnvironment | eks.Environment:
     """The stack's environment. Only its cloud is imported: the SDKs are large."""
     match stack:
         case settings.AksSettings():
-            from components import aks
+            from karpstack.components import aks
 
             return aks.Environment("aks", stack)
         case settings.ExistingAksSettings():
-            from components import aks
+            from karpstack.components import aks
 
             return aks.ExistingEnvironment("aks", stack)
         case settings.EksSettings() | settings.ExistingEksSettings():
-            from components import eks
+            from karpstack.components import eks
 
             return eks.Environment("eks", stack)
     assert_never(stack)

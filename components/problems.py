@@ -18,7 +18,7 @@ import pulumi
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from karpenter.findings import Catalogue, Finding
+from karpstack.karpenter.findings import Catalogue, Finding
 
 NAMESPACE: Final = "karpstack"
 _REFUSED: Final = "karpstack"

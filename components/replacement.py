@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pulumi
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from . import last_state
 from .last_state import LastState

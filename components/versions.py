@@ -1,7 +1,7 @@
 """The pin table: every version and source that the program deploys.
 
 Container images are not listed: each chart pins its own. The rehearsal builds its engines from the same
-versions (rehearsal/engines), and a test compares the two.
+versions (karpstack/rehearsal/engines), and a test compares the two.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from karpenter import age
-from karpenter.fact_files import FOLDER, VARIABLE
+from karpstack.karpenter import age
+from karpstack.karpenter.fact_files import FOLDER, VARIABLE
 from tests.alone import alone
 from tests.garbage import collect_seldom, spare_what_is_here
 

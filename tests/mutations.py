@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from scale_test.text.shown import visible
+from karpstack.text.shown import visible
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from scale_test.recording.timeline import Line, api_time, excerpt
+from karpstack.scale_test.recording.timeline import Line, api_time, excerpt
 
 STORY = "eks-cheapest-fit"
 _START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

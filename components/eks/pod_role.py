@@ -13,7 +13,7 @@ from typing import Final
 import pulumi
 from pulumi_aws import eks, iam
 
-from karpenter import clock
+from karpstack.karpenter import clock
 
 from ..documents.iam import Document, pod_identity_trust
 from .scope import Scope

@@ -19,7 +19,7 @@ from typing import Any, Final
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from karpenter.quantities import duration
+from karpstack.karpenter.quantities import duration
 
 from ..documents.manifests import node_template
 from .live import explanation

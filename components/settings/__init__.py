@@ -21,8 +21,8 @@ from pulumi import log
 from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
-from karpenter import age
-from karpenter.findings import Finding
+from karpstack.karpenter import age
+from karpstack.karpenter.findings import Finding
 
 from ..problems import NAMESPACE, SettingsError, finding, from_pydantic, key_of, without
 from . import aks_checks, aks_existing_checks, eks_checks, eks_existing_checks, facts_checks

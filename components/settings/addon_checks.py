@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..documents import manifests
 from ..documents.addons import EBS_CSI_STARTUP_TAINT

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from karpenter import addresses, crds
-from karpenter.findings import Finding
-from karpenter.offers import Offers
+from karpstack.karpenter import addresses, crds
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.offers import Offers
 
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS

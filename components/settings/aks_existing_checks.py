@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..problems import Judge
 from .aks import is_subnet_id

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..naming import AksNames
 from ..problems import another_existing, replacing

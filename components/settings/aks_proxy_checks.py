@@ -16,7 +16,7 @@ from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..problems import Shown, finding
 from .proxy import proxy_checks

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from karpenter import images
-from karpenter.findings import Finding
-from karpenter.quantities import exact
+from karpstack.karpenter import images
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.quantities import exact
 
 from ..problems import finding
 

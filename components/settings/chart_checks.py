@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from karpenter.findings import Finding
-from karpenter.quantities import exact
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.quantities import exact
 
 from ..problems import did_you_mean, finding
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..documents import proxy, user_data
 from ..documents.endpoints import host_names

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.alias_generators import to_camel
 
-from karpenter import addresses, crds, images
-from karpenter.findings import Finding
-from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts
-from karpenter.offers import Offers
-from karpenter.requirements import RequirementError, allows, requirements
+from karpstack.karpenter import addresses, crds, images
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts
+from karpstack.karpenter.offers import Offers
+from karpstack.karpenter.requirements import RequirementError, allows, requirements
 
 from .. import versions
 from ..documents import manifests

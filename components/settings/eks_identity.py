@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from karpenter.findings import Finding
-from karpenter.releases import number
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.releases import number
 
 from ..naming import EksNames
 from ..problems import Shown, another_existing, finding, replacing, shown

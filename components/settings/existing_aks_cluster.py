@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS

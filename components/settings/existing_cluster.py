@@ -13,7 +13,7 @@ from datetime import date
 from ipaddress import IPv4Network
 from typing import Final
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..documents import manifests
 from ..naming import KARPENTER_NAMESPACE

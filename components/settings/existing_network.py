@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Final, Literal, Protocol
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..documents.endpoints import GATEWAYS
 from ..documents.partitions import endpoint_services

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
 from typing import Any, Final
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..problems import Judge
 from .aks import AZURE_ADDRESSES, AksSettings, network_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from karpenter import age
-from karpenter.findings import Finding
+from karpstack.karpenter import age
+from karpstack.karpenter.findings import Finding
 
 from ..problems import finding, key_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..documents import manifests
 from ..problems import finding

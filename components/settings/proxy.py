@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..problems import finding, key_of, refuse, shown
 from .sections import Section

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from karpenter.findings import Finding
+from karpstack.karpenter.findings import Finding
 
 from ..problems import finding
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from karpenter.findings import Finding
-from karpenter.offers import Offers
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.offers import Offers
 
 from ..problems import Judge, did_you_mean, finding, key_of
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from karpenter.findings import Finding
-from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
-from karpenter.offers import LABELS, NUMBERS, Offer, Offers
-from karpenter.requirements import (
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
+from karpstack.karpenter.offers import LABELS, NUMBERS, Offer, Offers
+from karpstack.karpenter.requirements import (
     Requirement,
     RequirementError,
     allows,

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from karpenter.findings import Finding
-from karpenter.offers import Offers
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.offers import Offers
 
 from ..problems import Judge
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from karpenter import crds
-from karpenter.budgets import BudgetError, budgets
-from karpenter.findings import Finding
-from karpenter.offers import LABELS
+from karpstack.karpenter import crds
+from karpstack.karpenter.budgets import BudgetError, budgets
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.offers import LABELS
 
 from ..documents import manifests
 from ..problems import Shown, did_you_mean, finding, in_quotes, key_of, shown

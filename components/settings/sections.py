@@ -25,8 +25,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from karpenter.findings import Finding
-from karpenter.ranges import NOT_PUBLIC, OWN, UNUSABLE, within
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.ranges import NOT_PUBLIC, OWN, UNUSABLE, within
 
 from ..documents.charts import release
 from ..naming import AksNames, EksNames, worst

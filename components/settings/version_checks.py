@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from karpenter.findings import Finding
-from karpenter.releases import number, offered, releases, status
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.releases import number, offered, releases, status
 
 from .. import versions
 from ..documents.charts import release

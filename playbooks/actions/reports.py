@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from karpenter.instance_types import Facts, FactsError
-from scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from scale_test.recording.timeline import Reader, TimelineError
-from scale_test.reports import report as reports
-from scale_test.reports import writing
-from scale_test.reports.folder import TIMELINE
-from scale_test.reports.table import table
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import parse
-from scale_test.version import version
+from karpstack.karpenter.instance_types import Facts, FactsError
+from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from karpstack.scale_test.recording.timeline import Reader, TimelineError
+from karpstack.scale_test.reports import report as reports
+from karpstack.scale_test.reports import writing
+from karpstack.scale_test.reports.folder import TIMELINE
+from karpstack.scale_test.reports.table import table
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import parse
+from karpstack.scale_test.version import version
 
 from . import Result
 

@@ -9,12 +9,12 @@ import difflib
 from pathlib import Path
 from typing import Final, Literal
 
-from scale_test import stack_lock
-from scale_test.recording.process import RecorderError, wait_until_recorded
-from scale_test.recording.timeline import Writer
-from scale_test.reports.folder import OverwriteError, judge, make_room
-from whatif.changes import ChangesError
-from whatif.changes import changes as changes_in
+from karpstack.scale_test import stack_lock
+from karpstack.scale_test.recording.process import RecorderError, wait_until_recorded
+from karpstack.scale_test.recording.timeline import Writer
+from karpstack.scale_test.reports.folder import OverwriteError, judge, make_room
+from karpstack.whatif.changes import ChangesError
+from karpstack.whatif.changes import changes as changes_in
 
 from . import FailedError, Result
 

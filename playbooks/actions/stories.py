@@ -7,20 +7,20 @@ from typing import Final
 
 from kubernetes.config import ConfigException
 
-from scale_test.acting import faults, ownership
-from scale_test.acting.cluster import Cluster, ClusterError
-from scale_test.acting.resources import Moment, look
-from scale_test.acting.step import take
-from scale_test.judging.live import Live
-from scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from scale_test.recording import snapshot
-from scale_test.recording.process import RecorderError
-from scale_test.recording.timeline import TimelineError
-from scale_test.scenarios.choosing import choose
-from scale_test.scenarios.environments import StackError, environment_of
-from scale_test.scenarios.objects import objects as objects_of
-from scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
-from scale_test.scenarios.scenario import names as names_of
+from karpstack.scale_test.acting import faults, ownership
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
+from karpstack.scale_test.acting.resources import Moment, look
+from karpstack.scale_test.acting.step import take
+from karpstack.scale_test.judging.live import Live
+from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from karpstack.scale_test.recording import snapshot
+from karpstack.scale_test.recording.process import RecorderError
+from karpstack.scale_test.recording.timeline import TimelineError
+from karpstack.scale_test.scenarios.choosing import choose
+from karpstack.scale_test.scenarios.environments import StackError, environment_of
+from karpstack.scale_test.scenarios.objects import objects as objects_of
+from karpstack.scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
+from karpstack.scale_test.scenarios.scenario import names as names_of
 
 from . import FailedError, Result
 

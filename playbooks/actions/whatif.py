@@ -12,24 +12,24 @@ from typing import Final, Literal
 
 from kubernetes.config import ConfigException
 
-from karpenter import clock
-from scale_test.acting.cluster import Cluster, ClusterError
-from scale_test.acting.living import Planned
-from scale_test.acting.living import live as let_live
-from scale_test.acting.ownership import TakenError, make, remove
-from scale_test.acting.rehearsal_control import RehearsalControl, RehearsalError
-from scale_test.judging.live import Live
-from scale_test.recording.process import RecorderError
-from scale_test.recording.timeline import TimelineError, Writer
-from scale_test.scenarios.curve import CurveError, load
-from snapshot.objects import objects
-from snapshot.portability import Place
-from snapshot.reading import SnapshotError
-from snapshot.reading import load as load_snapshot
-from snapshot.unevictable import unevictable
-from whatif import base_nodes, existing, leftovers, placing, recheck, settling
-from whatif.labels import LABELS, SCENARIO
-from whatif.replica_curve import ReplicaCurve
+from karpstack.karpenter import clock
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
+from karpstack.scale_test.acting.living import Planned
+from karpstack.scale_test.acting.living import live as let_live
+from karpstack.scale_test.acting.ownership import TakenError, make, remove
+from karpstack.scale_test.acting.rehearsal_control import RehearsalControl, RehearsalError
+from karpstack.scale_test.judging.live import Live
+from karpstack.scale_test.recording.process import RecorderError
+from karpstack.scale_test.recording.timeline import TimelineError, Writer
+from karpstack.scale_test.scenarios.curve import CurveError, load
+from karpstack.snapshot.objects import objects
+from karpstack.snapshot.portability import Place
+from karpstack.snapshot.reading import SnapshotError
+from karpstack.snapshot.reading import load as load_snapshot
+from karpstack.snapshot.unevictable import unevictable
+from karpstack.whatif import base_nodes, existing, leftovers, placing, recheck, settling
+from karpstack.whatif.labels import LABELS, SCENARIO
+from karpstack.whatif.replica_curve import ReplicaCurve
 
 from . import FailedError, Result
 
@@ -127,7 +127,7 @@ def live(timeline: Path, seconds: int, image_seconds: int, progress: Path, curve
     if not (url := os.environ.get(_REHEARSAL, "")):
         raise FailedError(
             f"{_REHEARSAL} is not set, so there is no clock that could run ahead; a week can only be rehearsed: "
-            "python -m rehearsal whatif STACK --base .. --for 7d"
+            "karpstack whatif STACK --base .. --for 7d"
         )
     control, begin = RehearsalControl(url), clock.utcnow()
     end = begin + timedelta(seconds=seconds)

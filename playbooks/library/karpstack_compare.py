@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from karpstack.scale_test.reports import comparison
+from karpstack.scale_test.reports.comparing import compare_reports
+from karpstack.text.shown import visible
 from playbooks.documentation import argument_spec
-from scale_test.reports import comparison
-from scale_test.reports.comparing import compare_reports
-from scale_test.text.shown import visible
 
 DOCUMENTATION = r"""
 module: karpstack_compare

@@ -9,11 +9,11 @@ from ansible.module_utils.basic import AnsibleModule
 from kubernetes import client
 from kubernetes.config import ConfigException
 
-from components.workloads.running import AUTOSCALER, running
+from karpstack.components.workloads.running import AUTOSCALER, running
+from karpstack.scale_test.acting import moving
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
+from karpstack.scale_test.connecting import connect
 from playbooks.documentation import argument_spec
-from scale_test.acting import moving
-from scale_test.acting.cluster import Cluster, ClusterError
-from scale_test.connecting import connect
 
 DOCUMENTATION = r"""
 module: karpstack_move

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from karpstack.preflight.finding import UnknowableError
+from karpstack.preflight.looking import PROJECT, before_destroy, before_up
+from karpstack.preflight.shown import as_result
+from karpstack.text.shown import visible
 from playbooks.documentation import argument_spec
-from preflight.finding import UnknowableError
-from preflight.looking import PROJECT, before_destroy, before_up
-from preflight.shown import as_result
-from scale_test.text.shown import visible
 
 DOCUMENTATION = r"""
 module: karpstack_preflight

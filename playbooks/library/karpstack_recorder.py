@@ -6,11 +6,11 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
-from karpenter.instance_types import FactsError
+from karpstack.karpenter.instance_types import FactsError
+from karpstack.scale_test.recording.process import RecorderError, stop
+from karpstack.scale_test.recording.record import RecordedError, Sources, record
+from karpstack.scale_test.scenarios.environments import Stack, StackError
 from playbooks.documentation import argument_spec
-from scale_test.recording.process import RecorderError, stop
-from scale_test.recording.record import RecordedError, Sources, record
-from scale_test.scenarios.environments import Stack, StackError
 
 DOCUMENTATION = r"""
 module: karpstack_recorder

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from karpstack.snapshot.anonymise import anonymised, hash_key
+from karpstack.snapshot.cluster import ClusterError, take
+from karpstack.snapshot.conversion import convert
+from karpstack.snapshot.reading import SnapshotError, check_output, write
+from karpstack.snapshot.shown import headline
+from karpstack.snapshot.unschedulable import unschedulable
+from karpstack.text.shown import visible
 from playbooks.documentation import argument_spec
-from scale_test.text.shown import visible
-from snapshot.anonymise import anonymised, hash_key
-from snapshot.cluster import ClusterError, take
-from snapshot.conversion import convert
-from snapshot.reading import SnapshotError, check_output, write
-from snapshot.shown import headline
-from snapshot.unschedulable import unschedulable
 
 DOCUMENTATION = r"""
 module: karpstack_snapshot

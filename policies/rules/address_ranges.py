@@ -7,7 +7,7 @@ from typing import Any
 
 from pulumi_policy import PolicyResource
 
-from karpenter.addresses import Range, overlaps, parse
+from karpstack.karpenter.addresses import Range, overlaps, parse
 
 from . import graph
 from .iam_documents import listed

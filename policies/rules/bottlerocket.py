@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pulumi_policy import PolicyResource
 
-from karpenter.instance_types import ARCHITECTURE
-from karpenter.requirements import allows
+from karpstack.karpenter.instance_types import ARCHITECTURE
+from karpstack.karpenter.requirements import allows
 
 from . import graph
 from .requirements import requirements

@@ -10,7 +10,7 @@ from typing import Final
 
 from pulumi_policy import PolicyResource
 
-from karpenter import callbacks
+from karpstack.karpenter import callbacks
 
 from . import graph
 from .rule import Judgement, StackRule, section

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pulumi_policy import PolicyResource
 
-from karpenter.instance_types import CAPACITY_TYPE
-from karpenter.requirements import allows
+from karpstack.karpenter.instance_types import CAPACITY_TYPE
+from karpstack.karpenter.requirements import allows
 
 from . import graph
 from .clouds import CLOUDS, Cloud

@@ -6,7 +6,7 @@ one region say nothing about another.
 
 from __future__ import annotations
 
-from karpenter.instance_types import Facts, FactsError, Region, UnknownRegionError
+from karpstack.karpenter.instance_types import Facts, FactsError, Region, UnknownRegionError
 
 from .clouds import Cloud
 from .regions import REGIONS, Regions

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from karpenter import addresses
+from karpstack.karpenter import addresses
 
 from . import graph
 from .iam_documents import listed

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from pulumi_policy import PolicyResource
 
-from karpenter.instance_types import CAPACITY_TYPE, ZONE, InstanceType, Region
-from karpenter.quantities import quantity
-from karpenter.requirements import Requirement, allows, contradiction, values_of
+from karpstack.karpenter.instance_types import CAPACITY_TYPE, ZONE, InstanceType, Region
+from karpstack.karpenter.quantities import quantity
+from karpstack.karpenter.requirements import Requirement, allows, contradiction, values_of
 
 from . import graph
 from .clouds import Cloud

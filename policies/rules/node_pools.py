@@ -6,9 +6,9 @@ Does not judge machines (nodes.py), nor what needs to be computed from instance 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from karpenter import budgets
-from karpenter.instance_types import ARCHITECTURE
-from karpenter.quantities import duration
+from karpstack.karpenter import budgets
+from karpstack.karpenter.instance_types import ARCHITECTURE
+from karpstack.karpenter.quantities import duration
 
 from . import graph
 from .inputs import INPUTS

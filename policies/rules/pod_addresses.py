@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulumi_policy import PolicyResource
 
-from karpenter import addresses
+from karpstack.karpenter import addresses
 
 from . import graph
 from .rule import Judgement, Properties, StackRule, section

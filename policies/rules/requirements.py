@@ -1,15 +1,15 @@
 """The requirements of NodePools as rules read them: resources may hold values that come later, or that nobody can read.
 
-What requirements mean is `karpenter.requirements`' matter.
+What requirements mean is `karpstack.karpenter.requirements`' matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from karpenter import requirements as evaluator
-from karpenter.instance_types import InstanceType, Region
-from karpenter.requirements import Requirement, RequirementError, UnknownLabelError
+from karpstack.karpenter import requirements as evaluator
+from karpstack.karpenter.instance_types import InstanceType, Region
+from karpstack.karpenter.requirements import Requirement, RequirementError, UnknownLabelError
 
 from .clouds import CLOUDS, Cloud
 from .rule import NotKnownError, Properties, section

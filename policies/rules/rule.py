@@ -30,7 +30,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
-from karpenter.findings import Catalogue
+from karpstack.karpenter.findings import Catalogue
 
 from .exceptions import GRANTED
 from .inputs import INPUTS

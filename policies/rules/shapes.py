@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from karpenter.quantities import quantity
-from karpenter.requirements import OPERATORS
+from karpstack.karpenter.quantities import quantity
+from karpstack.karpenter.requirements import OPERATORS
 
 from . import tokens
 from .values import EACH, Either, Kind, Shape, read

@@ -16,17 +16,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from components import versions
-from rehearsal.aws.account import Account
-from rehearsal.cluster.charts import Charts
-from rehearsal.cluster.control_plane import Clusters
-from rehearsal.cluster.controller_endpoint import ControllerEndpoint
-from rehearsal.engines import EngineSet
-from rehearsal.host.processes import Engines, wait_until
-from rehearsal.session.deployment import PROJECT
-from rehearsal.state.folder import StackFolder
-from rehearsal.timing import Timing
-from scale_test.reports import page
+from karpstack.components import versions
+from karpstack.rehearsal.aws.account import Account
+from karpstack.rehearsal.cluster.charts import Charts
+from karpstack.rehearsal.cluster.control_plane import Clusters
+from karpstack.rehearsal.cluster.controller_endpoint import ControllerEndpoint
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.host.processes import Engines, wait_until
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.timing import Timing
+from karpstack.scale_test.reports import page
 from tests.bench.shared import columns, show, temporary
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
 from tests.unit.scale_test.example_report import Example
@@ -48,7 +48,9 @@ def main() -> int:
     times: dict[str, float] = {}
     with temporary() as folder:
         with stopwatch(times, "check"):
-            subprocess.run([sys.executable, "-m", "rehearsal.engines"], cwd=PROJECT, check=True, capture_output=True)
+            subprocess.run(
+                [sys.executable, "-m", "karpstack.rehearsal.engines"], cwd=PROJECT, check=True, capture_output=True
+            )
         resident = resources = 0.0
         for name in ("eks", *_AKS):
             stack = new_stack(folder, name)

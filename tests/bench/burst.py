@@ -19,10 +19,10 @@ from pathlib import Path
 
 from kubernetes import client, watch
 
-from scale_test.recording.process import stop, wait_until_recorded
-from scale_test.scenarios.environments import environment_of
-from scale_test.scenarios.objects import objects
-from scale_test.scenarios.scenario import Scenario, load
+from karpstack.scale_test.recording.process import stop, wait_until_recorded
+from karpstack.scale_test.scenarios.environments import environment_of
+from karpstack.scale_test.scenarios.objects import objects
+from karpstack.scale_test.scenarios.scenario import Scenario, load
 from tests.bench.shared import columns, show, temporary, up
 from tests.rehearsal.conftest import ROOT, RehearsedStack
 

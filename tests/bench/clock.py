@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.session import speed
+from karpstack.rehearsal.session import speed
 from tests.bench.shared import columns, run_stories, show, temporary
 
 _STACKS: Final = ("eks", "aks-nap", "aks-self-hosted")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import psutil
 
-from rehearsal.session.daemon import read
-from rehearsal.session.deployment import PROJECT
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.session.daemon import read
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.bench.shared import columns, show, temporary
 from tests.rehearsal.conftest import RehearsedStack, new_stack
 

@@ -17,14 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from karpenter.instance_types import Facts
-from scale_test.market.prices import Table
-from scale_test.recording.following import BrokenError, Follower, Resource
-from scale_test.recording.recorder import Recorder
-from scale_test.recording.timeline import Reader, Writer
-from scale_test.reports import report
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import load
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.market.prices import Table
+from karpstack.scale_test.recording.following import BrokenError, Follower, Resource
+from karpstack.scale_test.recording.recorder import Recorder
+from karpstack.scale_test.recording.timeline import Reader, Writer
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import load
 from tests import synthetic
 
 PODS = 5000

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.deployment import PROJECT
 from tests.rehearsal.conftest import RehearsedStack, new_stack
 
 
@@ -52,7 +52,7 @@ def temporary() -> Iterator[Path]:
 
 def run_stories(stack: str, report: Path, *options: str) -> dict[str, Any]:
     """Run the stories of a stack from nothing; the report."""
-    command = [sys.executable, "-m", "rehearsal", "run", stack, "--report", str(report), *options]
+    command = [sys.executable, "-m", "karpstack", "run", stack, "--report", str(report), *options]
     state = ["--state", str(report.parent / "state")]
     subprocess.run([*command, *state], cwd=PROJECT, check=False, stdout=subprocess.DEVNULL)
     found: dict[str, Any] = json.loads((report / "report.json").read_text())

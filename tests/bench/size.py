@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.deployment import PROJECT
 
 _TABLES = (".yml", ".yaml")
 

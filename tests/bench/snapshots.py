@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from snapshot.anonymise import anonymised
-from snapshot.cluster import COLLECTIONS, take
-from snapshot.objects import objects
-from snapshot.reading import load, write
+from karpstack.snapshot.anonymise import anonymised
+from karpstack.snapshot.cluster import COLLECTIONS, take
+from karpstack.snapshot.objects import objects
+from karpstack.snapshot.reading import load, write
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.snapshot import api
 

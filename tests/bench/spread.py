@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
-from rehearsal.session.deployment import PROJECT
-from scale_test.reports.comparison import Difference, compare, parse_rules, written
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.scale_test.reports.comparison import Difference, compare, parse_rules, written
 from tests.bench.shared import columns, run_stories, show, temporary
 
 #: What `--keep` writes.

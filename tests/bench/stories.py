@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scale_test.scenarios.scenario import Scenario, load
+from karpstack.scale_test.scenarios.scenario import Scenario, load
 from tests.bench.shared import columns, show
 from tests.rehearsal.conftest import ROOT
 

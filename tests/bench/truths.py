@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import yaml
 
-from components.documents.manifests import AKS_NODE_CLASS, DEFAULT_NODE_CLASS, EC2_NODE_CLASS
-from rehearsal.session.deployment import PROJECT
-from scale_test.acting.cluster import Cluster
-from scale_test.recording.timeline import Reader
+from karpstack.components.documents.manifests import AKS_NODE_CLASS, DEFAULT_NODE_CLASS, EC2_NODE_CLASS
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.scale_test.acting.cluster import Cluster
+from karpstack.scale_test.recording.timeline import Reader
 from tests.bench.shared import columns, up
 from tests.bench.shared import show as show_table
 from tests.rehearsal.conftest import RehearsedStack

@@ -24,12 +24,12 @@ from typing import Any
 import psutil
 import yaml
 
-from rehearsal.engines import EngineSet
-from rehearsal.session import daemon
-from rehearsal.session.deployment import PROJECT, environment
-from rehearsal.state.folder import StackFolder
-from snapshot.examples import made
-from snapshot.reading import write
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session import daemon
+from karpstack.rehearsal.session.deployment import PROJECT, environment
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.snapshot.examples import made
+from karpstack.snapshot.reading import write
 from tests.bench.shared import columns, show, temporary
 
 _BASE = PROJECT / "examples" / "whatif" / "base.yaml"
@@ -152,7 +152,7 @@ def print_figures(single: Sequence[Run], both: Run | None) -> None:
 
 
 def _command(name: str) -> list[str]:
-    return [sys.executable, "-m", "rehearsal", name, _STACK]
+    return [sys.executable, "-m", "karpstack", name, _STACK]
 
 
 if __name__ == "__main__":

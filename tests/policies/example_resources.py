@@ -6,8 +6,8 @@ import json
 
 from judging import Resource
 
-import components.aks
-import components.eks
+import karpstack.components.aks
+import karpstack.components.eks
 from tests.unit.example_stack import STACKS, aks, eks
 from tests.unit.mock_engine import deploy
 
@@ -17,9 +17,9 @@ __all__ = ["STACKS", "resources"]
 def resources(stack: str) -> list[Resource]:
     """Each resource of a stack with its inputs."""
     if stack == "eks":
-        made = deploy(lambda: components.eks.Environment("eks", eks()))
+        made = deploy(lambda: karpstack.components.eks.Environment("eks", eks()))
     else:
-        made = deploy(lambda: components.aks.Environment("aks", aks(stack)))
+        made = deploy(lambda: karpstack.components.aks.Environment("aks", aks(stack)))
     return [
         Resource(found.type, json.loads(json.dumps(found.inputs, default=str)), found.name)
         for found in made.resources.values()

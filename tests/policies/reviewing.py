@@ -11,9 +11,9 @@ from typing import Any
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from reference import rules
 
-from review.assemble import assemble
-from review.model import Review
-from review.preview import Preview, recorded
+from karpstack.review.assemble import assemble
+from karpstack.review.model import Review
+from karpstack.review.preview import Preview, recorded
 
 UNKNOWN = UNKNOWN_STRING_VALUE
 ROOT = Path(__file__).resolve().parents[2]

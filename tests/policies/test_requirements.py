@@ -11,9 +11,9 @@ from rules.regions import Regions
 from rules.requirements import admitted
 from rules.rule import NotKnownError
 
-from karpenter.addresses import Range, overlaps, parse
-from karpenter.instance_types import Facts
-from karpenter.requirements import Requirement
+from karpstack.karpenter.addresses import Range, overlaps, parse
+from karpstack.karpenter.instance_types import Facts
+from karpstack.karpenter.requirements import Requirement
 
 
 def test_a_region_without_prices_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,12 +31,12 @@ from rules import tokens
 from rules.exceptions import Granted
 from rules.values import readable
 
-from review import command, configuration, markdown, page, sarif, wording
-from review.changes import readable as in_words
-from review.engine import EngineError, read_digest, read_log
-from review.model import Review
-from review.preview import recorded
-from scale_test.text.markdown import LONGEST
+from karpstack.review import command, configuration, markdown, page, sarif, wording
+from karpstack.review.changes import readable as in_words
+from karpstack.review.engine import EngineError, read_digest, read_log
+from karpstack.review.model import Review
+from karpstack.review.preview import recorded
+from karpstack.text.markdown import LONGEST
 from tests.html_page import Page
 from tests.steering import STEERING
 
@@ -435,7 +435,7 @@ def test_the_page_needs_nothing_but_itself() -> None:
     assert not {"script", "iframe", "img", "object", "embed", "base"} & {tag for tag, _ in found.elements}
     (policy,) = [value for value in found.values("content") if "default-src" in value]
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    style = (command.PROJECT / "review" / "templates" / "style.css").read_text()
+    style = (command.PROJECT / "karpstack" / "review" / "templates" / "style.css").read_text()
     assert not re.search(r"@import|url\(", style)
     assert {"prefers-color-scheme: dark", "max-width: 560px", "@media print"} <= {
         part for part in ("prefers-color-scheme: dark", "max-width: 560px", "@media print") if part in style

@@ -15,12 +15,12 @@ from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, data, sampled_from
 from reviewing import ROOT, RULES, recording, review
 
-from review import configuration
-from review.engine import EngineError
-from review.model import Review
-from review.page import render as page
-from review.places import Places
-from review.preview import Preview, recorded
+from karpstack.review import configuration
+from karpstack.review.engine import EngineError
+from karpstack.review.model import Review
+from karpstack.review.page import render as page
+from karpstack.review.places import Places
+from karpstack.review.preview import Preview, recorded
 from tests.mutations import mutations
 
 PREVIEWS = ["eks-new", "aks-nap-new", "aks-self-hosted-new"]

@@ -10,10 +10,10 @@ from reviewing import UNKNOWN, preview, step, urn
 from rules import tokens
 from rules.clouds import CLOUDS
 
-from review.engine import resources
-from review.model import Entry, Permission
-from review.permissions import READERS, permissions
-from review.permissions.aws import ACCESS_ENTRY, ACCESS_POLICY, POD_IDENTITY
+from karpstack.review.engine import resources
+from karpstack.review.model import Entry, Permission
+from karpstack.review.permissions import READERS, permissions
+from karpstack.review.permissions.aws import ACCESS_ENTRY, ACCESS_POLICY, POD_IDENTITY
 
 ROLE = urn(tokens.IAM_ROLE, "controller")
 

@@ -32,7 +32,11 @@ def test_output_that_nobody_reads_is_no_error(command: str) -> None:
     with os.fdopen(writer, "w") as unread:
         program, *arguments = command.split()
         ended = subprocess.run(
-            [sys.executable, "-m", program, *arguments], cwd=ROOT, stdout=unread, stderr=subprocess.PIPE, check=False
+            [sys.executable, "-m", f"karpstack.{program}", *arguments],
+            cwd=ROOT,
+            stdout=unread,
+            stderr=subprocess.PIPE,
+            check=False,
         )
     assert ended.stderr.decode() == ""
     assert ended.returncode == (0 if "--help" in command else 141)  # argparse does not notice

@@ -19,25 +19,21 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
         "dashboards",
         "docs",
         "examples",
-        "karpenter",
+        "karpstack",
         "policies",
         "playbooks",
-        "preflight",
-        "real_run",
-        "review",
-        "scale_test",
-        "snapshot",
         "tests",
-        "whatif",
     )
     files = ("__main__.py", "ansible.cfg", "Makefile", "pyproject.toml", "requirements.lock")
     for name in (*stacks, *files, *folders):
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, tmp_path / name)  # with what is compiled already
+            shutil.copytree(source, tmp_path / name, symlinks=True)  # with what is compiled already
         else:
             shutil.copy(source, tmp_path / name)
     # What rehearses pull requests goes with the rehearsal.
+    for name in ("rehearsal", "pull_request"):
+        shutil.rmtree(tmp_path / "karpstack" / name)
     gone = ("rehearsal", "unit/rehearsal", "programs/rehearsal", "unit/pull_request", "programs/pull_request")
     for name in gone:
         shutil.rmtree(tmp_path / "tests" / name)
@@ -61,8 +57,9 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
 
 
 def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
-    for name in ("components", "karpenter"):
-        shutil.copytree(ROOT / name, tmp_path / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("components", "karpstack"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, tmp_path / "source" / name, ignore=ignored, symlinks=True)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / "source" / name)
     subprocess.run(
@@ -84,10 +81,11 @@ def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
         capture_output=True,
     )
     code = (
-        "import karpstack.eks, karpstack.kubernetes, karpstack.documents.manifests, karpstack.settings\n"
-        "from karpenter import crds, instance_types\n"
+        "from karpstack.components import eks, kubernetes, settings\n"
+        "from karpstack.components.documents import manifests\n"
+        "from karpstack.karpenter import crds, instance_types\n"
         "assert crds.problems('aws', 'NodePool', {}) and instance_types.Facts.load('aws').types\n"
-        "print(karpstack.eks.Environment.__module__, karpstack.__file__)"
+        "print(eks.Environment.__module__, eks.__file__)"
     )
     found = subprocess.run(
         [sys.executable, "-c", code],
@@ -97,7 +95,7 @@ def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
         text=True,
         check=True,
     ).stdout
-    assert found.startswith(f"karpstack.eks.environment {tmp_path / 'site'}")
+    assert found.startswith(f"karpstack.components.eks.environment {tmp_path / 'site'}")
     assert (tmp_path / "site" / "karpstack" / "py.typed").is_file()
     (metadata,) = (tmp_path / "site").glob("karpstack-*.dist-info/METADATA")
     clouds = [line for line in metadata.read_text().splitlines() if "pulumi-a" in line]
@@ -111,9 +109,9 @@ def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("imported", "absent"),
     [
-        ("components.settings", ("pulumi_aws", "pulumi_azure_native", "pulumi_kubernetes")),
-        ("components.eks", ("pulumi_azure_native",)),
-        ("components.aks", ("pulumi_aws",)),
+        ("karpstack.components.settings", ("pulumi_aws", "pulumi_azure_native", "pulumi_kubernetes")),
+        ("karpstack.components.eks", ("pulumi_azure_native",)),
+        ("karpstack.components.aks", ("pulumi_aws",)),
     ],
 )
 def test_a_cloud_pays_for_no_other_clouds_sdk(imported: str, absent: tuple[str, ...]) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scale_test.reports import comparison, comparison_page, page
+from karpstack.scale_test.reports import comparison, comparison_page, page
+from karpstack.whatif import page as whatif_page
 from tests import chromium
 from tests.chromium import Tab, needs_chromium
 from tests.unit.scale_test.example_report import Example, timeline
 from tests.unit.whatif.told import judged, told
-from whatif import page as whatif_page
 
 RULES = Path(__file__).resolve().parents[2] / "playbooks" / "vars" / "comparison.yml"
 

@@ -17,7 +17,7 @@ import yaml
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
-from scale_test.version import version
+from karpstack.scale_test.version import version
 
 ROOT = Path(__file__).resolve().parents[2]
 PACK = ROOT / "policies"
@@ -72,9 +72,9 @@ def test_starts_as_the_engine_starts_it(analyzer: Any, rules: list[str]) -> None
 
 def test_a_pack_that_is_put_together_is_complete(tmp_path: Path, rules: list[str]) -> None:
     source, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere" / "pack"
-    for name in ("policies", "karpenter"):
+    for name in ("policies", "karpstack/karpenter"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+    for name in ("karpstack/__init__.py", "Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, source / name)
     subprocess.run(["make", "--no-print-directory", "pack"], cwd=source, check=True, capture_output=True)
     shutil.copytree(source / "build" / "pack", elsewhere)
@@ -88,9 +88,9 @@ def test_a_pack_that_is_put_together_is_complete(tmp_path: Path, rules: list[str
         "import runpy, sys\n"
         f"sys.path[0] = {str(elsewhere)!r}\n"
         f"print(len(runpy.run_path({str(elsewhere)!r}, run_name='pack')['RULES']))\n"
-        "import karpenter\n"
+        "import karpstack.karpenter\n"
         "from rules.node_pool_types import ceiling\n"
-        f"print(karpenter.__file__, ceiling({spec!r}).usd)"
+        f"print(karpstack.karpenter.__file__, ceiling({spec!r}).usd)"
     )
     # Isolated from the checkout, which PYTHONPATH or the working folder would bring back.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -105,5 +105,5 @@ def test_a_pack_that_is_put_together_is_complete(tmp_path: Path, rules: list[str
     assert result.returncode == 0, result.stdout
     count, found, usd = result.stdout.split()
     assert int(count) == len(rules)
-    assert Path(found) == elsewhere / "karpenter" / "__init__.py"
+    assert Path(found) == elsewhere / "karpstack" / "karpenter" / "__init__.py"
     assert float(usd) > 0

@@ -66,7 +66,7 @@ def test_the_exit_code_tells_findings_from_failures(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.syspath_prepend(str(PACK))  # as `python -m review` has it
+    monkeypatch.syspath_prepend(str(PACK))  # as `karpstack review --live` has it
     program = tmp_path / "pulumi"
     program.write_text(PULUMI.replace("{python}", sys.executable))
     program.chmod(0o755)
@@ -84,8 +84,8 @@ def test_the_exit_code_tells_findings_from_failures(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     output = tmp_path / "out"
     arguments = ["--stack", "eks", "--policy-pack-config", "baseline", "--output", str(output)]
-    assert import_module("review.command").main(arguments) == code
-    assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "review.sarif"]
+    assert import_module("karpstack.review.command").main(arguments) == code
+    assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "karpstack.review.sarif"]
     told = capsys.readouterr()
     assert ("mandatory: node-pool-limits: pool, pool-too: boundless" in told.out) is (level == "mandatory")
     assert ("no" in told.err) is (code == 2)
@@ -166,7 +166,7 @@ def test_what_an_update_has_made_is_reviewed_without_a_preview(
         "--update",
         str(events),
     ]
-    assert import_module("review.command").main(arguments) == code
+    assert import_module("karpstack.review.command").main(arguments) == code
     told = capsys.readouterr()
     assert said in told.out + told.err
     assert output.exists() == (code == 0)
@@ -180,7 +180,7 @@ def test_a_review_that_is_stopped_says_so_in_a_sentence(number: signal.Signals, 
     program.write_text(f"#!/bin/sh\ntouch {begun}\nexec sleep 60\n")
     program.chmod(0o755)
     process = subprocess.Popen(
-        [sys.executable, "-m", "review", "--stack", "eks", "--output", str(tmp_path / "out")],
+        [sys.executable, "-m", "karpstack", "review", "eks", "--live", "--output", str(tmp_path / "out")],
         cwd=PACK.parent,
         env={**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"},
         stderr=subprocess.PIPE,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot.reading import load
+from karpstack.snapshot.reading import load
 from tests.programs.playbook import play
 from tests.unit.snapshot import api
 

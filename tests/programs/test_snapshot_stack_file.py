@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from snapshot import cli
-from snapshot.reading import load
-from snapshot.stack_file import refusal, stack_file
+from karpstack.snapshot import cli
+from karpstack.snapshot.reading import load
+from karpstack.snapshot.stack_file import refusal, stack_file
 
 ROOT = Path(__file__).resolve().parents[2]
 EKS = ROOT / "Pulumi.eks.yaml"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scale_test.recording.timeline import Reader, Writer
-from scale_test.scenarios.objects import objects
-from scale_test.scenarios.scenario import load, parse
+from karpstack.scale_test.recording.timeline import Reader, Writer
+from karpstack.scale_test.scenarios.objects import objects
+from karpstack.scale_test.scenarios.scenario import load, parse
 from tests.programs.playbook import ROOT, play
 from tests.unit.scale_test.api_server import ApiServer
 

@@ -6,8 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from components.documents.proxy import Egress
-from components.documents.user_data import al2023
+from karpstack.components.documents.proxy import Egress
+from karpstack.components.documents.user_data import al2023
 from tests.unit.made_certificates import certificate
 
 

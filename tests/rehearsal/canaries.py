@@ -16,7 +16,7 @@ from urllib.parse import quote
 import psutil
 import yaml
 
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.rehearsal.conftest import IN_THE_ENVIRONMENT, RehearsedStack, descendants
 
 #: Where a secret of the run must be, below the folder that only its owner can enter, and why.

@@ -19,8 +19,8 @@ import pytest
 import yaml
 from kubernetes import client, config, watch
 
-from rehearsal.session.daemon import DaemonInfo, read
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.session.daemon import DaemonInfo, read
+from karpstack.rehearsal.state.folder import StackFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 540.0
@@ -42,14 +42,14 @@ class RehearsedStack:
     configuration: Path
 
     def words(self, name: str, *arguments: str) -> list[str]:
-        """The words of `python -m rehearsal COMMAND STACK ...`."""
+        """The words of `karpstack COMMAND STACK ...`."""
         extra = ["--config-file", str(self.configuration)] if name in ("up", "run", "review") else []
         extra += ["--no-review"] if name == "up" else []  # it goes to the checkout, which tests share
         state = ["--state", str(self.folder.root.parent)]
-        return [sys.executable, "-m", "rehearsal", name, self.folder.stack, *state, *extra, *arguments]
+        return [sys.executable, "-m", "karpstack", name, self.folder.stack, *state, *extra, *arguments]
 
     def command(self, name: str, *arguments: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
-        """Run `python -m rehearsal COMMAND STACK ...`; its output is merged."""
+        """Run `karpstack COMMAND STACK ...`; its output is merged."""
         return self._run(self.words(name, *arguments), os.environ | IN_THE_ENVIRONMENT, timeout)
 
     def _run(

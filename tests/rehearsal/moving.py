@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kubernetes import client, watch
 
-from rehearsal.host.processes import wait_until
+from karpstack.rehearsal.host.processes import wait_until
 from tests.rehearsal.conftest import ROOT, RehearsedStack
 
 REPLICAS: Final = 5

@@ -9,13 +9,13 @@ import jsonschema
 import pytest
 import yaml
 
-from components import versions
-from components.documents import addons
-from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
-from rehearsal.aws.eks.addon_workloads import WORKLOADS
-from rehearsal.cluster import callbacks
-from rehearsal.cluster.charts import Chart, Charts
-from rehearsal.engines import EngineSet
+from karpstack.components import versions
+from karpstack.components.documents import addons
+from karpstack.components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
+from karpstack.rehearsal.aws.eks.addon_workloads import WORKLOADS
+from karpstack.rehearsal.cluster import callbacks
+from karpstack.rehearsal.cluster.charts import Chart, Charts
+from karpstack.rehearsal.engines import EngineSet
 
 METRICS = (versions.METRICS_SERVER_CHART, versions.METRICS_SERVER, versions.METRICS_SERVER_REPOSITORY)
 BALANCERS = (

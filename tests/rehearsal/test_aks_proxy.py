@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.rehearsal.azure import flat, resource
 from tests.rehearsal.conftest import ROOT, RehearsedStack
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kubernetes import client, watch
 
-from rehearsal.engines import EngineSet
+from karpstack.rehearsal.engines import EngineSet
 from tests.rehearsal import azure, canaries
 from tests.rehearsal.azure import flat
 from tests.rehearsal.conftest import (

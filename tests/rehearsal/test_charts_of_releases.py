@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from components import versions
-from components.documents import charts as documents
-from components.settings.eks import FeatureGates
-from rehearsal.cluster.charts import Chart, Charts
-from rehearsal.engines import EngineSet, releases
+from karpstack.components import versions
+from karpstack.components.documents import charts as documents
+from karpstack.components.settings.eks import FeatureGates
+from karpstack.rehearsal.cluster.charts import Chart, Charts
+from karpstack.rehearsal.engines import EngineSet, releases
 
 
 def chart(part: str, version: str, name: str, repository: str | None) -> tuple[Charts, Chart]:

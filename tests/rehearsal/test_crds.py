@@ -1,10 +1,10 @@
-"""karpenter/schemas/ is what the pinned charts say."""
+"""karpstack/karpenter/schemas/ is what the pinned charts say."""
 
 from __future__ import annotations
 
-from karpenter.crds import FOLDER
-from rehearsal import crds
-from rehearsal.engines import EngineSet
+from karpstack.karpenter.crds import FOLDER
+from karpstack.rehearsal import crds
+from karpstack.rehearsal.engines import EngineSet
 
 
 def test_the_files_are_what_the_command_writes() -> None:

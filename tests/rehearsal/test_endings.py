@@ -12,11 +12,11 @@ from typing import Any
 import psutil
 from kubernetes import client
 
-from rehearsal.engines import EngineSet
-from rehearsal.session import daemon
-from rehearsal.session.daemon import read
-from rehearsal.session.stack_file import StackFile
-from rehearsal.state import ownership
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session import daemon
+from karpstack.rehearsal.session.daemon import read
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.state import ownership
 from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack, descendants
 
 OURS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "killed"}

@@ -41,7 +41,17 @@ def imported(stack: RehearsedStack, folder: Path) -> str:
     file, preview = folder / "import.json", folder / "preview.json"
     steps: str = stack.done("pulumi", "preview", "--json", "--import-file", str(file))
     preview.write_text(steps[steps.index("{") :])
-    ids = ("-m", "preflight", "ids", "eks", str(file), str(preview), "--config-file", str(stack.configuration))
+    ids = (
+        "-m",
+        "karpstack",
+        "preflight",
+        "ids",
+        "eks",
+        str(file),
+        str(preview),
+        "--config-file",
+        str(stack.configuration),
+    )
     told = stack.done(sys.executable, *ids)
     options = ("--protect=false", "--generate-code=false", "--yes", "--skip-preview")
     stack.done("pulumi", "import", "--file", str(file), *options)

@@ -47,7 +47,7 @@ PROTECTION = "karpstack:cluster/deletionProtection"
 UNRULED = f"""
 import runpy, sys
 sys.path.insert(0, {str(ROOT)!r})
-from components.settings import eks_identity
+from karpstack.components.settings import eks_identity
 eks_identity.destroying = lambda *_, **__: ()
 runpy.run_path({str(ROOT / "__main__.py")!r}, run_name="__main__")
 """

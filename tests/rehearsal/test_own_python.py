@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.engines import EngineSet
-from rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session.deployment import PROJECT
 
 PROGRAM = """\
 import sys
-from components import MEANING  # this program's, and not the checkout's of that name
+from karpstack.components import MEANING  # this program's, and not the checkout's of that name
 import pulumi
 pulumi.export("prefix", sys.prefix)
 pulumi.export("meaning", MEANING)

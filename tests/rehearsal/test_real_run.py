@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.rehearsal.conftest import ROOT, RehearsedStack
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.rehearsal.conftest import ROOT, RehearsedStack
 
 CASES = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from karpenter import clock
+from karpstack.karpenter import clock
 from tests import stories
 from tests.rehearsal import canaries
 from tests.rehearsal.conftest import ROOT, RehearsedStack

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.session.daemon import read
+from karpstack.rehearsal.session.daemon import read
 from tests.bench.kills import of
 from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack
 
@@ -97,7 +97,7 @@ def test_no_process_gets_the_users_secrets_and_a_dead_etcd_ends_a_story(run: Run
                 seen[line] = process.environ()
     for expected in (
         *ENGINES,
-        "rehearsal.session.serve",
+        "karpstack.rehearsal.session.serve",
         "pulumi up",
         "language_host",  # the policy pack's process is a copy of one
         "ansible-playbook",
@@ -107,7 +107,7 @@ def test_no_process_gets_the_users_secrets_and_a_dead_etcd_ends_a_story(run: Run
     for line, environment in seen.items():
         singing = [name for name, value in environment.items() if CANARY in value]
         assert not singing, f"{line}: {singing}"
-        if any(f"/{engine} " in line for engine in ENGINES) or "rehearsal.session.serve" in line:
+        if any(f"/{engine} " in line for engine in ENGINES) or "karpstack.rehearsal.session.serve" in line:
             assert PASSED not in environment, line
         elif "pulumi up" in line or "ansible-playbook" in line:
             assert environment[PASSED] == "passed"

@@ -52,7 +52,7 @@ WORKLOAD = {
 
 
 def whatif(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rehearsal", "whatif", "eks", "--output", str(folder), *arguments]
+    command = [sys.executable, "-m", "karpstack", "whatif", "eks", "--output", str(folder), *arguments]
     return subprocess.run(
         command,
         cwd=ROOT,

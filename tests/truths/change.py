@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scale_test.acting.cluster import Cluster, ClusterError
-from scale_test.acting.rehearsal_control import RehearsalControl, RehearsalError
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
+from karpstack.scale_test.acting.rehearsal_control import RehearsalControl, RehearsalError
 
 
 def main() -> int:

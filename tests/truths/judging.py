@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from scale_test.text.shown import cut
-from whatif import cli as whatif
+from karpstack.text.shown import cut
+from karpstack.whatif import cli as whatif
 
 from .cases import Case
 

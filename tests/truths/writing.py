@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from components.documents.manifests import AKS_DATAPLANE_LABEL, AKS_NODE_CLASS, EC2_NODE_CLASS, node_pool
-from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
-from snapshot.model import KIND, VERSION
+from karpstack.components.documents.manifests import AKS_DATAPLANE_LABEL, AKS_NODE_CLASS, EC2_NODE_CLASS, node_pool
+from karpstack.karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from karpstack.snapshot.model import KIND, VERSION
 
 from .cases import STACKS, Case, Pool, Workload
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from components import settings
-from components.settings.raw import structured
+from karpstack.components import settings
+from karpstack.components.settings.raw import structured
 from tests.unit.made_certificates import certificate, private_key
 from tests.unit.mock_engine import HUB, SUBSCRIPTION
 

@@ -7,11 +7,11 @@ from dataclasses import is_dataclass, replace
 from ipaddress import IPv4Network
 from typing import Any
 
-from components.settings import existing_aks_cluster as aks
-from components.settings import existing_cluster as eks
-from components.settings import existing_network as aws
-from components.settings import existing_vnet as azure
-from components.settings.workloads import Workloads
+from karpstack.components.settings import existing_aks_cluster as aks
+from karpstack.components.settings import existing_cluster as eks
+from karpstack.components.settings import existing_network as aws
+from karpstack.components.settings import existing_vnet as azure
+from karpstack.components.settings.workloads import Workloads
 from tests.unit.mock_engine import HUB
 
 VPC = "vpc-00000001"

@@ -408,8 +408,8 @@ def deploy(
     # Where in the program a resource comes from is shown by a real engine; to find out costs a fifth of a run.
     with (
         mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace),
-        mock.patch("components.aks.objects.wait_until_accepted", lambda kubeconfig: accepted(kubeconfig)),
-        mock.patch("components.kubernetes.live.wait_until_served"),
+        mock.patch("karpstack.components.aks.objects.wait_until_accepted", lambda kubeconfig: accepted(kubeconfig)),
+        mock.patch("karpstack.components.kubernetes.live.wait_until_served"),
         mock.patch.dict("os.environ", {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}),
     ):
         pulumi.runtime.test(lambda: program() and None)()  # type: ignore[no-untyped-call]

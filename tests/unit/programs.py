@@ -11,9 +11,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.aks import node_bootstrap
-from components.workloads import aks as aks_workloads
-from components.workloads import eks as eks_workloads
+from karpstack.components.aks import node_bootstrap
+from karpstack.components.workloads import aks as aks_workloads
+from karpstack.components.workloads import eks as eks_workloads
 from tests.unit.example_stack import ROOT, changed, configuration, raw
 from tests.unit.found import AKS_WORKLOADS, EKS_WORKLOADS
 from tests.unit.mock_engine import Deployment, Registered, deploy

@@ -1,4 +1,4 @@
-"""components.kubernetes.accepted: an update waits for the deployer's role in the cluster."""
+"""karpstack.components.kubernetes.accepted: an update waits for the deployer's role in the cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.kubernetes import accepted
+from karpstack.components.kubernetes import accepted
 from tests.unit.test_live import ApiServer, run
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

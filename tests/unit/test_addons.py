@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from components import settings, versions
-from components.documents import addons, iam, manifests
-from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
+from karpstack.components import settings, versions
+from karpstack.components.documents import addons, iam, manifests
+from karpstack.components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
 from tests.conftest import Golden
 from tests.unit.example_stack import loaded
 from tests.unit.programs import made, only

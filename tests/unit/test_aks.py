@@ -13,8 +13,8 @@ from uuid import UUID
 import pulumi
 import pytest
 
-from components.aks.late_roles import wait_for_roles
-from components.aks.update_guards import (
+from karpstack.components.aks.late_roles import wait_for_roles
+from karpstack.components.aks.update_guards import (
     refuse_fixed,
     refuse_leaving_out,
     refuse_other_network,
@@ -22,10 +22,10 @@ from components.aks.update_guards import (
     refuse_version,
     warn_of_new_nodes,
 )
-from components.documents import manifests
-from components.problems import SettingsError
-from components.settings import AksSettings
-from components.settings.aks_addon_checks import dns_on_the_node
+from karpstack.components.documents import manifests
+from karpstack.components.problems import SettingsError
+from karpstack.components.settings import AksSettings
+from karpstack.components.settings.aks_addon_checks import dns_on_the_node
 from tests.conftest import Golden
 from tests.unit.example_stack import WORDS, configuration, loaded, written
 from tests.unit.mock_engine import Deployment, Registered, unknown
@@ -368,7 +368,7 @@ def test_when_the_cluster_is_tried_again(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("components.aks.late_roles.asyncio.sleep", sleep)
+    monkeypatch.setattr("karpstack.components.aks.late_roles.asyncio.sleep", sleep)
     failed = pulumi.ErrorHookArgs("urn", "id", "cluster", CLUSTER, failed_operation=operation, errors=errors)
     again = asyncio.run(wait_for_roles(failed))
     assert (again, slept) == ((True, [pause]) if pause else (False, []))

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from karpenter import clock
+from karpstack.karpenter import clock
 from tests.unit.test_arrows import modules
 
 #: Modules that ask the machine's clock, and why what they measure is no cluster time.
@@ -21,30 +21,30 @@ REAL: Final = {
     "components/kubernetes/accepted.py": "patience with a cloud's API",
     "components/kubernetes/live.py": "patience with a cloud's API",
     "components/last_state.py": "patience with Pulumi's engine",
-    "karpenter/clock.py": "it is what makes cluster time of it",
-    "pull_request/github.py": "GitHub's limits",
-    "preflight/answers.py": "patience with a cloud's API",
-    "preflight/aws/asking.py": "patience with a cloud's API",
-    "preflight/aws/charts.py": "patience with a registry",
-    "rehearsal/cli.py": "dates of files",
-    "rehearsal/cluster/provider/api.py": "patience with this machine: nothing here takes as long",
-    "rehearsal/engines/builder.py": "how long compiling takes",
-    "rehearsal/engines/manifest.py": "dates of files",
-    "rehearsal/host/peers.py": "how long what the kernel said is kept",
-    "rehearsal/host/processes.py": "processes of this machine",
-    "rehearsal/session/daemon.py": "processes of this machine",
-    "rehearsal/session/lifetime.py": "how long a command took",
-    "rehearsal/session/lock.py": "patience with another command",
-    "rehearsal/session/removal.py": "how often a person is told something",
-    "rehearsal/session/speed.py": "it measures this machine",
-    "rehearsal/whatif/candidate.py": "how long a command took",
-    "rehearsal/whatif/candidates.py": "how long a command took",
-    "scale_test/judging/live.py": "how often a file is looked at",
-    "scale_test/recording/metrics.py": "how long the controller took to answer",
-    "scale_test/recording/process.py": "a process of this machine",
-    "scale_test/recording/recorder.py": "what the controller spends on answers",
-    "scale_test/stack_lock.py": "patience with another command",
-    "scale_test/acting/living.py": "how long the rehearsal of some days took",
+    "karpstack/karpenter/clock.py": "it is what makes cluster time of it",
+    "karpstack/pull_request/github.py": "GitHub's limits",
+    "karpstack/preflight/answers.py": "patience with a cloud's API",
+    "karpstack/preflight/aws/asking.py": "patience with a cloud's API",
+    "karpstack/preflight/aws/charts.py": "patience with a registry",
+    "karpstack/rehearsal/cli.py": "dates of files",
+    "karpstack/rehearsal/cluster/provider/api.py": "patience with this machine: nothing here takes as long",
+    "karpstack/rehearsal/engines/builder.py": "how long compiling takes",
+    "karpstack/rehearsal/engines/manifest.py": "dates of files",
+    "karpstack/rehearsal/host/peers.py": "how long what the kernel said is kept",
+    "karpstack/rehearsal/host/processes.py": "processes of this machine",
+    "karpstack/rehearsal/session/daemon.py": "processes of this machine",
+    "karpstack/rehearsal/session/lifetime.py": "how long a command took",
+    "karpstack/rehearsal/session/lock.py": "patience with another command",
+    "karpstack/rehearsal/session/removal.py": "how often a person is told something",
+    "karpstack/rehearsal/session/speed.py": "it measures this machine",
+    "karpstack/rehearsal/whatif/candidate.py": "how long a command took",
+    "karpstack/rehearsal/whatif/candidates.py": "how long a command took",
+    "karpstack/scale_test/judging/live.py": "how often a file is looked at",
+    "karpstack/scale_test/recording/metrics.py": "how long the controller took to answer",
+    "karpstack/scale_test/recording/process.py": "a process of this machine",
+    "karpstack/scale_test/recording/recorder.py": "what the controller spends on answers",
+    "karpstack/scale_test/stack_lock.py": "patience with another command",
+    "karpstack/scale_test/acting/living.py": "how long the rehearsal of some days took",
 }
 _CALLS: Final = {"time", "monotonic", "sleep", "time_ns", "monotonic_ns", "perf_counter"}
 
@@ -134,7 +134,7 @@ def test_only_named_modules_ask_the_machines_clock() -> None:
     found = {
         f"{module}.py" for module, path in modules() if _asks_the_machine(ast.parse(path.read_text(encoding="utf-8")))
     }
-    assert found == REAL.keys(), "ask karpenter.clock where cluster time is meant, or give the reason here"
+    assert found == REAL.keys(), "ask karpstack.karpenter.clock where cluster time is meant, or give the reason here"
 
 
 def _asks_the_machine(module: ast.Module) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from components import versions
+from karpstack.components import versions
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = json.loads((ROOT / "dashboards" / "karpenter.json").read_text())
-KNOWN = json.loads((ROOT / "karpenter" / "facts" / "metrics-aws.json").read_text())
+KNOWN = json.loads((ROOT / "karpstack" / "karpenter" / "facts" / "metrics-aws.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 
 

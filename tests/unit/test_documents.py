@@ -1,4 +1,4 @@
-"""components.documents: goldens, and the properties that a golden does not explain."""
+"""karpstack.components.documents: goldens, and the properties that a golden does not explain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.documents import charts, events, iam, kubeconfig, manifests, subnets
+from karpstack.components.documents import charts, events, iam, kubeconfig, manifests, subnets
 from tests.conftest import Golden
 from tests.unit.example_stack import eks
 

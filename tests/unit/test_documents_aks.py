@@ -1,4 +1,4 @@
-"""components.documents for AKS: goldens, and the properties that a golden does not explain."""
+"""karpstack.components.documents for AKS: goldens, and the properties that a golden does not explain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from components.documents import charts, kubeconfig, manifests, provisioning, roles
+from karpstack.components.documents import charts, kubeconfig, manifests, provisioning, roles
 from tests.conftest import Golden
 from tests.unit.example_stack import aks
 

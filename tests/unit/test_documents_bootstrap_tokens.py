@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from components.documents import bootstrap_tokens
+from karpstack.components.documents import bootstrap_tokens
 
 NOW = datetime(2026, 11, 22, 15, 30, tzinfo=UTC)
 

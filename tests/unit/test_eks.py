@@ -8,12 +8,12 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import eks
-from components.eks import environment
-from components.kubernetes import live
-from components.kubernetes.cilium import refuse_other_addresses
-from components.problems import SettingsError
-from components.settings.reach_checks import out_of_reach
+from karpstack.components import eks
+from karpstack.components.eks import environment
+from karpstack.components.kubernetes import live
+from karpstack.components.kubernetes.cilium import refuse_other_addresses
+from karpstack.components.problems import SettingsError
+from karpstack.components.settings.reach_checks import out_of_reach
 from tests.unit.example_stack import eks as settings
 from tests.unit.mock_engine import ZONES, Deployment, deploy, unknown
 from tests.unit.programs import made, matching, only

@@ -14,15 +14,15 @@ import pulumi
 import pytest
 import yaml
 
-from components import aks, settings
-from components.aks import existing_network as azure_network
-from components.eks import existing_network as aws_network
-from components.eks.asking import looking
-from components.kubernetes import reach
-from components.problems import SettingsError, doubts
-from components.settings import existing_aks_cluster, existing_cluster, existing_network, existing_vnet
-from components.settings.existing_network import way_out
-from components.workloads import aks as aks_workloads
+from karpstack.components import aks, settings
+from karpstack.components.aks import existing_network as azure_network
+from karpstack.components.eks import existing_network as aws_network
+from karpstack.components.eks.asking import looking
+from karpstack.components.kubernetes import reach
+from karpstack.components.problems import SettingsError, doubts
+from karpstack.components.settings import existing_aks_cluster, existing_cluster, existing_network, existing_vnet
+from karpstack.components.settings.existing_network import way_out
+from karpstack.components.workloads import aks as aks_workloads
 from tests.conftest import Golden
 from tests.unit import found
 from tests.unit.example_stack import ROOT, as_shipped, loaded, raw, stack_file, written

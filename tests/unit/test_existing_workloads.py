@@ -10,10 +10,10 @@ import kubernetes.client
 import pytest
 from urllib3.exceptions import MaxRetryError
 
-from components.settings.workloads import Workloads
-from components.workloads import aks as aks_workloads
-from components.workloads import running
-from components.workloads.eks import look
+from karpstack.components.settings.workloads import Workloads
+from karpstack.components.workloads import aks as aks_workloads
+from karpstack.components.workloads import running
+from karpstack.components.workloads.eks import look
 
 OURS = {"karpstack.io/stack": "shop"}
 THEIRS = {"karpstack.io/stack": "other"}

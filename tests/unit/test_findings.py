@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-from components.problems import CATALOGUE, finding
-from components.settings.schema_checks import _shown
-from karpenter.findings import Catalogue
-from preflight.finding import CATALOGUE as CHECKS
+from karpstack.components.problems import CATALOGUE, finding
+from karpstack.components.settings.schema_checks import _shown
+from karpstack.karpenter.findings import Catalogue
+from karpstack.preflight.finding import CATALOGUE as CHECKS
 from tests.unit.example_stack import ROOT
 
 SOURCES = sorted((ROOT / "components").rglob("*.py"))
-PREFLIGHT = [*sorted((ROOT / "preflight").rglob("*.py")), ROOT / "real_run" / "left.py"]
+PREFLIGHT = [*sorted((ROOT / "karpstack" / "preflight").rglob("*.py")), ROOT / "karpstack" / "real_run" / "left.py"]
 #: Functions of preflight that make a finding, where their code stands, and the words that they add themselves.
 HOLDERS = {"finding": 0, "_holds": 2}
 HELD = {"_holds": {"pool", "waits"}}
@@ -128,8 +128,8 @@ def page() -> str:
         said = " ".join(entry["consequence"].split())
         parts.append(f"## {code}\n\n> {kind}{said}\n\n{example(code)}Fix: {' '.join(entry['fix'].split())}.\n")
     parts.append(
-        "# Findings of preflight\n\nWhat `python -m preflight` and `python -m preflight destroy` find in an account or "
-        "a cluster. Generated from `preflight/findings.yaml`.\n"
+        "# Findings of preflight\n\nWhat `karpstack preflight` and `karpstack preflight destroy` find in an account or "
+        "a cluster. Generated from `karpstack/preflight/findings.yaml`.\n"
     )
     for code, entry in CHECKS.entries.items():
         kind = {"warning": "Warning: ", "note": "Note: "}.get(entry.get("severity", "error"), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from components import eks
+from karpstack.components import eks
 
 
 def test_what_was_there_before_the_file_is_left_alone() -> None:

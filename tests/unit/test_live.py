@@ -1,4 +1,4 @@
-"""components.kubernetes.live: what a cluster says of itself, asked over the loopback interface."""
+"""karpstack.components.kubernetes.live: what a cluster says of itself, asked over the loopback interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pulumi
 import pytest
 
-from components.kubernetes import live
+from karpstack.components.kubernetes import live
 
 NODE_CLASS = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"}}
 T = TypeVar("T")

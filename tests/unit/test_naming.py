@@ -1,6 +1,6 @@
-"""components.naming: names, their limits, tags."""
+"""karpstack.components.naming: names, their limits, tags."""
 
-from components.naming import (
+from karpstack.components.naming import (
     RESERVED_AZURE_TAG_PREFIXES,
     RESERVED_TAG_PREFIXES,
     AksNames,

@@ -6,12 +6,12 @@ from datetime import date, timedelta
 
 import pytest
 
-from components import settings
-from components.problems import SettingsError
-from components.settings import facts_checks
-from karpenter import age
-from karpenter.findings import Finding
-from karpenter.instance_types import FOLDER
+from karpstack.components import settings
+from karpstack.components.problems import SettingsError
+from karpstack.components.settings import facts_checks
+from karpstack.karpenter import age
+from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.instance_types import FOLDER
 from tests.unit.example_stack import example
 
 MADE = date(2026, 1, 1)

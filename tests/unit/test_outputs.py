@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.outputs import descriptions
+from karpstack.components.outputs import descriptions
 from tests.unit.example_stack import ROOT, STACKS, example
 from tests.unit.mock_engine import deploy
 
@@ -26,7 +26,7 @@ HEAD = """\
 | --- | --- |
 """
 #: Where a stack is known by its outputs. What looks an output up there has no types to be checked by.
-READERS = ("scale_test", "playbooks", "preflight", "rehearsal/session")
+READERS = ("scale_test", "playbooks", "preflight", "karpstack/rehearsal/session")
 LOOKED_UP = re.compile(r"""\boutputs(?:\[|\.get\()["'](\w+)["']""")
 
 

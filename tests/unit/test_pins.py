@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components import versions
-from components.documents import charts
-from rehearsal import engines
-from rehearsal.aws import provider as aws
-from rehearsal.cluster import provider as kubernetes
+from karpstack.components import versions
+from karpstack.components.documents import charts
+from karpstack.rehearsal import engines
+from karpstack.rehearsal.aws import provider as aws
+from karpstack.rehearsal.cluster import provider as kubernetes
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.documents.endpoints import endpoint_policy
+from karpstack.components.documents.endpoints import endpoint_policy
 from tests.conftest import Golden
 from tests.unit.mock_engine import ACCOUNT
 from tests.unit.programs import made, matching, only

@@ -7,8 +7,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import versions
-from components.problems import SettingsError
+from karpstack.components import versions
+from karpstack.components.problems import SettingsError
 from tests.unit.programs import made, only
 
 STACKS = {"eks": 60, "aks-nap": 10, "aks-self-hosted": 25, "eks-existing-vpc": 40, "eks-existing-cluster": 20}

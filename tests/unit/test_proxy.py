@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from components import settings
-from components.documents import aks_proxy, endpoints, partitions, proxy
-from components.problems import SettingsError, shown
+from karpstack.components import settings
+from karpstack.components.documents import aks_proxy, endpoints, partitions, proxy
+from karpstack.components.problems import SettingsError, shown
 from tests.conftest import Golden
 from tests.unit.example_stack import WORDS, eks, loaded
 from tests.unit.made_certificates import certificate, private_key

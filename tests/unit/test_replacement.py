@@ -10,12 +10,12 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import eks, last_state, settings
-from components.last_state import LastState
-from components.problems import SettingsError
-from components.replacement import Keeper, ReplacementError, changed, keep_cloud
-from components.settings.workloads import Workloads
-from components.workloads import eks as workloads
+from karpstack.components import eks, last_state, settings
+from karpstack.components.last_state import LastState
+from karpstack.components.problems import SettingsError
+from karpstack.components.replacement import Keeper, ReplacementError, changed, keep_cloud
+from karpstack.components.settings.workloads import Workloads
+from karpstack.components.workloads import eks as workloads
 from tests.unit.example_stack import example
 from tests.unit.found import EKS_WORKLOADS as RUNS
 from tests.unit.mock_engine import ACCOUNT, VPCS, ZONES, Deployment, deploy

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from components import aks, settings
-from components.replacement import ReplacementError
-from components.workloads import aks as existing_workloads
+from karpstack.components import aks, settings
+from karpstack.components.replacement import ReplacementError
+from karpstack.components.workloads import aks as existing_workloads
 from tests.unit.example_stack import example, written
 from tests.unit.found import AKS_WORKLOADS
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy

@@ -1,4 +1,4 @@
-"""components.settings: what the examples say, safe defaults, what is read, and what no message shows."""
+"""karpstack.components.settings: what the examples say, safe defaults, what is read, and what no message shows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pulumi.runtime import config as runtime_config
 
-from components import settings
-from components.problems import SettingsError
+from karpstack.components import settings
+from karpstack.components.problems import SettingsError
 from tests.unit.example_stack import eks, example, loaded
 
 NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from components import settings
+from karpstack.components import settings
 from tests.unit import found
 from tests.unit.example_stack import ROOT
 from tests.unit.mock_engine import Deployment

@@ -7,10 +7,10 @@ from ipaddress import IPv4Network
 import pytest
 from pydantic import ValidationError
 
-from components import aks, eks, settings
-from components.problems import SettingsError
-from components.settings import aks as aks_sections
-from components.settings import eks as eks_sections
+from karpstack.components import aks, eks, settings
+from karpstack.components.problems import SettingsError
+from karpstack.components.settings import aks as aks_sections
+from karpstack.components.settings import eks as eks_sections
 from tests.unit.example_stack import example
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from components import settings
-from components.problems import SettingsError
-from karpenter.findings import Finding
+from karpstack.components import settings
+from karpstack.components.problems import SettingsError
+from karpstack.karpenter.findings import Finding
 from tests.unit.example_stack import example
 
 TODAY = date(2026, 11, 22)

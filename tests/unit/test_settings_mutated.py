@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, data
 
-from components import settings
-from components.documents import manifests
-from components.problems import SettingsError
-from karpenter.findings import Finding
+from karpstack.components import settings
+from karpstack.components.documents import manifests
+from karpstack.components.problems import SettingsError
+from karpstack.karpenter.findings import Finding
 from tests.mutations import mutations, taken
 from tests.unit.example_stack import STACKS, configuration, example, raw
 

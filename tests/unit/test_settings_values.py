@@ -15,9 +15,9 @@ import yaml
 from pulumi import log
 from pulumi.runtime import config as runtime_config
 
-from components import settings
-from components.problems import SettingsError
-from karpenter.findings import Finding
+from karpstack.components import settings
+from karpstack.components.problems import SettingsError
+from karpstack.karpenter.findings import Finding
 from tests.unit.example_stack import eks, example, loaded
 
 TODAY = date(2026, 11, 22)

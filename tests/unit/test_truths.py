@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 import pytest
 
-from snapshot.reading import checked
+from karpstack.snapshot.reading import checked
+from karpstack.whatif.answer import Why
 from tests.truths import judging, writing
 from tests.truths.cases import FOLDER, STACKS, Case, batches, load
-from whatif.answer import Why
 
 #: What real runs of cases left: `gzip -9n` of a case's timeline in build/truths.
 RECORDED = FOLDER.parent / "recorded"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from components.documents import user_data
-from components.documents.proxy import NO_EGRESS, Egress
-from components.documents.user_data import UserDataError, al2023, bottlerocket, family, node_class_user_data
-from components.problems import finding
+from karpstack.components.documents import user_data
+from karpstack.components.documents.proxy import NO_EGRESS, Egress
+from karpstack.components.documents.user_data import UserDataError, al2023, bottlerocket, family, node_class_user_data
+from karpstack.components.problems import finding
 from tests.unit.made_certificates import certificate
 
 ROOT = certificate()

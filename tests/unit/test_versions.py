@@ -1,4 +1,4 @@
-"""components.versions: the pins that can be held against what is installed."""
+"""karpstack.components.versions: the pins that can be held against what is installed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from components import versions
-from components.documents.charts import release
-from components.settings.version_checks import compatible
-from karpenter.releases import number, offered, releases
+from karpstack.components import versions
+from karpstack.components.documents.charts import release
+from karpstack.components.settings.version_checks import compatible
+from karpstack.karpenter.releases import number, offered, releases
 from tests.conftest import DAY
 from tests.unit import example_stack
 from tests.unit.programs import made

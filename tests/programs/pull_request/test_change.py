@@ -16,15 +16,21 @@ from typing import Any
 import pytest
 import yaml
 
-from pull_request import cli, stacks
-from pull_request.stacks import StacksError, Touched
-from pull_request.text import MARKER
-from rehearsal.whatif import command
+from karpstack.pull_request import cli, stacks
+from karpstack.pull_request.stacks import StacksError, Touched
+from karpstack.pull_request.text import MARKER
+from karpstack.rehearsal.whatif import command
 from tests.programs.pull_request.github_server import NUMBER, REPOSITORY, WRITES, GitHubServer, served
 
 ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
-PARTS = ("pull_request", "scale_test/text", "rehearsal/engines", "rehearsal/state", "rehearsal/host")
+PARTS = (
+    "pull_request",
+    "karpstack/text",
+    "karpstack/rehearsal/engines",
+    "karpstack/rehearsal/state",
+    "karpstack/rehearsal/host",
+)
 STACK = "config:\n  karpstack:cloud: {cloud}\n"
 
 # It writes what it was asked and, as the real one, documents; a stack is judged by what its file says.
@@ -130,9 +136,9 @@ def repository(tmp_path: Path) -> Repository:
     ignored = shutil.ignore_patterns("__pycache__", "*.sum")
     for part in PARTS:
         shutil.copytree(ROOT / part, made.folder / part, ignore=ignored)
-    for name in ("rehearsal/__init__.py", "scale_test/__init__.py", "requirements.lock"):
+    for name in ("karpstack/rehearsal/__init__.py", "karpstack/scale_test/__init__.py", "requirements.lock"):
         shutil.copyfile(ROOT / name, made.folder / name)
-    (made.folder / "rehearsal" / "__main__.py").write_text(REHEARSAL)
+    (made.folder / "karpstack" / "rehearsal" / "__main__.py").write_text(REHEARSAL)
     for name in (".venv/bin/python", "../bin/python"):
         program = made.folder / name
         program.parent.mkdir(parents=True, exist_ok=True)
@@ -226,13 +232,13 @@ def test_a_repository_of_stack_files_is_not_taken_for_karpstacks(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its own commits are meant; nothing is built or written there, and what can be done is said."""
-    shutil.rmtree(repository.folder / "rehearsal")
+    shutil.rmtree(repository.folder / "karpstack" / "rehearsal")
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
     monkeypatch.chdir(repository.folder)
     assert cli.main(["stacks", "--base", "HEAD^1"]) == 0
     assert capsys.readouterr().out == '["eks"]\n'
     assert cli.main(["rehearse", "--base", "HEAD^1"]) == 2
-    assert f"python -m rehearsal whatif STACK --project {repository.folder} --base " in capsys.readouterr().err
+    assert f"karpstack whatif STACK --project {repository.folder} --base " in capsys.readouterr().err
     assert not (repository.folder / "build").exists()
 
 

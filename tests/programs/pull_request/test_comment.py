@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import urllib3
 
-from pull_request import outcome
-from pull_request.comment import post
-from pull_request.github import GitHub, GitHubError, NoRightsError, UnclearError
-from pull_request.outcome import Outcome
-from pull_request.text import LONGEST_COMMENT, MARKER
+from karpstack.pull_request import outcome
+from karpstack.pull_request.comment import post
+from karpstack.pull_request.github import GitHub, GitHubError, NoRightsError, UnclearError
+from karpstack.pull_request.outcome import Outcome
+from karpstack.pull_request.text import LONGEST_COMMENT, MARKER
 from tests.programs.pull_request.github_server import (
     BOT,
     NUMBER,
@@ -272,7 +272,7 @@ def run(
     github: GitHubServer, tmp_path: Path, folder: Path, token: str = WRITES, head: str = REPOSITORY, *more: str
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "pull_request", "comment", "--results", str(folder), *more],
+        [sys.executable, "-m", "karpstack.pull_request", "comment", "--results", str(folder), *more],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pull_request import cli
+from karpstack.pull_request import cli
 
 ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
@@ -155,7 +155,7 @@ def test_the_documented_workflow_is_pinned_as_ours_is_and_has_its_permissions() 
 def test_the_documented_job_of_gitlab_runs_commands_that_there_are() -> None:
     _, gitlab = documented()
     script = "\n".join([*gitlab["rehearse"]["script"], *gitlab["rehearse"]["after_script"]])
-    commands = re.findall(r"python3? -m pull_request ([^>\n)]*)", script)
+    commands = re.findall(r"python3? -m karpstack.pull_request ([^>\n)]*)", script)
     assert [cli.parser().parse_args(shlex.split(each)).command.__name__ for each in commands] == [
         "_stacks",
         "_rehearse",
@@ -241,10 +241,10 @@ def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: P
             assert pinned.startswith("urllib3==")
             assert pinned.count("==") == 1
             assert "--hash=sha256:" in pinned
-        elif words[:2] == ["-m", "rehearsal.engines"]:
+        elif words[:2] == ["-m", "karpstack.rehearsal.engines"]:
             assert words[2] == "--cache-key"
         else:
-            assert words[:2] == ["-m", "pull_request"]
+            assert words[:2] == ["-m", "karpstack.pull_request"]
             given = cli.parser().parse_args(words[2:])
             if words[2] == "rehearse":
                 passed = {getattr(given, name.replace("-", "_")) for name in ("base", "stacks", *cli._PASSED_ON)}

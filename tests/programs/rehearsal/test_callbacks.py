@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from karpenter.callbacks import KINDS
-from rehearsal.cluster import callbacks
+from karpstack.karpenter.callbacks import KINDS
+from karpstack.rehearsal.cluster import callbacks
 
 SCRIPT = Path(callbacks.__file__).with_name("without-callbacks")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.host.processes import with_parent
-from rehearsal.session.command import Shown, call
+from karpstack.rehearsal.host.processes import with_parent
+from karpstack.rehearsal.session.command import Shown, call
 
 ROOT = Path(__file__).resolve().parents[3]
 # Says that it is there, and how often it was interrupted when it ends.
@@ -32,7 +32,7 @@ print(f"heard {heard}", flush=True)
 PARENT = f"""
 import os, signal, sys
 from pathlib import Path
-from rehearsal.session.command import call
+from karpstack.rehearsal.session.command import call
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 try:
@@ -68,7 +68,7 @@ def test_a_command_hears_of_an_interrupt_once_and_ends_by_itself(number: signal.
     ids=["interrupted", "killed"],
 )
 def test_a_command_ends_when_what_it_needs_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: str) -> None:
-    monkeypatch.setattr("rehearsal.session.command._GRACE", 0.5)
+    monkeypatch.setattr("karpstack.rehearsal.session.command._GRACE", 0.5)
     started: list[psutil.Process] = []
 
     def gone() -> None:

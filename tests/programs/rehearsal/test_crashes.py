@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.engines import EngineSet
-from rehearsal.host.processes import Engines, start_time, wait_until
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.session.deployment import Deployment
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.host.processes import Engines, start_time, wait_until
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.session.deployment import Deployment
+from karpstack.rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture

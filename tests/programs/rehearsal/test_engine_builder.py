@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.engines import HERE, EngineSet, builder
+from karpstack.rehearsal.engines import HERE, EngineSet, builder
 
 
 def program(folder: Path, name: str, body: str) -> Path:
@@ -64,7 +64,7 @@ def test_pulumi_on_path_is_used_when_it_suits(only_path: Path, version: str, hos
 def test_a_second_command_waits_for_the_first(tmp_path: Path) -> None:
     code = textwrap.dedent("""
         import sys, pathlib
-        from rehearsal.engines import builder
+        from karpstack.rehearsal.engines import builder
         with builder._lock(pathlib.Path(sys.argv[1])):
             print("locked", flush=True)
             sys.stdin.read()

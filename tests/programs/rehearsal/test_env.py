@@ -1,4 +1,4 @@
-"""What `python -m rehearsal env` prints, in a shell."""
+"""What `karpstack env` prints, in a shell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import cli
+from karpstack.rehearsal import cli
 
 
 @pytest.mark.parametrize(("mode", "words"), [(0o700, "is not up"), (0o777, "can be written by others")])

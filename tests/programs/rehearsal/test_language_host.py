@@ -17,7 +17,7 @@ import psutil
 import pytest
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc
 
-from rehearsal.host.processes import ends
+from karpstack.rehearsal.host.processes import ends
 
 ROOT = Path(__file__).resolve().parents[3]
 # What a pack's process is: where it is, what it was given, what it sees, and how it ends.
@@ -40,7 +40,7 @@ raise SystemExit(3)
 @contextmanager
 def language_host() -> Iterator[tuple[psutil.Process, Any]]:
     """A host as the engine starts it, and what it can be asked."""
-    command = [sys.executable, "-m", "rehearsal.attachment.language_host", "127.0.0.1:1"]
+    command = [sys.executable, "-m", "karpstack.rehearsal.attachment.language_host", "127.0.0.1:1"]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, process_group=0)
     with started as process:
         assert process.stdout is not None

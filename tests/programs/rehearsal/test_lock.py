@@ -13,19 +13,19 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.host.processes import ProcessRecord, start_time
-from rehearsal.session import lock
-from rehearsal.state import ownership, records
-from rehearsal.state.folder import StackFolder
-from scale_test import stack_lock
+from karpstack.rehearsal.host.processes import ProcessRecord, start_time
+from karpstack.rehearsal.session import lock
+from karpstack.rehearsal.state import ownership, records
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.scale_test import stack_lock
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLDER = """
 import sys, time
 from pathlib import Path
-from rehearsal.session import lock
-from rehearsal.state.folder import StackFolder
-with lock.held(StackFolder("eks", Path(sys.argv[1])), "python -m rehearsal up eks"):
+from karpstack.rehearsal.session import lock
+from karpstack.rehearsal.state.folder import StackFolder
+with lock.held(StackFolder("eks", Path(sys.argv[1])), "karpstack up eks"):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -53,9 +53,7 @@ def another(folder: StackFolder) -> Iterator[subprocess.Popen[str]]:
 
 def test_the_second_hears_who_is_there_and_what_to_do(folder: StackFolder) -> None:
     with another(folder) as process:
-        words = (
-            rf"`python -m rehearsal up eks` \(process {process.pid}, since \d\d:.*kill -INT {process.pid}.*down --force"
-        )
+        words = rf"`karpstack up eks` \(process {process.pid}, since \d\d:.*kill -INT {process.pid}.*down --force"
         with pytest.raises(lock.BusyError, match=words), lock.held(folder, "down", patience=0):
             pass
         with pytest.raises(stack_lock.BusyError, match=words.partition(".*down")[0]):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import cleaning
-from scale_test.text.files import make_ours
+from karpstack.rehearsal import cleaning
+from karpstack.text.files import make_ours
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -115,16 +115,18 @@ def test_a_variable_with_a_typo_is_refused(given: str) -> None:
 @pytest.mark.parametrize(
     ("goals", "asked"),
     [
-        (["rehearsal"], "-m rehearsal.engines Pulumi.eks.yaml"),
-        (["soak", "STACK=aks-nap"], "-m rehearsal.engines Pulumi.aks-nap.yaml"),
-        (["review", "STACK=aks-nap"], "-m rehearsal.engines Pulumi.aks-nap.yaml"),
-        (["setup"], "-m rehearsal.engines Pulumi.eks.yaml"),
-        (["setup", "STACK=aks-nap"], "-m rehearsal.engines Pulumi.aks-nap.yaml"),
-        (["facts"], "-m rehearsal.engines"),
-        (["test"], "-m rehearsal.engines"),
+        (["rehearsal"], "-m karpstack.rehearsal.engines Pulumi.eks.yaml"),
+        (["soak", "STACK=aks-nap"], "-m karpstack.rehearsal.engines Pulumi.aks-nap.yaml"),
+        (["review", "STACK=aks-nap"], "-m karpstack.rehearsal.engines Pulumi.aks-nap.yaml"),
+        (["setup"], "-m karpstack.rehearsal.engines Pulumi.eks.yaml"),
+        (["setup", "STACK=aks-nap"], "-m karpstack.rehearsal.engines Pulumi.aks-nap.yaml"),
+        (["facts"], "-m karpstack.rehearsal.engines"),
+        (["test"], "-m karpstack.rehearsal.engines"),
     ],
 )
 def test_a_stack_needs_the_engines_of_its_cloud_and_the_tests_need_all(goals: list[str], asked: str) -> None:
     result = subprocess.run(["make", "--dry-run", *goals], cwd=ROOT, capture_output=True, text=True, check=True)
-    (line,) = (line for line in result.stdout.splitlines() if "-m rehearsal.engines" in line and "--lint" not in line)
+    (line,) = (
+        line for line in result.stdout.splitlines() if "-m karpstack.rehearsal.engines" in line and "--lint" not in line
+    )
     assert line.rstrip().endswith(asked)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.cluster import pod_files
+from karpstack.rehearsal.cluster import pod_files
 
 WHERE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.host.processes import (
+from karpstack.rehearsal.host.processes import (
     EngineCrashError,
     Engines,
     ProcessRecord,
@@ -26,7 +26,7 @@ from rehearsal.host.processes import (
     wait_until,
     with_parent,
 )
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.state.folder import StackFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 SLEEP = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
@@ -96,8 +96,8 @@ def test_a_vital_engine_that_ends_is_lost(folder: StackFolder, vital: bool, lost
 DAEMON = """
 import sys, time
 from pathlib import Path
-from rehearsal.state.folder import StackFolder
-from rehearsal.host.processes import Engines
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.host.processes import Engines
 engine = Engines(StackFolder("test", Path(sys.argv[1]))).start("etcd", ["sleep", "60"])
 print(engine.pid, flush=True)
 time.sleep(60)

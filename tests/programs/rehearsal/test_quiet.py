@@ -26,7 +26,7 @@ def test_an_interrupt_has_no_traceback(program: str, code: int, said: str, tmp_p
     script = tmp_path / "ansible-playbook"
     script.write_text(program)
     result = subprocess.run(
-        [sys.executable, "-m", "rehearsal.session.quiet", str(script), "a", "b"],
+        [sys.executable, "-m", "karpstack.rehearsal.session.quiet", str(script), "a", "b"],
         cwd=ROOT,
         capture_output=True,
         text=True,

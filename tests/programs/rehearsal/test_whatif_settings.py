@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rehearsal import cli
-from rehearsal.session.deployment import PROJECT
-from rehearsal.whatif import candidate, command
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.whatif import candidate, command
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 

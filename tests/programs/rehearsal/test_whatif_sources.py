@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import cli
-from rehearsal.session.deployment import PROJECT
-from rehearsal.whatif import candidates, command
-from rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, source
-from scale_test.text.names import folder_name
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.whatif import candidates, command
+from karpstack.rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, source
+from karpstack.text.names import folder_name
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 

@@ -7,7 +7,7 @@ import pulumi_aws as aws
 import pulumi_azure_native as azure
 import pulumi_kubernetes as kubernetes
 
-from components import versions
+from karpstack.components import versions
 
 CONFIG = pulumi.Config()
 GROUP = CONFIG.require("group")

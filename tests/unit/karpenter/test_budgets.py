@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from karpenter.budgets import Budget, BudgetError, allowed, budgets, calendar, unlimited
+from karpstack.karpenter.budgets import Budget, BudgetError, allowed, budgets, calendar, unlimited
 
 
 def at(text: str) -> datetime:

@@ -9,8 +9,8 @@ from typing import Any
 import cel
 import pytest
 
-from karpenter import crds
-from karpenter.patterns import WORDS
+from karpstack.karpenter import crds
+from karpstack.karpenter.patterns import WORDS
 from tests.karpenter_specs import CASES, Case
 
 # What the validator understands; of `format`, the numbers' are bounds that no field comes near.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from karpenter.instance_types import OPERATING_SYSTEM, Facts, FactsError, UnknownRegionError
+from karpstack.karpenter.instance_types import OPERATING_SYSTEM, Facts, FactsError, UnknownRegionError
 
 RECORDED = Path(__file__).resolve().parents[1] / "scale_test"
 

@@ -1,11 +1,11 @@
-"""karpenter.offers: what exists, what may be newer than the facts, and what is misspelt."""
+"""karpstack.karpenter.offers: what exists, what may be newer than the facts, and what is misspelt."""
 
 from __future__ import annotations
 
 import pytest
 
-from karpenter.instance_types import Facts
-from karpenter.offers import Offers
+from karpstack.karpenter.instance_types import Facts
+from karpstack.karpenter.offers import Offers
 
 AWS, AZURE = Offers.load("aws"), Offers.load("azure")
 

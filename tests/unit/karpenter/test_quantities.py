@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from karpenter.quantities import duration, exact, quantity
+from karpstack.karpenter.quantities import duration, exact, quantity
 
 
 @pytest.mark.parametrize(

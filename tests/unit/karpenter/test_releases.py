@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from karpenter import images, releases
+from karpstack.karpenter import images, releases
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from karpenter.instance_types import Facts
-from karpenter.requirements import (
+from karpstack.karpenter.instance_types import Facts
+from karpstack.karpenter.requirements import (
     Requirement,
     RequirementError,
     UnknownLabelError,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from karpenter.selectors import selects
+from karpstack.karpenter.selectors import selects
 
 LABELS = {"app": "web", "tier": "front"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from karpenter.taints import untolerated
+from karpstack.karpenter.taints import untolerated
 
 GPU = {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
 KEPT_OFF = ["nvidia.com/gpu=true:NoSchedule"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from preflight.destroy.cluster import Object
-from preflight.finding import NotAskedError
+from karpstack.preflight.destroy.cluster import Object
+from karpstack.preflight.finding import NotAskedError
 
 EKS = {
     "cloud": "aws",

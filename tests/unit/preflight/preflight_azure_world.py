@@ -9,16 +9,16 @@ from typing import Any
 
 from azure.core.credentials import AccessToken
 
-from components import settings
-from components.settings.raw import structured
-from preflight.azure.asking import Azure
-from preflight.azure.credentials import Login
-from preflight.azure.subject import Subject, subject
-from preflight.finding import Finding
-from preflight.stack import State
-from rehearsal.azure.identity.access import DENY_TYPE, EVERYONE
-from rehearsal.azure.identity.entra import DEPLOYER, MANAGEMENT, Principal
-from rehearsal.azure.identity.roles import Role
+from karpstack.components import settings
+from karpstack.components.settings.raw import structured
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import Login
+from karpstack.preflight.azure.subject import Subject, subject
+from karpstack.preflight.finding import Finding
+from karpstack.preflight.stack import State
+from karpstack.rehearsal.azure.identity.access import DENY_TYPE, EVERYONE
+from karpstack.rehearsal.azure.identity.entra import DEPLOYER, MANAGEMENT, Principal
+from karpstack.rehearsal.azure.identity.roles import Role
 from tests.unit.example_stack import example
 from tests.unit.rehearsal.azure_world import LOCKS, SCOPE, World
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from preflight.aws.asking import Aws
-from preflight.aws.subject import Subject, subject
-from preflight.finding import Finding
-from preflight.stack import State
-from rehearsal.aws.account import Account
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.subject import Subject, subject
+from karpstack.preflight.finding import Finding
+from karpstack.preflight.stack import State
+from karpstack.rehearsal.aws.account import Account
 from tests.unit.example_stack import unjudged
 
 Check = Callable[[Subject], Iterable[Finding]]

@@ -13,14 +13,14 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.parsers import ResponseParserError
 
-from components.naming import EksNames
-from preflight import answers
-from preflight.aws import quotas
-from preflight.aws.asking import Aws
-from preflight.aws.subject import Caller, Subject, greet
-from preflight.destroy.cluster import Cluster
-from preflight.finding import Finding, NotAskedError, UnknowableError, run
-from preflight.stack import State
+from karpstack.components.naming import EksNames
+from karpstack.preflight import answers
+from karpstack.preflight.aws import quotas
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.subject import Caller, Subject, greet
+from karpstack.preflight.destroy.cluster import Cluster
+from karpstack.preflight.finding import Finding, NotAskedError, UnknowableError, run
+from karpstack.preflight.stack import State
 from tests.unit.example_stack import eks
 from tests.unit.preflight.fake_server import FakeServer
 
@@ -227,7 +227,7 @@ def test_a_collection_that_every_cluster_has_is_never_absent(server: FakeServer,
 
 
 def test_a_list_without_end(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("preflight.destroy.cluster.PAGES", 3)
+    monkeypatch.setattr("karpstack.preflight.destroy.cluster.PAGES", 3)
     server.said[SERVICES] = 200, '{"items": [], "metadata": {"continue": "x"}}'
     with pytest.raises(NotAskedError, match="more than 3 pages"):
         cluster(tmp_path, server.port).list(SERVICES)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from azure.core.credentials import AccessToken
 
-from preflight.azure import asking
-from preflight.azure.asking import Azure
-from preflight.azure.credentials import Login
-from preflight.finding import NotAskedError
+from karpstack.preflight.azure import asking
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import Login
+from karpstack.preflight.finding import NotAskedError
 from tests.unit.preflight.fake_server import FakeServer
 
 PATH = "/subscriptions/a/locks"

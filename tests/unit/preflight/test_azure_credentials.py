@@ -14,10 +14,10 @@ from azure.identity import (
     ManagedIdentityCredential,
 )
 
-from preflight.azure.asking import Azure
-from preflight.azure.credentials import Login, login, subscription
-from preflight.finding import NotAskedError, UnknowableError
-from preflight.stack import CLOSED
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import Login, login, subscription
+from karpstack.preflight.finding import NotAskedError, UnknowableError
+from karpstack.preflight.stack import CLOSED
 
 TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "22222222-2222-3333-4444-555555555555"
 APPLICATION = {"ARM_TENANT_ID": TENANT, "ARM_CLIENT_ID": CLIENT}

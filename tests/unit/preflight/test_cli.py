@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from components.settings import ExistingAksSettings, ExistingEksSettings
-from preflight import cli
-from preflight.finding import Checked, Finding, UnknowableError
-from preflight.looking import before_up
-from preflight.shown import as_data, table
-from preflight.stack import CLOSED, State, configuration, deployer, parse, raw, setting, state
+from karpstack.components.settings import ExistingAksSettings, ExistingEksSettings
+from karpstack.preflight import cli
+from karpstack.preflight.finding import Checked, Finding, UnknowableError
+from karpstack.preflight.looking import before_up
+from karpstack.preflight.shown import as_data, table
+from karpstack.preflight.stack import CLOSED, State, configuration, deployer, parse, raw, setting, state
 from tests.unit.example_stack import ROOT, example
 from tests.unit.example_stack import configuration as example_values
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from components import aks, eks
-from components.naming import EksNames
-from components.settings import AksSettings
-from preflight.aws.deployer import Scope, deploying, policy
-from preflight.azure import deployer as azure
-from preflight.azure.deployer import role
+from karpstack.components import aks, eks
+from karpstack.components.naming import EksNames
+from karpstack.components.settings import AksSettings
+from karpstack.preflight.aws.deployer import Scope, deploying, policy
+from karpstack.preflight.azure import deployer as azure
+from karpstack.preflight.azure.deployer import role
 from tests.unit import example_stack
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy
 
@@ -29,8 +29,8 @@ HEAD = """\
 What whoever runs `pulumi up`, `pulumi destroy` and the looks before them must be allowed: for the example, in
 us-east-1 of the account 123456789012. Names follow `karpstack:name`; the actions are those with which Pulumi's AWS
 provider creates, reads, changes and deletes the stack's resources. It is longer than one managed policy may be (6,144
-characters). `python -m preflight rights eks` prints it for a stack's own names and choices, in documents that IAM
-takes; `--account ID` where no credentials say it. `python -m preflight eks` asks IAM's simulator whether the caller has
+characters). `karpstack preflight rights eks` prints it for a stack's own names and choices, in documents that IAM
+takes; `--account ID` where no credentials say it. `karpstack preflight eks` asks IAM's simulator whether the caller has
 it ([what it looks at](preflight.md)).
 
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
@@ -54,7 +54,7 @@ Who may assign roles may give themselves any. To narrow that, assign it with a c
 Contributor, Virtual Machine Contributor, Managed Identity Operator, Azure Kubernetes Service RBAC Cluster Admin and,
 with a private DNS zone of yours, Private DNS Zone Contributor; AcrPull with `addons.registryIds`, Key Vault Secrets
 User with `addons.vaultIds`, for which `roleAssignments` are needed on the registries and vaults.
-`python -m preflight rights aks-nap` prints role, assignments and this condition for what a stack has.
+`karpstack preflight rights aks-nap` prints role, assignments and this condition for what a stack has.
 
 `register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
 `listClusterAdminCredential/action` with `cluster.localAccounts: true` only, `Microsoft.Insights` and
@@ -66,7 +66,7 @@ the network's own `write` and `delete` are not needed, and `join/action` and `ro
 subnet, those of node classes and the API server's; with a zone of yours `roleAssignments` on the zone and the network.
 `natGateways` and `publicIPAddresses` with `network.outboundType` only: all of them for a gateway of the stack's own,
 and otherwise their `read` and that of `routeTables`. With `cluster.deployerRole: existing` whoever deploys must have
-Azure Kubernetes Service RBAC Cluster Admin already. `python -m preflight aks-nap` asks Azure whether the caller has
+Azure Kubernetes Service RBAC Cluster Admin already. `karpstack preflight aks-nap` asks Azure whether the caller has
 it all ([what it looks at](preflight.md)).
 
 """
@@ -88,7 +88,7 @@ def test_every_resource_of_the_stack_is_in_it(identity: str, nat_gateways: str) 
     made = {each.type for each in deploy(lambda: eks.Environment("eks", stack)).resources.values()}
     covered = {kind for grant in deploying(SCOPE) for kind in grant.needed_by}
     missing = {kind for kind in made if kind.startswith("aws:")} - covered
-    assert not missing, f"name the actions that these need in preflight/aws/grants.yaml: {missing}"
+    assert not missing, f"name the actions that these need in karpstack/preflight/aws/grants.yaml: {missing}"
     assert "aws:eks/cluster:Cluster" in made
 
 
@@ -119,7 +119,7 @@ def test_every_resource_of_azures_stacks_is_in_its_role(stack: str) -> None:
     }
     covered = {kind for grant in azure.deploying() for kind in grant.needed_by}
     missing = {kind for kind in made if kind.startswith("azure-native:")} - covered
-    assert not missing, f"name the actions that these need in preflight/azure/grants.yaml: {missing}"
+    assert not missing, f"name the actions that these need in karpstack/preflight/azure/grants.yaml: {missing}"
     assert "azure-native:containerservice:ManagedCluster" in made
 
 

@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from preflight.aws.asking import Aws
-from preflight.azure.asking import Azure
-from preflight.destroy import controller, nodes, protection, reached, workloads
-from preflight.destroy.checks import checks
-from preflight.destroy.cluster import Gone
-from preflight.destroy.subject import Subject
-from preflight.finding import Finding, in_the_way, run
-from preflight.stack import State
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.destroy import controller, nodes, protection, reached, workloads
+from karpstack.preflight.destroy.checks import checks
+from karpstack.preflight.destroy.cluster import Gone
+from karpstack.preflight.destroy.subject import Subject
+from karpstack.preflight.finding import Finding, in_the_way, run
+from karpstack.preflight.stack import State
 from tests.unit.preflight.fake_cluster import (
     BUDGETS,
     CLAIMS,

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from preflight.aws import existing_network
-from preflight.aws.asking import Aws
+from karpstack.preflight.aws import existing_network
+from karpstack.preflight.aws.asking import Aws
 
 NETWORK = SimpleNamespace(
     vpc_id="vpc-1", subnet_ids=["subnet-a"], subnet_tags={}, control_plane_subnet_ids=[], node_security_group_ids=[]

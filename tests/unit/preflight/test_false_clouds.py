@@ -11,11 +11,11 @@ from threading import Thread
 
 import pytest
 
-from preflight import answers
-from preflight.aws.asking import Aws
-from preflight.azure.asking import Azure
-from preflight.azure.credentials import Login
-from preflight.finding import NotAskedError
+from karpstack.preflight import answers
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import Login
+from karpstack.preflight.finding import NotAskedError
 from tests.unit.preflight.test_asking import SERVICES, cluster
 from tests.unit.preflight.test_asking_azure import Token
 

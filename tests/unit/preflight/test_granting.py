@@ -1,4 +1,4 @@
-"""`python -m preflight rights`: what whoever deploys a stack has to be given, for that stack's own names."""
+"""`karpstack preflight rights`: what whoever deploys a stack has to be given, for that stack's own names."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from components import aks
-from components.documents.roles import Role, definition_id
-from components.naming import EksNames
-from preflight import cli
-from preflight.aws import documents
-from preflight.aws.asking import Aws
-from preflight.aws.deployer import Scope, policy
-from preflight.azure import assignments
-from preflight.finding import UnknowableError
+from karpstack.components import aks
+from karpstack.components.documents.roles import Role, definition_id
+from karpstack.components.naming import EksNames
+from karpstack.preflight import cli
+from karpstack.preflight.aws import documents
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.deployer import Scope, policy
+from karpstack.preflight.azure import assignments
+from karpstack.preflight.finding import UnknowableError
 from tests.unit import example_stack
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 

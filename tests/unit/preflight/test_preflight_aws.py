@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from components.documents.iam import VERSION
-from preflight.aws import charts, names, network, quotas, spot_role, volumes
-from preflight.aws.asking import Aws
-from preflight.aws.checks import CHECKS
-from preflight.aws.subject import subject
-from preflight.finding import UnknowableError, in_the_way, run
-from preflight.stack import State
-from rehearsal.aws.account import Account
+from karpstack.components.documents.iam import VERSION
+from karpstack.preflight.aws import charts, names, network, quotas, spot_role, volumes
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.checks import CHECKS
+from karpstack.preflight.aws.subject import subject
+from karpstack.preflight.finding import UnknowableError, in_the_way, run
+from karpstack.preflight.stack import State
+from karpstack.rehearsal.aws.account import Account
 from tests.unit.example_stack import configuration, eks
 from tests.unit.preflight.preflight_world import Check, found, looked_at, one
 from tests.unit.rehearsal.aws_world import client, trust
@@ -50,7 +50,7 @@ def test_a_check_finds_what_it_should(aws: Account, row: dict[str, Any]) -> None
         changes["nodeClasses__default__amiSelectorTerms"] = [{"alias": row["alias"]}]
     state = State(frozenset({tuple(row["up"])} if "up" in row else ()), unread=row.get("unread", ""))
     module, name = row["check"].split(".")
-    check = getattr(importlib.import_module(f"preflight.aws.{module}"), name)
+    check = getattr(importlib.import_module(f"karpstack.preflight.aws.{module}"), name)
     said = list(check(looked_at(aws, state=state, raw=row.get("raw"), **changes)))
     expected = row.get("finds", {})
     assert [finding.code for finding in said] == list(expected)

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from azure.core.credentials import AccessToken
 
-from preflight.azure import charts, names, rights, subscription, versions
-from preflight.azure.checks import CHECKS
-from preflight.azure.scopes import within
-from preflight.azure.subject import CLUSTER, subject
-from preflight.azure.subject import GROUP as GROUP_TYPE
-from preflight.finding import NotAskedError, UnknowableError, in_the_way, run
-from preflight.stack import State
-from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.faults import Fault
-from rehearsal.azure.arm.rows import latest
-from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.entra import TENANT_ID
-from rehearsal.azure.monitor.workspaces import DELETED_TYPE, LOG_WORKSPACE_TYPE
+from karpstack.preflight.azure import charts, names, rights, subscription, versions
+from karpstack.preflight.azure.checks import CHECKS
+from karpstack.preflight.azure.scopes import within
+from karpstack.preflight.azure.subject import CLUSTER, subject
+from karpstack.preflight.azure.subject import GROUP as GROUP_TYPE
+from karpstack.preflight.finding import NotAskedError, UnknowableError, in_the_way, run
+from karpstack.preflight.stack import State
+from karpstack.rehearsal.azure.arm.errors import ArmError
+from karpstack.rehearsal.azure.arm.faults import Fault
+from karpstack.rehearsal.azure.arm.rows import latest
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.identity.entra import TENANT_ID
+from karpstack.rehearsal.azure.monitor.workspaces import DELETED_TYPE, LOG_WORKSPACE_TYPE
 from tests.unit.preflight.preflight_azure_world import (
     GROUP,
     NODES,

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from components.documents.roles import Role
-from preflight.azure import assignments, rights, subscription
-from preflight.azure.api_versions import REGISTRIES, VAULTS
-from rehearsal.azure.identity import roles
-from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE
+from karpstack.components.documents.roles import Role
+from karpstack.preflight.azure import assignments, rights, subscription
+from karpstack.preflight.azure.api_versions import REGISTRIES, VAULTS
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE
 from tests.unit.example_stack import aks
 from tests.unit.preflight.preflight_azure_world import found, looked_at, one, somebody
 from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE, World

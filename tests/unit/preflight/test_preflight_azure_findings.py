@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from preflight.azure.subject import CLUSTER
-from preflight.azure.subject import GROUP as GROUP_TYPE
-from rehearsal.azure.arm.identifiers import ResourceId
-from rehearsal.azure.arm.rows import latest
+from karpstack.preflight.azure.subject import CLUSTER
+from karpstack.preflight.azure.subject import GROUP as GROUP_TYPE
+from karpstack.rehearsal.azure.arm.identifiers import ResourceId
+from karpstack.rehearsal.azure.arm.rows import latest
 from tests.unit.preflight.preflight_azure_world import GROUP, NODES, deny, lock, looked_at, made
 from tests.unit.rehearsal.azure_world import GROUP as OTHER_GROUP
 from tests.unit.rehearsal.azure_world import NETWORK, REGION, SCOPE, Body, World
@@ -105,7 +105,7 @@ def test_a_check_finds_what_it_should(world: World, row: Body) -> None:
     module, name = row["check"].split(".")
     up = made((GROUP_TYPE, GROUP.replace("resourceGroups", "resourcegroups")), (CLUSTER, f"{GROUP}/providers/{_AKS}"))
     seen = looked_at(world, row.get("stack", "aks-self-hosted"), state=up if row.get("up") else None, **changes)
-    said = list(getattr(importlib.import_module(f"preflight.azure.{module}"), name)(seen))
+    said = list(getattr(importlib.import_module(f"karpstack.preflight.azure.{module}"), name)(seen))
     expected = row.get("finds", {})
     assert [finding.code for finding in said] == [code.split()[0] for code in expected]
     assert all(text in finding.what for finding, text in zip(said, expected.values(), strict=True))

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from preflight.aws.asking import Aws
-from preflight.azure.asking import Azure
-from preflight.destroy import balancers, interfaces, subscription
-from preflight.destroy.checks import checks
-from preflight.destroy.subject import Subject
-from preflight.finding import Finding, run
-from preflight.stack import State
-from rehearsal.aws.account import Account
-from rehearsal.azure.arm.errors import ArmError
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.destroy import balancers, interfaces, subscription
+from karpstack.preflight.destroy.checks import checks
+from karpstack.preflight.destroy.subject import Subject
+from karpstack.preflight.finding import Finding, run
+from karpstack.preflight.stack import State
+from karpstack.rehearsal.aws.account import Account
+from karpstack.rehearsal.azure.arm.errors import ArmError
 from tests.unit.preflight.fake_cluster import CLAIMS, EKS, NAP, SERVICES, FakeCluster, of_the_stack
 from tests.unit.preflight.preflight_azure_world import GROUP, NODES, asked, lock, made
 from tests.unit.rehearsal.azure_world import AKS, GROUPS, IDENTITY, NETWORK, REGION, World, machine_id

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
-from components import settings
-from components.naming import EksNames
-from components.settings.workloads import Workloads
-from components.workloads import eks as workloads
-from preflight import cli
-from preflight.aws import cluster, documents, names, quotas, rights
-from preflight.aws.asking import Aws
-from preflight.aws.checks import EXISTING
-from preflight.aws.deployer import Scope
-from preflight.aws.subject import ExistingSubject, existing_subject
-from preflight.finding import in_the_way, run
-from preflight.stack import State
+from karpstack.components import settings
+from karpstack.components.naming import EksNames
+from karpstack.components.settings.workloads import Workloads
+from karpstack.components.workloads import eks as workloads
+from karpstack.preflight import cli
+from karpstack.preflight.aws import cluster, documents, names, quotas, rights
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.checks import EXISTING
+from karpstack.preflight.aws.deployer import Scope
+from karpstack.preflight.aws.subject import ExistingSubject, existing_subject
+from karpstack.preflight.finding import in_the_way, run
+from karpstack.preflight.stack import State
 from tests.unit.example_stack import changed, raw, stack_file
 from tests.unit.found import EKS_WORKLOADS as RUNS
 from tests.unit.preflight.test_preflight_rights import as_role

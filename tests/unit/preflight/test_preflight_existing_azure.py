@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from components.documents.roles import Role as Given
-from components.settings.workloads import Workloads
-from components.workloads import aks as workloads
-from preflight.azure import assignments, cluster, locks, names, rights
-from preflight.azure.checks import EXISTING
-from preflight.azure.subject import ExistingSubject, existing_subject
-from preflight.finding import run
-from preflight.stack import State
-from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.entra import Principal
+from karpstack.components.documents.roles import Role as Given
+from karpstack.components.settings.workloads import Workloads
+from karpstack.components.workloads import aks as workloads
+from karpstack.preflight.azure import assignments, cluster, locks, names, rights
+from karpstack.preflight.azure.checks import EXISTING
+from karpstack.preflight.azure.subject import ExistingSubject, existing_subject
+from karpstack.preflight.finding import run
+from karpstack.preflight.stack import State
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.identity.entra import Principal
 from tests.unit.example_stack import loaded
 from tests.unit.preflight.preflight_azure_world import asked, lock, somebody
 from tests.unit.rehearsal.provider_azure_world import Provider

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from preflight import cli
-from preflight.aws.identifiers import FOUND, Account
-from preflight.finding import NotAskedError, UnknowableError
-from preflight.importing import Filled, fill, read, told
-from rehearsal.aws.account import Account as Played
-from rehearsal.aws.resource import ROWS
+from karpstack.preflight import cli
+from karpstack.preflight.aws.identifiers import FOUND, Account
+from karpstack.preflight.finding import NotAskedError, UnknowableError
+from karpstack.preflight.importing import Filled, fill, read, told
+from karpstack.rehearsal.aws.account import Account as Played
+from karpstack.rehearsal.aws.resource import ROWS
 from tests.unit.preflight.preflight_world import looked_at
 from tests.unit.rehearsal.aws_world import account
 

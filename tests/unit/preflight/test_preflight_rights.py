@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from preflight.aws import rights
-from preflight.aws.checks import CHECKS
-from preflight.aws.deployer import Scope, deploying, policy
-from preflight.aws.subject import Subject
-from preflight.finding import in_the_way, run
-from rehearsal.aws.account import Account
+from karpstack.preflight.aws import rights
+from karpstack.preflight.aws.checks import CHECKS
+from karpstack.preflight.aws.deployer import Scope, deploying, policy
+from karpstack.preflight.aws.subject import Subject
+from karpstack.preflight.finding import in_the_way, run
+from karpstack.rehearsal.aws.account import Account
 from tests.unit.preflight.preflight_world import found, looked_at, one
 from tests.unit.rehearsal.aws_world import client
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from preflight import cli
-from preflight.aws.asking import Aws
-from preflight.destroy import reached
-from preflight.destroy.cluster import Cluster
-from preflight.destroy.subject import Subject
-from preflight.finding import NotAskedError, UnknowableError
+from karpstack.preflight import cli
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.destroy import reached
+from karpstack.preflight.destroy.cluster import Cluster
+from karpstack.preflight.destroy.subject import Subject
+from karpstack.preflight.finding import NotAskedError, UnknowableError
 from tests.unit.preflight.fake_cluster import EKS, NAP, FakeCluster
 from tests.unit.preflight.fake_server import FakeServer
 

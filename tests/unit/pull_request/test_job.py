@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from pull_request.job import JobError, job
-from pull_request.outcome import Outcome, Told
-from pull_request.text import comment
-from scale_test.text.shown import visible
+from karpstack.pull_request.job import JobError, job
+from karpstack.pull_request.outcome import Outcome, Told
+from karpstack.pull_request.text import comment
+from karpstack.text.shown import visible
 from tests.mutations import mutations, taken
 
 OURS = {"repo": {"full_name": "ours/karpstack"}, "sha": "abc"}

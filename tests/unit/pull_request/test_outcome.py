@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pull_request import outcome
-from pull_request.outcome import Outcome, OutcomeError
+from karpstack.pull_request import outcome
+from karpstack.pull_request.outcome import Outcome, OutcomeError
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pull_request import stacks
-from pull_request.stacks import Change, StacksError, Touched
+from karpstack.pull_request import stacks
+from karpstack.pull_request.stacks import Change, StacksError, Touched
 
 ALL = ("aks-nap", "eks")
 
@@ -27,15 +27,15 @@ def changed(*paths: str, before: tuple[str, ...] = ALL, after: tuple[str, ...] =
         ("Pulumi.yaml", {"aks-nap": "asked", "eks": "asked"}),
         ("requirements.lock", {"aks-nap": "asked", "eks": "asked"}),
         ("components/aks/environment.py", {"aks-nap": "asked", "eks": "asked"}),
-        ("karpenter/facts/aws.json", {"aks-nap": "asked", "eks": "asked"}),
-        ("karpenter/README.md", {}),
-        ("preflight/__main__.py", {}),
+        ("karpstack/karpenter/facts/aws.json", {"aks-nap": "asked", "eks": "asked"}),
+        ("karpstack/karpenter/README.md", {}),
+        ("karpstack/preflight/__main__.py", {}),
         ("docs/components/eks.py", {}),
         ("componentsx/a.py", {}),
         ("Pulumi.eks.yaml.orig", {}),
         ("old/Pulumi.eks.yaml", {}),
         ("playbooks/scenarios/eks-cheapest-fit.yml", {}),
-        ("rehearsal/cli.py", {}),
+        ("karpstack/rehearsal/cli.py", {}),
     ],
 )
 def test_a_path_touches(path: str, touched: dict[str, str]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pull_request import text
-from pull_request.outcome import Outcome, Told
-from pull_request.text import LONGEST_COMMENT, LONGEST_SUMMARY, MARKER, Section
+from karpstack.pull_request import text
+from karpstack.pull_request.outcome import Outcome, Told
+from karpstack.pull_request.text import LONGEST_COMMENT, LONGEST_SUMMARY, MARKER, Section
 
 PAGE = "https://github.com/ours/karpstack/actions/runs/7"
 COMMIT = "0123456789abcdef"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from components import settings
-from components.settings import AksSettings, EksSettings, Settings
-from preflight.finding import UnknowableError
-from real_run.__main__ import main
-from real_run.cost import bill
-from real_run.left import TAG
-from real_run.likeness import page
+from karpstack.components import settings
+from karpstack.components.settings import AksSettings, EksSettings, Settings
+from karpstack.preflight.finding import UnknowableError
+from karpstack.real_run.__main__ import main
+from karpstack.real_run.cost import bill
+from karpstack.real_run.left import TAG
+from karpstack.real_run.likeness import page
 from tests.unit import example_stack
 from tests.unit.scale_test.example_report import Example
 

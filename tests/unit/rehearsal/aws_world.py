@@ -15,10 +15,10 @@ import boto3
 from botocore.config import Config
 from moto import mock_aws
 
-from rehearsal.aws.account import ACCOUNT_ID, Account
-from rehearsal.aws.ec2.existing import Networks
-from rehearsal.aws.server import Server
-from rehearsal.timing import Timing
+from karpstack.rehearsal.aws.account import ACCOUNT_ID, Account
+from karpstack.rehearsal.aws.ec2.existing import Networks
+from karpstack.rehearsal.aws.server import Server
+from karpstack.rehearsal.timing import Timing
 
 REGION = "us-east-1"
 CLUSTER = "test"

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.azure.arm.operations import Durations
-from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.roles import Role
-from rehearsal.azure.machines.catalogue import sizes
-from rehearsal.azure.machines.images import UBUNTU
-from rehearsal.azure.subscription import SUBSCRIPTION_ID, Subscription
-from rehearsal.timing import Timing
+from karpstack.rehearsal.azure.arm.operations import Durations
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.identity.roles import Role
+from karpstack.rehearsal.azure.machines.catalogue import sizes
+from karpstack.rehearsal.azure.machines.images import UBUNTU
+from karpstack.rehearsal.azure.subscription import SUBSCRIPTION_ID, Subscription
+from karpstack.rehearsal.timing import Timing
 
 REGION = "westus2"
 SCOPE = f"/subscriptions/{SUBSCRIPTION_ID}"

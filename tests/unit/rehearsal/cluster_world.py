@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from rehearsal.cluster.cloud import Machine
-from rehearsal.cluster.objects import ApiError, Object, Objects
+from karpstack.rehearsal.cluster.cloud import Machine
+from karpstack.rehearsal.cluster.objects import ApiError, Object, Objects
 
 
 class UnaskedCloud:

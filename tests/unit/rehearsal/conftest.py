@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from rehearsal.aws.account import Account
+    from karpstack.rehearsal.aws.account import Account
     from tests.unit.rehearsal.aws_world import Stack
 
 

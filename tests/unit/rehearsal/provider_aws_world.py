@@ -14,10 +14,10 @@ from unittest import mock
 import yaml
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from rehearsal.attachment.resource import Created, Properties, Resource
-from rehearsal.aws.eks.api import ADDONS
-from rehearsal.aws.provider import resources
-from rehearsal.cluster.charts import Chart
+from karpstack.rehearsal.attachment.resource import Created, Properties, Resource
+from karpstack.rehearsal.aws.eks.api import ADDONS
+from karpstack.rehearsal.aws.provider import resources
+from karpstack.rehearsal.cluster.charts import Chart
 from tests.unit.rehearsal.aws_world import account, document, trust
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import RecordingPlane, ResourceWorld

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, cast
 
 import yaml
 
-from rehearsal.attachment.resource import Created, Properties
-from rehearsal.azure.identity import roles
-from rehearsal.azure.invokes import invokes
-from rehearsal.azure.provider import TYPES
-from rehearsal.azure.resource import AzureResource, Session
-from rehearsal.azure.subscription import Subscription
-from rehearsal.cluster.control_plane import Clusters
-from rehearsal.cluster.objects import Object
+from karpstack.rehearsal.attachment.resource import Created, Properties
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.invokes import invokes
+from karpstack.rehearsal.azure.provider import TYPES
+from karpstack.rehearsal.azure.resource import AzureResource, Session
+from karpstack.rehearsal.azure.subscription import Subscription
+from karpstack.rehearsal.cluster.control_plane import Clusters
+from karpstack.rehearsal.cluster.objects import Object
 from tests.unit.rehearsal.azure_world import GROUP, OVERLAY, POOL, REGION, SCOPE, World
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.resource_world import RecordingPlane, ResourceWorld

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.attachment.resource import Properties
-from rehearsal.cluster.charts import ChartNotFoundError
-from rehearsal.cluster.provider.api import Kind, NoKindError
-from rehearsal.cluster.provider.connection import UnreachableError
-from rehearsal.timing import Timing
+from karpstack.rehearsal.attachment.resource import Properties
+from karpstack.rehearsal.cluster.charts import ChartNotFoundError
+from karpstack.rehearsal.cluster.provider.api import Kind, NoKindError
+from karpstack.rehearsal.cluster.provider.connection import UnreachableError
+from karpstack.rehearsal.timing import Timing
 
 ENDPOINT = "https://127.0.0.1:6443"
 

@@ -21,9 +21,9 @@ from typing import Any, Literal
 
 from pulumi.runtime.proto import provider_pb2
 
-from rehearsal.attachment.resource import AUTOMATIC, Created, Properties
-from rehearsal.attachment.server import Servicer
-from rehearsal.attachment.values import decode, encode, reveal
+from karpstack.rehearsal.attachment.resource import AUTOMATIC, Created, Properties
+from karpstack.rehearsal.attachment.server import Servicer
+from karpstack.rehearsal.attachment.values import decode, encode, reveal
 from tests.unit.rehearsal.resource_world import Context
 
 FOLDER = Path(__file__).with_name("recorded")

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from rehearsal.attachment.resource import AUTOMATIC, Created, Properties, Resource
+from karpstack.rehearsal.attachment.resource import AUTOMATIC, Created, Properties, Resource
 
 
 class AbortedError(Exception):

@@ -19,7 +19,7 @@ import jmespath
 import pytest
 import yaml
 
-from rehearsal.host.processes import wait_until
+from karpstack.rehearsal.host.processes import wait_until
 from tests.unit.rehearsal.recordings import resolved
 
 _OPTIONS = frozenset({"refused", "text", "gives", "as", "within"})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.state import ancestors
+from karpstack.rehearsal.state import ancestors
 from tests.unit.rehearsal.exposed_folders import accounts, passwd
 
 

@@ -12,13 +12,13 @@ import botocore.session
 import pytest
 from botocore.loaders import JSONFileLoader
 
-from rehearsal.aws import descriptions
-from rehearsal.aws.account import Account, unknown_region
-from rehearsal.aws.iam.pod_credentials import CredentialError
-from rehearsal.aws.iam.roles import Roles
-from rehearsal.aws.patching import Patches
-from rehearsal.aws.server import BACKENDS, SERVICES, Server, credentials_path
-from rehearsal.timing import Timing
+from karpstack.rehearsal.aws import descriptions
+from karpstack.rehearsal.aws.account import Account, unknown_region
+from karpstack.rehearsal.aws.iam.pod_credentials import CredentialError
+from karpstack.rehearsal.aws.iam.roles import Roles
+from karpstack.rehearsal.aws.patching import Patches
+from karpstack.rehearsal.aws.server import BACKENDS, SERVICES, Server, credentials_path
+from karpstack.rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import account, ask, client, signed, trust
 
 

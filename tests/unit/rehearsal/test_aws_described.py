@@ -14,17 +14,17 @@ import pulumi
 import pytest
 import yaml
 
-from components.eks import existing_network as program
-from preflight.aws import instance_types, network, quotas
-from preflight.aws.checks import CHECKS
-from preflight.finding import in_the_way, run
-from rehearsal.attachment.resource import RefusedError
-from rehearsal.aws.account import Account
-from rehearsal.aws.ec2.existing import NetworkFileError, Networks
-from rehearsal.aws.eks.existing import ClusterFileError, Description, make
-from rehearsal.aws.invokes import invokes
-from rehearsal.aws.resource import Session
-from rehearsal.host.processes import wait_until
+from karpstack.components.eks import existing_network as program
+from karpstack.preflight.aws import instance_types, network, quotas
+from karpstack.preflight.aws.checks import CHECKS
+from karpstack.preflight.finding import in_the_way, run
+from karpstack.rehearsal.attachment.resource import RefusedError
+from karpstack.rehearsal.aws.account import Account
+from karpstack.rehearsal.aws.ec2.existing import NetworkFileError, Networks
+from karpstack.rehearsal.aws.eks.existing import ClusterFileError, Description, make
+from karpstack.rehearsal.aws.invokes import invokes
+from karpstack.rehearsal.aws.resource import Session
+from karpstack.rehearsal.host.processes import wait_until
 from tests.unit.example_stack import as_shipped, stack_file
 from tests.unit.preflight.preflight_world import found, looked_at
 from tests.unit.rehearsal.aws_world import account as account_with

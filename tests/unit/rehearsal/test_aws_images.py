@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rehearsal.aws.account import Account
-from rehearsal.aws.ec2.images import images
+from karpstack.rehearsal.aws.account import Account
+from karpstack.rehearsal.aws.ec2.images import images
 
 #: The paths that Karpenter builds, from pkg/providers/amifamily of karpenter-provider-aws 1.14.
 LATEST = [

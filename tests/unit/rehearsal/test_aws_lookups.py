@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.aws.account import ACCOUNT_ID
+from karpstack.rehearsal.aws.account import ACCOUNT_ID
 from tests.unit.rehearsal.aws_world import REGION, Stack
 
 

@@ -22,16 +22,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, data, sampled_from
 
-import rehearsal
-from rehearsal.aws.account import Account
-from rehearsal.aws.server import Server
+import karpstack.rehearsal
+from karpstack.rehearsal.aws.account import Account
+from karpstack.rehearsal.aws.server import Server
 from tests.mutations import mutations
 from tests.unit.rehearsal.aws_world import CLUSTER, Answer, Stack, account, ask, signed
 
 #: Of CPU, counted while memory is traced: enough for a slow machine, and far from what is quadratic.
 MOST_SECONDS = 5.0
 MOST_BYTES = 100 * 2**20
-OURS = str(Path(rehearsal.__file__).parent)
+OURS = str(Path(karpstack.rehearsal.__file__).parent)
 POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}]}
 FORM = "application/x-www-form-urlencoded"
 PRICING = {
@@ -215,7 +215,7 @@ def _failures_of(wire: Wire) -> Iterator[None]:
     """The errors that the server logs, and nothing on the terminal."""
     handler = logging.Handler()
     handler.emit = lambda record: wire.failures.append(record) if record.exc_info else None  # type: ignore[method-assign]
-    log = logging.getLogger("rehearsal.aws.server")
+    log = logging.getLogger("karpstack.rehearsal.aws.server")
     log.addHandler(handler)
     try:
         yield

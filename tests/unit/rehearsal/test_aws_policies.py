@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from components.documents import iam
-from rehearsal.aws.iam import policies
+from karpstack.components.documents import iam
+from karpstack.rehearsal.aws.iam import policies
 
 POD = "pods.eks.amazonaws.com"
 BOTH = ("sts:AssumeRole", "sts:TagSession")

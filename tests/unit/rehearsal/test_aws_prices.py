@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from rehearsal.aws.ec2.fleet import Fleets, Pool, is_scarce
-from rehearsal.aws.ec2.prices import PriceTable, get_products
-from rehearsal.aws.iam.roles import Roles
+from karpstack.rehearsal.aws.ec2.fleet import Fleets, Pool, is_scarce
+from karpstack.rehearsal.aws.ec2.prices import PriceTable, get_products
+from karpstack.rehearsal.aws.iam.roles import Roles
 from tests.unit.rehearsal.aws_world import PRICES, REGION
 
 TABLE = PriceTable({REGION: PRICES})

@@ -14,16 +14,16 @@ from unittest import mock
 import pytest
 from botocore.exceptions import ClientError
 
-from components.documents.iam import CONTROLLER_POLICIES, ControllerScope
-from rehearsal.aws.account import Account
-from rehearsal.aws.control import AwsControl
-from rehearsal.aws.ec2.fleet import Shortage
-from rehearsal.aws.iam import questions
-from rehearsal.aws.iam.pod_credentials import PodIdentity
-from rehearsal.aws.load_balancers import ClassicLoadBalancers
-from rehearsal.cluster.cloud import LoadBalancerError
-from rehearsal.rights.recording import Question
-from rehearsal.timing import Timing
+from karpstack.components.documents.iam import CONTROLLER_POLICIES, ControllerScope
+from karpstack.rehearsal.aws.account import Account
+from karpstack.rehearsal.aws.control import AwsControl
+from karpstack.rehearsal.aws.ec2.fleet import Shortage
+from karpstack.rehearsal.aws.iam import questions
+from karpstack.rehearsal.aws.iam.pod_credentials import PodIdentity
+from karpstack.rehearsal.aws.load_balancers import ClassicLoadBalancers
+from karpstack.rehearsal.cluster.cloud import LoadBalancerError
+from karpstack.rehearsal.rights.recording import Question
+from karpstack.rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import CLUSTER, REGION, Stack, account, client, document, trust
 from tests.unit.rehearsal.steps import Row, Steps, cases
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components import aks, settings
-from rehearsal.azure.network import existing
+from karpstack.components import aks, settings
+from karpstack.rehearsal.azure.network import existing
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.mock_engine import Deployment, deploy
 from tests.unit.rehearsal.azure_world import REGION

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 import yaml
 
-from components import settings
-from components.settings import AksSettings
-from preflight.azure import network
-from preflight.azure.existing_network import find
-from preflight.azure.subject import subject
-from preflight.stack import State
-from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.clusters.existing import ClusterFileError, Description, make
-from rehearsal.azure.network import existing as networks
-from rehearsal.azure.network.existing import NetworkFileError
-from rehearsal.host.processes import wait_until
+from karpstack.components import settings
+from karpstack.components.settings import AksSettings
+from karpstack.preflight.azure import network
+from karpstack.preflight.azure.existing_network import find
+from karpstack.preflight.azure.subject import subject
+from karpstack.preflight.stack import State
+from karpstack.rehearsal.azure.arm.errors import ArmError
+from karpstack.rehearsal.azure.clusters.existing import ClusterFileError, Description, make
+from karpstack.rehearsal.azure.network import existing as networks
+from karpstack.rehearsal.azure.network.existing import NetworkFileError
+from karpstack.rehearsal.host.processes import wait_until
 from tests.unit.example_stack import ROOT, raw, stack_file
 from tests.unit.made_certificates import certificate
 from tests.unit.preflight.preflight_azure_world import asked

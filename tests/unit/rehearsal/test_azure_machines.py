@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.azure.machines.catalogue import FAMILIES, find, offered, sizes
-from rehearsal.azure.machines.facts import instance_types
-from rehearsal.azure.machines.prices import PriceTable
+from karpstack.rehearsal.azure.machines.catalogue import FAMILIES, find, offered, sizes
+from karpstack.rehearsal.azure.machines.facts import instance_types
+from karpstack.rehearsal.azure.machines.prices import PriceTable
 from tests.unit.rehearsal.azure_world import REGION, table
 
 

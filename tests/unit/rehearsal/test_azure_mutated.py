@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, data, sampled_from
 
-from rehearsal.azure.identity import roles
-from rehearsal.azure.wire.routes import LOGIN_HOST, MANAGEMENT_HOST, HttpRequest, HttpResponse, Routes
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.wire.routes import LOGIN_HOST, MANAGEMENT_HOST, HttpRequest, HttpResponse, Routes
 from tests.mutations import mutations
 from tests.unit.rehearsal.azure_world import AKS, COMPUTE, GROUP, GROUPS, NETWORK, REGION, SCOPE, World, machine_id
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.identifiers import ResourceId
-from rehearsal.azure.arm.rows import ROWS, latest
-from rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.arm.errors import ArmError
+from karpstack.rehearsal.azure.arm.identifiers import ResourceId
+from karpstack.rehearsal.azure.arm.rows import ROWS, latest
+from karpstack.rehearsal.azure.identity import roles
 from tests.unit.made_certificates import certificate
 from tests.unit.rehearsal.azure_world import (
     AKS,

@@ -16,21 +16,21 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
-from karpenter import clock
-from rehearsal.azure.arm.errors import ArmError
-from rehearsal.azure.arm.faults import Fault
-from rehearsal.azure.arm.identifiers import ResourceId, within
-from rehearsal.azure.arm.operations import Durations
-from rehearsal.azure.arm.rows import ROWS, latest
-from rehearsal.azure.clusters import http_proxy
-from rehearsal.azure.clusters.provisioning import default_manifests
-from rehearsal.azure.control import AzureControl
-from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.entra import TENANT_ID, EntraError, Principal
-from rehearsal.azure.monitor.workspaces import DELETED_TYPE
-from rehearsal.azure.network.networks import SCALE_SET_TYPE
-from rehearsal.azure.subscription import Subscription
-from rehearsal.timing import Timing
+from karpstack.karpenter import clock
+from karpstack.rehearsal.azure.arm.errors import ArmError
+from karpstack.rehearsal.azure.arm.faults import Fault
+from karpstack.rehearsal.azure.arm.identifiers import ResourceId, within
+from karpstack.rehearsal.azure.arm.operations import Durations
+from karpstack.rehearsal.azure.arm.rows import ROWS, latest
+from karpstack.rehearsal.azure.clusters import http_proxy
+from karpstack.rehearsal.azure.clusters.provisioning import default_manifests
+from karpstack.rehearsal.azure.control import AzureControl
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.azure.identity.entra import TENANT_ID, EntraError, Principal
+from karpstack.rehearsal.azure.monitor.workspaces import DELETED_TYPE
+from karpstack.rehearsal.azure.network.networks import SCALE_SET_TYPE
+from karpstack.rehearsal.azure.subscription import Subscription
+from karpstack.rehearsal.timing import Timing
 from tests.unit.made_certificates import certificate
 from tests.unit.rehearsal.azure_world import (
     AKS,

@@ -13,14 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal import cli
-from rehearsal.engines import releases
-from rehearsal.session import daemon, lifetime, lock
-from rehearsal.session.deployment import PROJECT
-from rehearsal.session.stack_file import StackFile
-from rehearsal.state import ownership
-from rehearsal.state.folder import StackFolder
-from rehearsal.whatif import command as whatif
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.engines import releases
+from karpstack.rehearsal.session import daemon, lifetime, lock
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.state import ownership
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.whatif import command as whatif
 
 #: Exit code of an error, where it is not 1: there, 1 says that a rule or a limit is broken.
 FAILED = {"review": 2, "whatif": 2}
@@ -37,7 +37,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
         return 0
 
     monkeypatch.setattr(cli, "_play", play)
-    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: object())
+    monkeypatch.setattr("karpstack.rehearsal.session.daemon.running", lambda _: object())
     return found
 
 
@@ -83,9 +83,9 @@ class Started:
             monkeypatch.setattr(module, "ensure", lambda clouds, earlier: clouds)
             monkeypatch.setattr(module, "Deployment", lambda *_: self)
         monkeypatch.setattr(lifetime, "forget", lambda folder: self.calls.append("forget"))
-        monkeypatch.setattr("rehearsal.host.limits.check", lambda folder: None)
-        monkeypatch.setattr("rehearsal.session.daemon.start", lambda *_: self)
-        monkeypatch.setattr("rehearsal.session.daemon.stop", lambda folder: self.calls.append("stop"))
+        monkeypatch.setattr("karpstack.rehearsal.host.limits.check", lambda folder: None)
+        monkeypatch.setattr("karpstack.rehearsal.session.daemon.start", lambda *_: self)
+        monkeypatch.setattr("karpstack.rehearsal.session.daemon.stop", lambda folder: self.calls.append("stop"))
 
     def listening(self) -> object:
         return self.info
@@ -138,7 +138,7 @@ def test_what_a_look_started_it_stops_and_what_ran_before_it_leaves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     started = Started(monkeypatch, said)
-    monkeypatch.setattr("rehearsal.session.daemon.running", running)
+    monkeypatch.setattr("karpstack.rehearsal.session.daemon.running", running)
     name, *more = command.replace("OUT", str(tmp_path / "out")).split()
     assert cli.main([name, "eks", "--state", str(tmp_path), *more]) == code
     assert started.calls == calls
@@ -198,7 +198,7 @@ def exchangeable(folder: Path) -> Iterator[None]:
 def locked(folder: Path) -> Iterator[None]:
     made = StackFolder("eks", folder)
     ownership.claim(made)
-    with lock.held(made, "python -m rehearsal up eks"):
+    with lock.held(made, "karpstack up eks"):
         yield
 
 
@@ -208,7 +208,7 @@ def locked(folder: Path) -> Iterator[None]:
     [
         *((somebody_elses, "was not made by the rehearsal", command) for command in COMMANDS),
         *((exchangeable, "chmod go-w", command) for command in COMMANDS),
-        *((locked, "`python -m rehearsal up eks`", command) for command in WORKING),
+        *((locked, "`karpstack up eks`", command) for command in WORKING),
     ],
 )
 def test_a_state_folder_that_cannot_be_used_is_refused_and_left(
@@ -243,9 +243,9 @@ def test_another_kubernetes_version_is_refused_before_anything_starts(
 def test_status_takes_no_lock_and_shows_who_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = StackFolder("eks", tmp_path / "eks")
     ownership.claim(folder)
-    with lock.held(folder, "python -m rehearsal up eks"):
+    with lock.held(folder, "karpstack up eks"):
         assert cli.main(["status", "eks", "--state", str(tmp_path)]) == 3
-    assert "`python -m rehearsal up eks` (process" in capsys.readouterr().err
+    assert "`karpstack up eks` (process" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"pid": "x"}', '{"pid": 1, "started": 1.0, "cloud": "aws"}'])
@@ -289,17 +289,17 @@ def test_nothing_is_written_where_others_could_lay_links(
 
 
 def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "rehearsal.cli")
+    monkeypatch.delitem(sys.modules, "karpstack.rehearsal.cli")
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(SystemExit, match=r"lacks the module psutil, .*make environment"):
-        runpy.run_module("rehearsal.__main__")
+        runpy.run_module("karpstack.rehearsal.__main__")
 
 
 @pytest.mark.parametrize("length", [10, 100_000], ids=["at the end", "at once"])
 def test_output_that_nobody_reads_is_no_error(
     length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As by `python -m rehearsal status eks | head -1`."""
+    """As by `karpstack status eks | head -1`."""
 
     def say(_: object) -> int:
         print("x" * length)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from karpenter.clock import NOTICE, Page
-from rehearsal.session.speed import Governor
+from karpstack.karpenter.clock import NOTICE, Page
+from karpstack.rehearsal.session.speed import Governor
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cluster.bootstrap_tokens import refusal
+from karpstack.rehearsal.cluster.bootstrap_tokens import refusal
 
 TOKEN = "abcdef.0123456789abcdef"
 USER, GROUPS = "system:bootstrap:abcdef", ["system:bootstrappers", "system:authenticated"]

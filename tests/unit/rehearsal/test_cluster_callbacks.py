@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cluster import callbacks
+from karpstack.rehearsal.cluster import callbacks
 
 SERVICE = {"name": "webhook", "namespace": "kube-system"}
 WEBHOOK = {

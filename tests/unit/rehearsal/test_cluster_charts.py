@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from components import versions
-from rehearsal.cluster.charts import Chart, ChartNotFoundError, Charts
-from rehearsal.engines import EngineSet, manifest
+from karpstack.components import versions
+from karpstack.rehearsal.cluster.charts import Chart, ChartNotFoundError, Charts
+from karpstack.rehearsal.engines import EngineSet, manifest
 
 KARPENTER = "oci://public.ecr.aws/karpenter/karpenter"
 VALUES = """

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cluster.cloud import ControllerIdentityError
-from rehearsal.cluster.controller import DAYS, LABEL, Controller
-from rehearsal.cluster.controller_endpoint import ControllerEndpoint
-from rehearsal.cluster.objects import ApiError, Object
-from rehearsal.host.processes import EngineCrashError
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.cluster.cloud import ControllerIdentityError
+from karpstack.rehearsal.cluster.controller import DAYS, LABEL, Controller
+from karpstack.rehearsal.cluster.controller_endpoint import ControllerEndpoint
+from karpstack.rehearsal.cluster.objects import ApiError, Object
+from karpstack.rehearsal.host.processes import EngineCrashError
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
 
 PODS = f"/api/v1/pods?{LABEL}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.cluster.draining import drain
-from rehearsal.cluster.objects import ApiError, Object
+from karpstack.rehearsal.cluster.draining import drain
+from karpstack.rehearsal.cluster.objects import ApiError, Object
 from tests.unit.rehearsal.cluster_world import World
 
 NODE = "/api/v1/nodes/ip-1"

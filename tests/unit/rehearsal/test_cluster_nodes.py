@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cluster.cloud import Machine
-from rehearsal.cluster.nodes import PLAYED, claim_node, group_node, is_ready
+from karpstack.rehearsal.cluster.cloud import Machine
+from karpstack.rehearsal.cluster.nodes import PLAYED, claim_node, group_node, is_ready
 
 MACHINE = Machine(
     "aws:///us-east-1a/i-1",

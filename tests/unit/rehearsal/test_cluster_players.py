@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.cluster.cilium import Cilium
-from rehearsal.cluster.cloud import LoadBalancerError, Machine
-from rehearsal.cluster.feed import Player
-from rehearsal.cluster.registrar import Registrar
-from rehearsal.cluster.service_controller import ServiceController
-from rehearsal.cluster.startup_taints import StartupTaints
-from rehearsal.cluster.volumes import Volumes
-from rehearsal.cluster.vpc_cni import VpcCni
-from rehearsal.timing import Timing
+from karpstack.rehearsal.cluster.cilium import Cilium
+from karpstack.rehearsal.cluster.cloud import LoadBalancerError, Machine
+from karpstack.rehearsal.cluster.feed import Player
+from karpstack.rehearsal.cluster.registrar import Registrar
+from karpstack.rehearsal.cluster.service_controller import ServiceController
+from karpstack.rehearsal.cluster.startup_taints import StartupTaints
+from karpstack.rehearsal.cluster.volumes import Volumes
+from karpstack.rehearsal.cluster.vpc_cni import VpcCni
+from karpstack.rehearsal.timing import Timing
 from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
 
 TABLE = yaml.safe_load(Path(__file__).with_name("players.yaml").read_text().replace("volume/", "volume.kubernetes.io/"))

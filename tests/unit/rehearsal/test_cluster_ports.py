@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.cluster.controller_endpoint import ControllerEndpoint
-from rehearsal.cluster.ports import ReservedPort
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.cluster.controller_endpoint import ControllerEndpoint
+from karpstack.rehearsal.cluster.ports import ReservedPort
+from karpstack.rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture

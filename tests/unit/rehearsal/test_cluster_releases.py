@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 import urllib3
 
-from rehearsal.cluster.charts import Chart
-from rehearsal.cluster.objects import ApiError, Objects
-from rehearsal.cluster.releases import ReleaseError, Releases
-from rehearsal.engines import EngineSet
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.cluster.charts import Chart
+from karpstack.rehearsal.cluster.objects import ApiError, Objects
+from karpstack.rehearsal.cluster.releases import ReleaseError, Releases
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.state.folder import StackFolder
 
 CHART = {"metadata": {"name": "karpenter", "version": "1.14.1", "appVersion": "1.14.1"}}
 #: The same release, as Helm answers its installation and as it lists it.

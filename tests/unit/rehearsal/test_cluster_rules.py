@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.cluster import cilium, container
-from rehearsal.cluster.readiness import pod_problem, shortfall
+from karpstack.rehearsal.cluster import cilium, container
+from karpstack.rehearsal.cluster.readiness import pod_problem, shortfall
 
 CASES = yaml.safe_load(Path(__file__).with_name("cluster_rules.yaml").read_text())
 ALLOCATABLE = {"cpu": "1930m", "memory": "6903Mi"}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cluster import servers
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.cluster import servers
+from karpstack.rehearsal.state.folder import StackFolder
 
 VERSIONED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 ENGINES: Any = SimpleNamespace(program=Path, server=lambda name, version: Path(version) / name)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.cluster import servers
-from rehearsal.cluster.cilium import READY_ANNOTATION
-from rehearsal.cluster.controller import LABEL
-from rehearsal.cluster.nodes import CNI_ANNOTATION
+from karpstack.rehearsal.cluster import servers
+from karpstack.rehearsal.cluster.cilium import READY_ANNOTATION
+from karpstack.rehearsal.cluster.controller import LABEL
+from karpstack.rehearsal.cluster.nodes import CNI_ANNOTATION
 
 FOLDER = Path(servers.__file__).parent / "stages"
 STAGES: dict[str, dict[str, Any]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rehearsal.cluster.startup_taints import never_lifted
+from karpstack.rehearsal.cluster.startup_taints import never_lifted
 
 
 def pool(*keys: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 import urllib3
 
-from rehearsal.cluster.feed import Event, Feed
-from rehearsal.cluster.objects import ApiError, Objects
-from rehearsal.cluster.watch import Object, Watch
+from karpstack.rehearsal.cluster.feed import Event, Feed
+from karpstack.rehearsal.cluster.objects import ApiError, Objects
+from karpstack.rehearsal.cluster.watch import Object, Watch
 
 Answer = list[Object] | Exception
 

@@ -18,8 +18,16 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, binary, data, integers, sampled_from
 
-from rehearsal.host.processes import EngineCrashError
-from rehearsal.session.control import TOKEN_VARIABLE, URL_VARIABLE, Body, Control, ControlError, ControlServer, Hits
+from karpstack.rehearsal.host.processes import EngineCrashError
+from karpstack.rehearsal.session.control import (
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
+    Body,
+    Control,
+    ControlError,
+    ControlServer,
+    Hits,
+)
 from tests.mutations import mutations
 
 

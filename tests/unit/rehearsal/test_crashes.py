@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.engines import EngineSet
-from rehearsal.host.processes import start_time
-from rehearsal.session import crashes, deployment, lifetime
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.session.deployment import Deployment
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.host.processes import start_time
+from karpstack.rehearsal.session import crashes, deployment, lifetime
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.session.deployment import Deployment
+from karpstack.rehearsal.state.folder import StackFolder
 
 OLD = "karpenter-aws was ended by SIGKILL; the last lines of a log:\n  old"
 NEW = "karpenter-aws exited with code 2; the last lines of a log:\n  new"

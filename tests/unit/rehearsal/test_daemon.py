@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.host.processes import start_time
-from rehearsal.session.daemon import DaemonInfo, LostError, check
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.host.processes import start_time
+from karpstack.rehearsal.session.daemon import DaemonInfo, LostError, check
+from karpstack.rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_daemon_that_is_gone_is_told_with_its_last_lines(folder: StackFolder, 
 
 
 def test_a_full_disk_ends_a_command(folder: StackFolder, ours: DaemonInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rehearsal.session.daemon.limits.shortage", lambda _: "the disk has no space left")
+    monkeypatch.setattr("karpstack.rehearsal.session.daemon.limits.shortage", lambda _: "the disk has no space left")
     ours.write(folder)
     with pytest.raises(LostError, match=r"nothing can be written.*\nthe disk has no space left"):
         check(folder)

@@ -14,12 +14,12 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 
-from rehearsal.engines import EngineSet
-from rehearsal.session import deployment
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.session.deployment import PROJECT, CommandError, Deployment, protected
-from rehearsal.session.stack_file import StackFile
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session import deployment
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.session.deployment import PROJECT, CommandError, Deployment, protected
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.state.folder import StackFolder
 
 INFO = DaemonInfo(1, 1.0, "aws", "us-east-1")
 
@@ -175,7 +175,7 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
         Deployment(StackFolder("eks", tmp_path), EngineSet(tmp_path), INFO).up()
     assert str(caught.value).endswith(": nodes-privat is no rule of this pack") is told
     assert asked[-1][1:] == [
-        *("-m", "review", "--stack", "eks", "--only-configuration"),
+        *("-m", "karpstack", "review", "eks", "--live", "--only-configuration"),
         *("--policy-pack-config", str(PROJECT / "policies" / "eks.json")),
     ]
 

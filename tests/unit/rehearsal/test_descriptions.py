@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.engines import EngineSet
-from rehearsal.session import descriptions
-from rehearsal.session.stack_file import StackFile, StackFileError
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session import descriptions
+from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 from tests.unit.example_stack import ROOT
 
 ON_AWS, ON_AZURE = ("existing-cluster", "eks-existing-cluster"), ("existing-aks-cluster", "aks-existing-cluster")
@@ -109,4 +109,4 @@ def test_the_program_judges_before_an_engine_is_built(
         return
     with pytest.raises(StackFileError, match=r"^Pulumi\.eks\.yaml: karpstack:karpentr$"):
         descriptions.look_before_building(stack_file)
-    assert asked[0][1:5] == ["-m", "preflight", "rights", "eks-existing-cluster"]
+    assert asked[0][1:5] == ["-m", "karpstack", "preflight", "rights", "eks-existing-cluster"]

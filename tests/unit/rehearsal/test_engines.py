@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from rehearsal import engines
-from rehearsal.engines import HERE, EngineSet, builder
-from rehearsal.engines import __main__ as command
-from rehearsal.engines.__main__ import _clouds
+from karpstack.rehearsal import engines
+from karpstack.rehearsal.engines import HERE, EngineSet, builder
+from karpstack.rehearsal.engines import __main__ as command
+from karpstack.rehearsal.engines.__main__ import _clouds
 
 ROOT = HERE.parents[1]
 NEWEST = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts", "addons")
@@ -292,7 +292,9 @@ def test_an_interrupted_build_keeps_what_it_has_and_the_next_goes_on(machine: Ma
 
 
 def test_lint_refuses_what_go_vet_has_not_seen(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rehearsal.engines.builder.subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
+    monkeypatch.setattr(
+        "karpstack.rehearsal.engines.builder.subprocess.run", lambda *_, **__: SimpleNamespace(stdout="")
+    )
     machine.ensure("aws")
     with pytest.raises(builder.BuildError, match=r"go vet has not seen karpenter-azure .*run: make engines"):
         builder.lint()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.engines import EngineSet, builder, cache_folder, manifest
-from rehearsal.state.ancestors import ExposedError
+from karpstack.rehearsal.engines import EngineSet, builder, cache_folder, manifest
+from karpstack.rehearsal.state.ancestors import ExposedError
 from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 ETCD = b"the program etcd"

@@ -1,14 +1,14 @@
-"""karpenter/facts/ is what the pinned engines and libraries say, and says the rehearsal's spot prices."""
+"""karpstack/karpenter/facts/ is what the pinned engines and libraries say, and says the rehearsal's spot prices."""
 
 from __future__ import annotations
 
 import pytest
 
-from karpenter.instance_types import FOLDER, Facts
-from rehearsal import facts
-from rehearsal.aws.ec2.prices import PriceTable as AwsPrices
-from rehearsal.azure.machines.prices import PriceTable as AzurePrices
-from rehearsal.engines import EngineSet
+from karpstack.karpenter.instance_types import FOLDER, Facts
+from karpstack.rehearsal import facts
+from karpstack.rehearsal.aws.ec2.prices import PriceTable as AwsPrices
+from karpstack.rehearsal.azure.machines.prices import PriceTable as AzurePrices
+from karpstack.rehearsal.engines import EngineSet
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,9 @@ def test_the_files_are_what_the_command_writes(engines: EngineSet) -> None:
 
 def test_a_price_table_whose_day_is_not_known_is_refused(engines: EngineSet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(facts._MADE, "aws", {})
-    with pytest.raises(ValueError, match=r"karpenter-provider-aws v.*the day of its price table.*rehearsal/facts.py"):
+    with pytest.raises(
+        ValueError, match=r"karpenter-provider-aws v.*the day of its price table.*karpstack/rehearsal/facts.py"
+    ):
         facts.documents(engines)
 
 

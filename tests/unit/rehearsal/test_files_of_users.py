@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from preflight import cli as preflight
-from pull_request import cli as pull_request
-from rehearsal import cli as rehearsal
-from scale_test.reports.comparing import compare_reports
-from scale_test.text.files import OutputError, ResultError, check_output, read_result, write
-from scale_test.text.yaml_file import read
-from snapshot import cli as snapshot
+from karpstack.preflight import cli as preflight
+from karpstack.pull_request import cli as pull_request
+from karpstack.rehearsal import cli as rehearsal
+from karpstack.scale_test.reports.comparing import compare_reports
+from karpstack.snapshot import cli as snapshot
+from karpstack.text.files import OutputError, ResultError, check_output, read_result, write
+from karpstack.text.yaml_file import read
 from tests.unit.scale_test.example_report import Example
 
 ROOT = Path(__file__).resolve().parents[3]

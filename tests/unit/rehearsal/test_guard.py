@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 import pytest
 
-from rehearsal.host import peers
-from rehearsal.host.guard import GuardedHandler, OwnUserCalls, OwnUserServer
+from karpstack.rehearsal.host import peers
+from karpstack.rehearsal.host.guard import GuardedHandler, OwnUserCalls, OwnUserServer
 
 
 class Handler(GuardedHandler):

@@ -8,12 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.host.processes import start_time
-from rehearsal.session import lifetime
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.session.deployment import CommandError
-from rehearsal.session.stack_file import StackFile
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.host.processes import start_time
+from karpstack.rehearsal.session import lifetime
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.session.deployment import CommandError
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.unit.rehearsal.test_stack_file import GOOD, write
 
 

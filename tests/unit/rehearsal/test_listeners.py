@@ -14,10 +14,10 @@ import pytest
 import yaml
 from rich.console import Console
 
-from rehearsal.session import listeners
-from rehearsal.session.control import URL_VARIABLE
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.session import listeners
+from karpstack.rehearsal.session.control import URL_VARIABLE
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture

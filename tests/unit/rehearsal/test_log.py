@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from rehearsal.host.log import Formatter
+from karpstack.rehearsal.host.log import Formatter
 
 
 def formatted(message: str) -> str:

@@ -13,13 +13,13 @@ import urllib3
 import yaml
 from kubernetes.client.rest import should_bypass_proxies
 
-from pull_request.github import GitHub
-from rehearsal.engines import EngineSet
-from rehearsal.session import deployment
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.state.folder import StackFolder
-from scale_test.connecting import connect
-from scale_test.text.proxies import proxy_for
+from karpstack.pull_request.github import GitHub
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session import deployment
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.scale_test.connecting import connect
+from karpstack.text.proxies import proxy_for
 
 PROXY = "http://proxy.corp.example:3128"
 HERE = ("http://127.0.0.1:4566", "http://localhost:4566", "https://127.0.0.1:6443")

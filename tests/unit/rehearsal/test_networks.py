@@ -1,4 +1,4 @@
-"""`python -m rehearsal network`: the account has what it makes, and the look before `up` finds nothing wrong."""
+"""`karpstack network`: the account has what it makes, and the look before `up` finds nothing wrong."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from components import settings
-from components.settings import AksSettings
-from preflight.aws import network as aws_look
-from preflight.azure import network as azure_look
-from preflight.azure.subject import subject
-from preflight.stack import State
-from rehearsal import cli
-from rehearsal.aws.ec2.existing import Networks
-from rehearsal.azure.network import existing
+from karpstack.components import settings
+from karpstack.components.settings import AksSettings
+from karpstack.preflight.aws import network as aws_look
+from karpstack.preflight.azure import network as azure_look
+from karpstack.preflight.azure.subject import subject
+from karpstack.preflight.stack import State
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.aws.ec2.existing import Networks
+from karpstack.rehearsal.azure.network import existing
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.preflight.preflight_azure_world import asked
 from tests.unit.preflight.preflight_world import found, looked_at

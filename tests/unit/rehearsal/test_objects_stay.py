@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rehearsal.cluster.provider import replaces
+from karpstack.rehearsal.cluster.provider import replaces
 from tests.unit.programs import made, only
 from tests.unit.test_aks import both
 

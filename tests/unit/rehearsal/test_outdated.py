@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal import outdated
-from rehearsal.engines import PULUMI_VERSION
+from karpstack.rehearsal import outdated
+from karpstack.rehearsal.engines import PULUMI_VERSION
 
 MODULE = {
     "Tool": [{"Path": "example.org/app/cmd/app"}],

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rehearsal.state import ownership
-from rehearsal.state.ancestors import ExposedError
-from rehearsal.state.folder import StackFolder
-from rehearsal.state.ownership import OwnershipError
+from karpstack.rehearsal.state import ownership
+from karpstack.rehearsal.state.ancestors import ExposedError
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.state.ownership import OwnershipError
 from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 
@@ -27,7 +27,7 @@ def test_a_folder_of_ours_is_private_and_says_what_it_is(folder: StackFolder) ->
     assert ownership.check(folder)
     assert stat.S_IMODE(folder.root.stat().st_mode) == 0o700
     assert stat.S_IMODE(folder.root.parent.stat().st_mode) == 0o700
-    assert "python -m rehearsal" in folder.marker.read_text()
+    assert "karpstack" in folder.marker.read_text()
 
 
 def test_a_folder_of_ours_that_others_could_read_is_private_again(folder: StackFolder) -> None:
@@ -178,7 +178,7 @@ def test_a_folder_whose_marker_was_never_written_is_taken_again(folder: StackFol
     folder.root.mkdir(parents=True)
     folder.marker.touch()  # and then it was killed, or the disk was full
     ownership.claim(folder)
-    assert "python -m rehearsal" in folder.marker.read_text()
+    assert "karpstack" in folder.marker.read_text()
     (folder.root / "thesis.tex").touch()
     folder.marker.write_text("")
     with pytest.raises(OwnershipError, match=r"holds 'thesis\.tex'"):

@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import json_format, struct_pb2
 from pulumi_policy import policy
 
-from rehearsal.attachment.pack_process import read_once
+from karpstack.rehearsal.attachment.pack_process import read_once
 
 
 def message(**properties: Any) -> struct_pb2.Struct:

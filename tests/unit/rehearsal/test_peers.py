@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.host import peers
+from karpstack.rehearsal.host import peers
 
 
 @dataclass

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.attachment.resource import UNKNOWN, RefusedError
-from rehearsal.aws.invokes import invokes
-from rehearsal.aws.provider import configuration
-from rehearsal.aws.resource import ROWS, AwsResource
+from karpstack.rehearsal.attachment.resource import UNKNOWN, RefusedError
+from karpstack.rehearsal.aws.invokes import invokes
+from karpstack.rehearsal.aws.provider import configuration
+from karpstack.rehearsal.aws.resource import ROWS, AwsResource
 from tests.unit.rehearsal.provider_aws_world import World, open_world
 from tests.unit.rehearsal.recordings import resolved
 

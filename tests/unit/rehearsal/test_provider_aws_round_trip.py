@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.attachment.difference import changes
-from rehearsal.attachment.resource import AUTOMATIC, Properties, RefusedError
-from rehearsal.aws.resource import ROWS, AwsResource
+from karpstack.rehearsal.attachment.difference import changes
+from karpstack.rehearsal.attachment.resource import AUTOMATIC, Properties, RefusedError
+from karpstack.rehearsal.aws.resource import ROWS, AwsResource
 from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 
 

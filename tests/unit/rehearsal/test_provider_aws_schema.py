@@ -14,9 +14,9 @@ import pytest
 import yaml
 from pulumi._types import input_type_py_to_pulumi_names
 
-from rehearsal.aws import errors
-from rehearsal.aws.invokes import invokes
-from rehearsal.aws.resource import ROWS, AwsRow
+from karpstack.rehearsal.aws import errors
+from karpstack.rehearsal.aws.invokes import invokes
+from karpstack.rehearsal.aws.resource import ROWS, AwsRow
 from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 from tests.unit.rehearsal.recordings import Record, records, unanswered
 

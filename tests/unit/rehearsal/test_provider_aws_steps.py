@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from rehearsal.attachment.resource import Created, Properties, RefusedError
-from rehearsal.aws.invokes import invokes
-from rehearsal.aws.resource import ROWS
-from rehearsal.cluster.charts import Chart
-from rehearsal.timing import Timing
+from karpstack.rehearsal.attachment.resource import Created, Properties, RefusedError
+from karpstack.rehearsal.aws.invokes import invokes
+from karpstack.rehearsal.aws.resource import ROWS
+from karpstack.rehearsal.cluster.charts import Chart
+from karpstack.rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import document, trust
 from tests.unit.rehearsal.provider_aws_world import Surroundings, World, open_world
 from tests.unit.rehearsal.steps import Row, Steps, cases

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from rehearsal.attachment.difference import changes
-from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Created, IncompleteError, RefusedError
-from rehearsal.azure.clusters.resources import system_workloads
-from rehearsal.azure.provider import TYPES, configuration
-from rehearsal.cluster.cilium import unreachable
+from karpstack.rehearsal.attachment.difference import changes
+from karpstack.rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Created, IncompleteError, RefusedError
+from karpstack.rehearsal.azure.clusters.resources import system_workloads
+from karpstack.rehearsal.azure.provider import TYPES, configuration
+from karpstack.rehearsal.cluster.cilium import unreachable
 from tests.unit.rehearsal.azure_world import GROUP, REGION
 from tests.unit.rehearsal.provider_azure_world import LIVES, SYSTEM, Provider
 from tests.unit.rehearsal.steps import Row, Steps, cases

@@ -12,8 +12,8 @@ import pulumi_azure_native
 import pytest
 from pulumi._types import input_type_py_to_pulumi_names
 
-from rehearsal.azure.provider import TYPES
-from rehearsal.azure.resource import AzureResource
+from karpstack.rehearsal.azure.provider import TYPES
+from karpstack.rehearsal.azure.resource import AzureResource
 from tests.unit.rehearsal.provider_azure_world import LIVES, Provider
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rehearsal.attachment.resource import Properties
-from rehearsal.cluster import objects
-from rehearsal.cluster.objects import Objects
-from rehearsal.cluster.provider import api as api_module
-from rehearsal.cluster.provider.api import Api, ApiError, CancelledError, NoKindError
+from karpstack.rehearsal.attachment.resource import Properties
+from karpstack.rehearsal.cluster import objects
+from karpstack.rehearsal.cluster.objects import Objects
+from karpstack.rehearsal.cluster.provider import api as api_module
+from karpstack.rehearsal.cluster.provider.api import Api, ApiError, CancelledError, NoKindError
 from tests.unit.rehearsal.cluster_world import World
 from tests.unit.rehearsal.provider_kubernetes_world import ENDPOINT
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.attachment.resource import UNKNOWN, Properties, RefusedError
-from rehearsal.cluster import provider as kubernetes
-from rehearsal.cluster.provider.connection import Connection, UnreachableError
+from karpstack.rehearsal.attachment.resource import UNKNOWN, Properties, RefusedError
+from karpstack.rehearsal.cluster import provider as kubernetes
+from karpstack.rehearsal.cluster.provider.connection import Connection, UnreachableError
 from tests.unit.rehearsal.provider_kubernetes_world import ENDPOINT, FakeCharts, FakeCluster, FakeClusters, certificate
 
 

@@ -10,11 +10,11 @@ from unittest.mock import ANY
 import pytest
 import yaml
 
-from rehearsal.attachment.resource import UNKNOWN, IncompleteError, Properties, RefusedError
-from rehearsal.cluster import readiness
-from rehearsal.cluster.provider.api import ApiError
-from rehearsal.cluster.provider.objects import NODES_STAY, KubernetesObject, kubernetes_object
-from rehearsal.cluster.provider.patches import KubernetesPatch, kubernetes_patch
+from karpstack.rehearsal.attachment.resource import UNKNOWN, IncompleteError, Properties, RefusedError
+from karpstack.rehearsal.cluster import readiness
+from karpstack.rehearsal.cluster.provider.api import ApiError
+from karpstack.rehearsal.cluster.provider.objects import NODES_STAY, KubernetesObject, kubernetes_object
+from karpstack.rehearsal.cluster.provider.patches import KubernetesPatch, kubernetes_patch
 from tests.unit.rehearsal.provider_kubernetes_world import FakeApi, FakeConnection, manifest
 from tests.unit.rehearsal.recordings import resolved
 from tests.unit.rehearsal.steps import unlike

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.attachment.resource import UNKNOWN, IncompleteError, Properties, RefusedError
-from rehearsal.cluster.provider.release import Release
-from rehearsal.cluster.releases import ReleaseError
+from karpstack.rehearsal.attachment.resource import UNKNOWN, IncompleteError, Properties, RefusedError
+from karpstack.rehearsal.cluster.provider.release import Release
+from karpstack.rehearsal.cluster.releases import ReleaseError
 from tests.unit.rehearsal.provider_kubernetes_world import FakeApi, FakeChart, FakeCharts, FakeCluster, FakeConnection
 
 

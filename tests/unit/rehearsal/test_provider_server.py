@@ -11,11 +11,19 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
-from rehearsal.attachment import values
-from rehearsal.attachment.package import Configuration, Provider
-from rehearsal.attachment.resource import UNKNOWN, Created, Failure, IncompleteError, Properties, RefusedError, Resource
-from rehearsal.attachment.server import Servicer
-from rehearsal.attachment.values import Secret, decode, encode
+from karpstack.rehearsal.attachment import values
+from karpstack.rehearsal.attachment.package import Configuration, Provider
+from karpstack.rehearsal.attachment.resource import (
+    UNKNOWN,
+    Created,
+    Failure,
+    IncompleteError,
+    Properties,
+    RefusedError,
+    Resource,
+)
+from karpstack.rehearsal.attachment.server import Servicer
+from karpstack.rehearsal.attachment.values import Secret, decode, encode
 from tests.unit.rehearsal.resource_world import AbortedError, Context
 from tests.unit.rehearsal.steps import Row, Steps, cases
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rehearsal.engines import EngineSet
-from rehearsal.session import deployment, pulumi_by_hand
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.session.stack_file import StackFileError
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session import deployment, pulumi_by_hand
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.session.stack_file import StackFileError
+from karpstack.rehearsal.state.folder import StackFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {"karpstack:cloud": "aws", "aws:region": "us-east-1"}

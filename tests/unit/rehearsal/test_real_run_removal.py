@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from components.documents.events import EVENT_PATTERNS
-from components.naming import EksNames
-from preflight.aws.asking import Aws
-from preflight.finding import in_the_way
-from real_run import removal_aws, removal_azure
-from real_run.left import TAG, left_on_aws, left_on_azure
-from rehearsal.aws.account import Account
-from rehearsal.azure.identity.entra import MANAGEMENT
+from karpstack.components.documents.events import EVENT_PATTERNS
+from karpstack.components.naming import EksNames
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.finding import in_the_way
+from karpstack.real_run import removal_aws, removal_azure
+from karpstack.real_run.left import TAG, left_on_aws, left_on_azure
+from karpstack.rehearsal.aws.account import Account
+from karpstack.rehearsal.azure.identity.entra import MANAGEMENT
 from tests.unit.preflight.preflight_azure_world import Token, asked
 from tests.unit.preflight.preflight_azure_world import looked_at as azure_stack
 from tests.unit.preflight.preflight_world import looked_at
@@ -115,7 +115,7 @@ def azure_is_left(world: World) -> list[str]:
 
 
 def test_groups_with_the_tag_go_from_a_subscription(world: World) -> None:
-    from preflight.azure.credentials import Login
+    from karpstack.preflight.azure.credentials import Login
 
     scope = f"/subscriptions/{world.azure.subscription_id}/resourceGroups"
     assert azure_is_left(world) == []

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.attachment.server import Servicer
-from rehearsal.aws.provider import PACKAGE, VERSION, configuration
+from karpstack.rehearsal.attachment.server import Servicer
+from karpstack.rehearsal.aws.provider import PACKAGE, VERSION, configuration
 from tests.unit.rehearsal.provider_aws_world import World, open_world
 from tests.unit.rehearsal.recordings import Engine, changes, otherwise, records, replay
 

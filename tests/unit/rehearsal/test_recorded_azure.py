@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.attachment.server import Servicer
-from rehearsal.azure.provider import PACKAGE, VERSION, configuration
+from karpstack.rehearsal.attachment.server import Servicer
+from karpstack.rehearsal.azure.provider import PACKAGE, VERSION, configuration
 from tests.unit.rehearsal.provider_azure_world import Provider
 from tests.unit.rehearsal.recordings import Engine, changes, otherwise, records, replay
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.host.processes import ProcessRecord
-from rehearsal.session.daemon import DaemonInfo
-from rehearsal.state import records
+from karpstack.rehearsal.host.processes import ProcessRecord
+from karpstack.rehearsal.session.daemon import DaemonInfo
+from karpstack.rehearsal.state import records
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from karpenter import age, fact_files
-from karpenter.fact_files import FOLDER, VARIABLE, FactsError
-from karpenter.instance_types import Facts
-from karpenter.offers import Offers
-from preflight import cli
-from preflight.finding import NotAskedError
-from preflight.refresh import azure as azure_facts
-from rehearsal.aws.account import ACCOUNT_ID, Account
-from rehearsal.azure.identity import roles
-from rehearsal.timing import Timing
+from karpstack.karpenter import age, fact_files
+from karpstack.karpenter.fact_files import FOLDER, VARIABLE, FactsError
+from karpstack.karpenter.instance_types import Facts
+from karpstack.karpenter.offers import Offers
+from karpstack.preflight import cli
+from karpstack.preflight.finding import NotAskedError
+from karpstack.preflight.refresh import azure as azure_facts
+from karpstack.rehearsal.aws.account import ACCOUNT_ID, Account
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.timing import Timing
 from tests.unit.preflight.preflight_azure_world import asked, somebody
 from tests.unit.rehearsal.aws_world import PRICES
 from tests.unit.rehearsal.azure_world import World

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from rehearsal import cli
-from rehearsal.session import daemon, removal
-from rehearsal.session.deployment import CommandError
-from rehearsal.session.removal import NotLookedError, Progress, draining, hindrances
-from rehearsal.state import ownership
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.session import daemon, removal
+from karpstack.rehearsal.session.deployment import CommandError
+from karpstack.rehearsal.session.removal import NotLookedError, Progress, draining, hindrances
+from karpstack.rehearsal.state import ownership
+from karpstack.rehearsal.state.folder import StackFolder
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, stdout: str, stderr: str = "", code: int = 0) -> list[list[str]]:
@@ -49,7 +49,7 @@ def test_what_the_look_before_destroy_finds_is_told_errors_first(monkeypatch: py
     ]
     assert [commands[0][0], *commands[0][2:]] == [
         "killed with us by SIGKILL",
-        *("-m", "preflight", "destroy", "eks", "--config-file", "/s/Pulumi.eks.yaml", "--json"),
+        *("-m", "karpstack", "preflight", "destroy", "eks", "--config-file", "/s/Pulumi.eks.yaml", "--json"),
     ]
 
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_destroyed_stays_up_until_it_can(stack: Stack, capsys: py
     said = capsys.readouterr().err
     assert "What is in the way now:\n  error: load balancers: the Service shop/web" in said
     assert "eks and its engines stay up" in said
-    assert "go on: python -m rehearsal down eks; or give it up as it is: python -m rehearsal down --force eks" in said
+    assert "go on: karpstack down eks; or give it up as it is: karpstack down --force eks" in said
     stack.ends = None
     assert stack.down() == 0
     assert stack.calls[3:] == ["look", "destroy", "stop"]

@@ -10,13 +10,22 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal import cli
-from rehearsal.rights import reasons, recording
-from rehearsal.rights.distilling import distilled
-from rehearsal.rights.judging import judge
-from rehearsal.rights.reasons import Reason
-from rehearsal.rights.recording import ANY_ROLE, UNKNOWN, Principal, Question, Recorder, Recording, Use, generalised
-from rehearsal.rights.review import review
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.rights import reasons, recording
+from karpstack.rehearsal.rights.distilling import distilled
+from karpstack.rehearsal.rights.judging import judge
+from karpstack.rehearsal.rights.reasons import Reason
+from karpstack.rehearsal.rights.recording import (
+    ANY_ROLE,
+    UNKNOWN,
+    Principal,
+    Question,
+    Recorder,
+    Recording,
+    Use,
+    generalised,
+)
+from karpstack.rehearsal.rights.review import review
 
 INSTANCE = "arn:aws:ec2:us-east-1:123456789012:instance/i-0a1b2c3d4e5f60718"
 SAME = "arn:aws:ec2:us-east-1:123456789012:instance/i-9a1b2c3d4e5f60718"

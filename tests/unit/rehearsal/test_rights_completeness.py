@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import cli
-from rehearsal.rights import completeness, recording
-from rehearsal.rights.recording import Principal, Question, Recording, Use
-from rehearsal.rights.review import review
-from rehearsal.session import daemon
-from rehearsal.state import ownership
-from rehearsal.state.folder import StackFolder
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.rights import completeness, recording
+from karpstack.rehearsal.rights.recording import Principal, Question, Recording, Use
+from karpstack.rehearsal.rights.review import review
+from karpstack.rehearsal.session import daemon
+from karpstack.rehearsal.state import ownership
+from karpstack.rehearsal.state.folder import StackFolder
 from tests.unit.example_stack import ROOT
 
 SCENARIOS = ROOT / "playbooks" / "scenarios"

@@ -4,7 +4,7 @@
 controller sees or with a new Karpenter:
 
     make soak STACK=eks
-    python -m rehearsal rights eks --distil tests/unit/rehearsal/rights/eks.json
+    karpstack rights eks --distil tests/unit/rehearsal/rights/eks.json
 
 and the same for aks-self-hosted; then `make goldens` for docs/rights.md.
 """
@@ -20,15 +20,15 @@ from typing import Any
 
 import pytest
 
-from components import aks
-from components.documents.iam import CONTROLLER_POLICIES, ControllerScope
-from components.naming import EksNames
-from rehearsal.aws.iam import policies
-from rehearsal.azure.identity import roles
-from rehearsal.rights import reasons, recording, shown
-from rehearsal.rights.judging import Grant, judge, without_action
-from rehearsal.rights.recording import UNKNOWN, Cloud, Principal, Question, Recording
-from rehearsal.rights.review import Review, review
+from karpstack.components import aks
+from karpstack.components.documents.iam import CONTROLLER_POLICIES, ControllerScope
+from karpstack.components.naming import EksNames
+from karpstack.rehearsal.aws.iam import policies
+from karpstack.rehearsal.azure.identity import roles
+from karpstack.rehearsal.rights import reasons, recording, shown
+from karpstack.rehearsal.rights.judging import Grant, judge, without_action
+from karpstack.rehearsal.rights.recording import UNKNOWN, Cloud, Principal, Question, Recording
+from karpstack.rehearsal.rights.review import Review, review
 from tests.unit import example_stack
 from tests.unit.mock_engine import deploy
 
@@ -251,7 +251,7 @@ permissions that the example environments grant, including resources and conditi
 Commands:
 
     make soak                               # or any run: .rehearsal/<stack>/rights.json records the calls
-    python -m rehearsal rights eks          # these tables; --json, --markdown; --recording FILE, for several runs
+    karpstack rights eks          # these tables; --json, --markdown; --recording FILE, for several runs
 
 The command fails for a call without a permission, for an unused permission without a reason, and for a reason without
 a permission. The reasons are in [unused_rights.json](../components/documents/unused_rights.json).

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from karpenter import clock
-from rehearsal.session import speed
+from karpstack.karpenter import clock
+from karpstack.rehearsal.session import speed
 
 HIGHEST = 8.0
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rehearsal.engines import EngineSet, releases
-from rehearsal.session.stack_file import StackFile, StackFileError
+from karpstack.rehearsal.engines import EngineSet, releases
+from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 
 GOOD = {"config": {"karpstack:cloud": "aws", "aws:region": "us-east-1", "karpstack:name": "demo"}}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.session.terminal import plain, tell
+from karpstack.rehearsal.session.terminal import plain, tell
 
 
 @pytest.mark.parametrize(

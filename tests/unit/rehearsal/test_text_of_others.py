@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from components.problems import shown as in_settings
-from preflight.shown import table as in_preflight
-from rehearsal.aws.errors import on_the_wire
-from rehearsal.session.stack_file import StackFile, StackFileError
-from rehearsal.session.terminal import plain
-from scale_test.text import yaml_file
-from scale_test.text.json_file import FileError, parse
-from scale_test.text.markdown import code, escape
-from scale_test.text.names import folder_name, is_stack_name, stack_name
-from scale_test.text.shown import message, visible
-from scale_test.text.yaml_file import YamlError
+from karpstack.components.problems import shown as in_settings
+from karpstack.preflight.shown import table as in_preflight
+from karpstack.rehearsal.aws.errors import on_the_wire
+from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
+from karpstack.rehearsal.session.terminal import plain
+from karpstack.text import yaml_file
+from karpstack.text.json_file import FileError, parse
+from karpstack.text.markdown import code, escape
+from karpstack.text.names import folder_name, is_stack_name, stack_name
+from karpstack.text.shown import message, visible
+from karpstack.text.yaml_file import YamlError
 from tests.steering import STEERING
 
 SHOWN: dict[str, Callable[[str], str]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.host.user_environment import allowed, passed, real_account
+from karpstack.rehearsal.host.user_environment import allowed, passed, real_account
 
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TERM", "NO_COLOR", "REHEARSAL_NODE_BOOT"])

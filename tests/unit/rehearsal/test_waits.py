@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.session.stack_file import StackFile
-from rehearsal.session.waits import Waits
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.session.waits import Waits
 
 KEY = "karpstack:nodePools"
 SUNDAY_NIGHT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)

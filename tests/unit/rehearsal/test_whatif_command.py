@@ -1,4 +1,4 @@
-"""`python -m rehearsal whatif`: what it refuses before anything starts, and how it hands out several candidates."""
+"""`karpstack whatif`: what it refuses before anything starts, and how it hands out several candidates."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rehearsal import cli
-from rehearsal.session.deployment import PROJECT
-from rehearsal.whatif import candidate, candidates, command, sources
-from rehearsal.whatif.sources import Source
+from karpstack.rehearsal import cli
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.whatif import candidate, candidates, command, sources
+from karpstack.rehearsal.whatif.sources import Source
 from tests.unit.example_stack import configuration
 
 EKS = PROJECT / "Pulumi.eks.yaml"

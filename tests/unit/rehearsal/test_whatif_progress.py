@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.whatif.progress import Progress
+from karpstack.rehearsal.whatif.progress import Progress
 
 
 def test_whole_lines_are_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

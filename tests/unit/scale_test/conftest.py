@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from scale_test.recording.timeline import Line
-from scale_test.scenarios.scenario import Scenario, load
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.scenarios.scenario import Scenario, load
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "playbooks" / "scenarios"
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scale_test.recording.timeline import Line
+from karpstack.scale_test.recording.timeline import Line
 
 TOLD = Path(__file__).with_name("told")
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from scale_test.judging.replay import Replay
-from scale_test.judging.steps import StepRun, outcome, why_not_ready
-from scale_test.judging.story import clean
-from scale_test.recording.timeline import Line, excerpt, parse_time
-from scale_test.reports import report
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
+from karpstack.scale_test.judging.replay import Replay
+from karpstack.scale_test.judging.steps import StepRun, outcome, why_not_ready
+from karpstack.scale_test.judging.story import clean
+from karpstack.scale_test.recording.timeline import Line, excerpt, parse_time
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
 
 TAINT = "node.cilium.io/agent-not-ready"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from karpenter.instance_types import Facts
-from scale_test.market.bound import Bound, Demand, Group, Offer, least
-from scale_test.market.requirements import Pool, allowed
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.market.bound import Bound, Demand, Group, Offer, least
+from karpstack.scale_test.market.requirements import Pool, allowed
 
 GIB = 2**30
 SMALL, LARGE, ROOMY = Offer(0.1, 2, 8 * GIB, 29), Offer(0.19, 4, 16 * GIB, 58), Offer(0.13, 2, 16 * GIB, 29)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.scenarios.choosing import choose
-from scale_test.scenarios.environments import StackError, environment_of
-from scale_test.scenarios.scenario import Scenario, ScenarioError, parse
+from karpstack.scale_test.scenarios.choosing import choose
+from karpstack.scale_test.scenarios.environments import StackError, environment_of
+from karpstack.scale_test.scenarios.scenario import Scenario, ScenarioError, parse
 from tests.unit.scale_test.full_scenario import SMALL, with_value
 
 ROWS = yaml.safe_load(Path(__file__).with_name("choosing.yaml").read_text(encoding="utf-8"))

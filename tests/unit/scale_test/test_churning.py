@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scale_test.acting.churning import churn
-from scale_test.scenarios.actions import Churn
+from karpstack.scale_test.acting.churning import churn
+from karpstack.scale_test.scenarios.actions import Churn
 
 
 class Clock:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from scale_test import cli
-from scale_test.recording.record import Sources, record
-from scale_test.recording.timeline import Line
-from scale_test.reports import comparing, comparison
-from scale_test.reports.writing import told
-from scale_test.scenarios.environments import Stack, StackError
+from karpstack.scale_test import cli
+from karpstack.scale_test.recording.record import Sources, record
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports import comparing, comparison
+from karpstack.scale_test.reports.writing import told
+from karpstack.scale_test.scenarios.environments import Stack, StackError
 
 RECORDED = Path(__file__).with_name("eks.timeline.jsonl")
 
@@ -48,7 +48,7 @@ def test_who_asks_about_a_what_if_is_told_where_its_answer_is(
     assert cli.main([command, str(folder)]) == 2
     said = capsys.readouterr().err
     assert f"{folder}: is the folder of a what-if, which has no report. Its answer, whatif.html there, says" in said
-    assert f"`python -m whatif report {folder} --snapshot FILE`" in said
+    assert f"`karpstack whatif report {folder} --snapshot FILE`" in said
 
 
 def test_a_timeline_is_judged_and_nothing_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scale_test.acting import cluster
+from karpstack.scale_test.acting import cluster
 
 
 @pytest.mark.parametrize(

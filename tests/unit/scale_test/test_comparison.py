@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.reports import comparison, comparison_page
-from scale_test.reports.comparison import Comparison, Rules, compare, what_got_worse
+from karpstack.scale_test.reports import comparison, comparison_page
+from karpstack.scale_test.reports.comparison import Comparison, Rules, compare, what_got_worse
 from tests.unit.scale_test.example_report import Example
 
 DATA = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "comparison.yml"

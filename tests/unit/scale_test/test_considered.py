@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from karpenter.instance_types import Facts
-from scale_test.recording.timeline import Line
-from scale_test.reports.report import make
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports.report import make
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
 from tests.unit.scale_test.told_choices import ON_DEMAND, STORY, Choices, called, types
 
 ROWS = yaml.safe_load(Path(__file__).with_name("considered.yaml").read_text(encoding="utf-8"))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from karpenter.instance_types import Facts
-from scale_test.recording.timeline import SCENARIO_LABEL, Line
-from scale_test.reports.report import make
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, Line
+from karpstack.scale_test.reports.report import make
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 from tests.unit.scale_test.told_choices import ON_DEMAND, SPOT, STORY, TAKEN, Choices, types
 
 LAUNCHED = [{"type": "Launched", "status": "True", "lastTransitionTime": "2026-11-22T20:00:00Z"}]

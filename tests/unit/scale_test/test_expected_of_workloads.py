@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.judging.assertions import judge
-from scale_test.judging.steps import StepRun, outcome
-from scale_test.scenarios.scenario import parse
+from karpstack.scale_test.judging.assertions import judge
+from karpstack.scale_test.judging.steps import StepRun, outcome
+from karpstack.scale_test.scenarios.scenario import parse
 from tests.unit.scale_test.full_scenario import FULL, OBSERVING, with_value
 from tests.unit.scale_test.told_pods import Told
 

@@ -15,8 +15,8 @@ import pytest
 from kubernetes import client
 from moto import mock_aws
 
-from scale_test.acting import faults
-from scale_test.acting.faults import (
+from karpstack.scale_test.acting import faults
+from karpstack.scale_test.acting.faults import (
     FaultError,
     Target,
     clear,
@@ -24,11 +24,11 @@ from scale_test.acting.faults import (
     notice,
     send_notice,
 )
-from scale_test.cli import main
-from scale_test.judging.live import Live
-from scale_test.judging.steps import StepRun
-from scale_test.recording.timeline import Line, Reader, Writer, parse_time
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.scale_test.cli import main
+from karpstack.scale_test.judging.live import Live
+from karpstack.scale_test.judging.steps import StepRun
+from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 
 STORY = "eks-cheapest-fit"
 
@@ -375,14 +375,14 @@ class Pods:
 def test_all_pods_of_the_controller_are_deleted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, the second would take over from the first, and nothing would have been killed."""
     pods = Pods("karpenter-1", "karpenter-2")
-    monkeypatch.setattr("scale_test.acting.faults.connect", lambda: None)
+    monkeypatch.setattr("karpstack.scale_test.acting.faults.connect", lambda: None)
     monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: pods)
     assert faults.kill_controller("kube-system") == ["karpenter-1", "karpenter-2"]
     assert pods.deleted == [("kube-system", "app.kubernetes.io/name=karpenter", 0)]
 
 
 def test_where_no_controller_is_none_can_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scale_test.acting.faults.connect", lambda: None)
+    monkeypatch.setattr("karpstack.scale_test.acting.faults.connect", lambda: None)
     monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: Pods())
     with pytest.raises(FaultError, match=r"in kube-system, so there is no controller to kill"):
         faults.kill_controller("kube-system")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scale_test.numbers.figures import accumulate, integral, percentile, together
+from karpstack.scale_test.numbers.figures import accumulate, integral, percentile, together
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from scale_test.recording import following
-from scale_test.recording.following import BrokenError, Follower, Resource
-from scale_test.recording.timeline import Line
+from karpstack.scale_test.recording import following
+from karpstack.scale_test.recording.following import BrokenError, Follower, Resource
+from karpstack.scale_test.recording.timeline import Line
 
 
 def pod(name: str, version: int, phase: str = "Pending") -> dict[str, Any]:

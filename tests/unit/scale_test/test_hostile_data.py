@@ -12,16 +12,16 @@ import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import one_of
 
-from scale_test.judging.lines import checked
-from scale_test.judging.replay import Replay
-from scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from scale_test.recording.timeline import LONGEST, Line, Reader, TimelineError
-from scale_test.reports import comparison, reading, report
-from scale_test.reports.junit import junit
-from scale_test.reports.table import table
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
-from scale_test.text.shown import message, visible
+from karpstack.scale_test.judging.lines import checked
+from karpstack.scale_test.judging.replay import Replay
+from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from karpstack.scale_test.recording.timeline import LONGEST, Line, Reader, TimelineError
+from karpstack.scale_test.reports import comparison, reading, report
+from karpstack.scale_test.reports.junit import junit
+from karpstack.scale_test.reports.table import table
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
+from karpstack.text.shown import message, visible
 from tests.mutations import mutations, taken
 from tests.unit.scale_test.example_report import Example
 

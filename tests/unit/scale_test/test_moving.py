@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from karpenter.selectors import MORE_THAN_ONE
-from scale_test.acting import moving
-from scale_test.acting.cluster import Cluster, ClusterError
-from scale_test.acting.moving import MARK, MoveError
+from karpstack.karpenter.selectors import MORE_THAN_ONE
+from karpstack.scale_test.acting import moving
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
+from karpstack.scale_test.acting.moving import MARK, MoveError
 from tests.unit.scale_test.api_server import ApiServer
 
 GROUP = "eks.amazonaws.com/nodegroup"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from scale_test.acting.faults import FaultError
-from scale_test.acting.nodes import cordon, delete
-from scale_test.judging.live import Live
-from scale_test.judging.steps import StepRun
-from scale_test.recording.timeline import Line, Writer, now, parse_time
-from scale_test.scenarios.actions import Nodes
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.scale_test.acting.faults import FaultError
+from karpstack.scale_test.acting.nodes import cordon, delete
+from karpstack.scale_test.judging.live import Live
+from karpstack.scale_test.judging.steps import StepRun
+from karpstack.scale_test.recording.timeline import Line, Writer, now, parse_time
+from karpstack.scale_test.scenarios.actions import Nodes
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 
 FIT = "eks-cheapest-fit"
 

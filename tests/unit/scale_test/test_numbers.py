@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from karpenter.instance_types import Facts
-from scale_test.judging.replay import NodeClaim, Replay
-from scale_test.numbers import disruptions
-from scale_test.recording.timeline import Line
-from scale_test.reports import report
-from scale_test.reports.page import render
-from scale_test.reports.reading import parse as parse_report
-from scale_test.reports.schema import Report
-from scale_test.reports.table import table
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.judging.replay import NodeClaim, Replay
+from karpstack.scale_test.numbers import disruptions
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.reports.page import render
+from karpstack.scale_test.reports.reading import parse as parse_report
+from karpstack.scale_test.reports.schema import Report
+from karpstack.scale_test.reports.table import table
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 from tests import synthetic
 
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"

@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy, one_of
 
-from scale_test.scenarios.environments import ENVIRONMENTS, Environment
-from scale_test.scenarios.manifests import IN_NO_NAMESPACE, KINDS
-from scale_test.scenarios.objects import objects
-from scale_test.scenarios.scenario import Scenario, ScenarioError, parse
+from karpstack.scale_test.scenarios.environments import ENVIRONMENTS, Environment
+from karpstack.scale_test.scenarios.manifests import IN_NO_NAMESPACE, KINDS
+from karpstack.scale_test.scenarios.objects import objects
+from karpstack.scale_test.scenarios.scenario import Scenario, ScenarioError, parse
 from tests.mutations import mutations, taken
 from tests.unit.scale_test.full_scenario import FULL
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from karpenter.instance_types import Facts
-from scale_test.recording.timeline import Line
-from scale_test.reports.report import make
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports.report import make
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 from tests.unit.scale_test.told_choices import BEGIN, ON_DEMAND, SPOT, STORY, TAKEN, Choices, called, meant, types
 
 AWS = Facts.load("aws")

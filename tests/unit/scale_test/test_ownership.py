@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from scale_test.acting.cluster import Cluster, ClusterError, RefusedError
-from scale_test.acting.ownership import Removal, TakenError, check_names, leftovers, make, remove
-from scale_test.scenarios.objects import objects
-from scale_test.scenarios.scenario import Scenario
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError, RefusedError
+from karpstack.scale_test.acting.ownership import Removal, TakenError, check_names, leftovers, make, remove
+from karpstack.scale_test.scenarios.objects import objects
+from karpstack.scale_test.scenarios.scenario import Scenario
 from tests.unit.scale_test.api_server import ApiServer
 
 FIT = "eks-cheapest-fit"

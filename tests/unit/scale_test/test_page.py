@@ -14,15 +14,15 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
-from scale_test.judging.replay import Replay
-from scale_test.recording.timeline import Line
-from scale_test.reports import charts, page, units
-from scale_test.reports.drawing import Drawing, quantiles, thin
-from scale_test.reports.report import make
-from scale_test.reports.table import table
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
-from scale_test.text.shown import visible
+from karpstack.scale_test.judging.replay import Replay
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports import charts, page, units
+from karpstack.scale_test.reports.drawing import Drawing, quantiles, thin
+from karpstack.scale_test.reports.report import make
+from karpstack.scale_test.reports.table import table
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
+from karpstack.text.shown import visible
 from tests.html_page import Page as HtmlPage
 from tests.unit.scale_test.example_report import Example
 from tests.unit.scale_test.example_report import timeline as made_up

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.cli import main
-from scale_test.reports import page
-from scale_test.reports.reasons import markdown, reasons
+from karpstack.scale_test.cli import main
+from karpstack.scale_test.reports import page
+from karpstack.scale_test.reports.reasons import markdown, reasons
 from tests.html_page import Page
 from tests.unit.scale_test.example_report import Example
 

@@ -16,11 +16,11 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from karpenter.instance_types import Facts
-from scale_test.market.prices import Table
-from scale_test.recording import recorder
-from scale_test.recording.following import BrokenError, Follower, Resource
-from scale_test.recording.timeline import Line, Reader, Writer, parse_time
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.market.prices import Table
+from karpstack.scale_test.recording import recorder
+from karpstack.scale_test.recording.following import BrokenError, Follower, Resource
+from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from tests import synthetic
 
 VERSION = dict.fromkeys(

@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import binary
 
-from scale_test.cli import main
-from scale_test.scenarios import reference
-from scale_test.scenarios.scenario import ScenarioError, load
-from scale_test.scenarios.start import write
-from scale_test.text.docstrings import meanings
+from karpstack.scale_test.cli import main
+from karpstack.scale_test.scenarios import reference
+from karpstack.scale_test.scenarios.scenario import ScenarioError, load
+from karpstack.scale_test.scenarios.start import write
+from karpstack.text.docstrings import meanings
 from tests.mutations import mutations, taken
 from tests.unit.scale_test.full_scenario import FULL
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.scenarios.problems import CATALOGUE
-from scale_test.scenarios.scenario import ScenarioError, parse
+from karpstack.scale_test.scenarios.problems import CATALOGUE
+from karpstack.scale_test.scenarios.scenario import ScenarioError, parse
 from tests.unit.scale_test.full_scenario import FULL, OBSERVING, SMALL, with_value
 
 ROWS = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))

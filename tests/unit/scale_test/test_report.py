@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from scale_test.recording.timeline import Line
-from scale_test.reports import report
-from scale_test.reports.table import table
-from scale_test.reports.writing import with_evidence_in
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.reports.table import table
+from karpstack.scale_test.reports.writing import with_evidence_in
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 
 Make = Callable[..., dict[str, Any]]
 SPOT = "eks-spot-consolidation"

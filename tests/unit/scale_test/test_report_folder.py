@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scale_test.recording.timeline import Writer
-from scale_test.reports.folder import RESULTS, OverwriteError, judge, make_room
+from karpstack.scale_test.recording.timeline import Writer
+from karpstack.scale_test.reports.folder import RESULTS, OverwriteError, judge, make_room
 
 
 def written(folder: Path, *names: str) -> None:

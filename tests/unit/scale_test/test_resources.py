@@ -11,8 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from scale_test.acting import resources
-from scale_test.acting.resources import (
+from karpstack.scale_test.acting import resources
+from karpstack.scale_test.acting.resources import (
     CloudResource,
     NotCheckedError,
     cloud,
@@ -21,10 +21,10 @@ from scale_test.acting.resources import (
     look,
     orphans,
 )
-from scale_test.recording.timeline import Line, Reader
-from scale_test.reports import report
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
+from karpstack.scale_test.recording.timeline import Line, Reader
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
 
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
 ANSWER: dict[str, list[Any]] = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.scenarios.choosing import choose
-from scale_test.scenarios.pods import Deployment
-from scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
+from karpstack.scale_test.scenarios.choosing import choose
+from karpstack.scale_test.scenarios.pods import Deployment
+from karpstack.scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
 from tests.conftest import Golden
 from tests.unit.scale_test.full_scenario import SMALL as GOOD
 from tests.unit.scale_test.full_scenario import with_value
@@ -127,7 +127,9 @@ def test_an_environment_may_need_other_node_pools() -> None:
     assert scenario.in_environment("eks").existing_node_pools == []
     assert scenario.in_environment("aks-nap").existing_node_pools == ["default"]
     data["environments"]["aks-nap"]["existingNodePools"] = ["small"]
-    with pytest.raises(ScenarioError, match=r"environments\.aks-nap\.existingNodePools: \['small'\]: small is also a NodePool"):
+    with pytest.raises(
+        ScenarioError, match=r"environments\.aks-nap\.existingNodePools: \['small'\]: small is also a NodePool"
+    ):
         parse(data, "small.yml")
 
 

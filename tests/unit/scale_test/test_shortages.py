@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.reports import report
-from scale_test.scenarios.choosing import choose
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.scenarios.choosing import choose
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
 from tests.unit.scale_test.told_choices import ON_DEMAND, STORY, Choices, called, types
 
 BEFORE = "before"

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from scale_test.recording.snapshot import HIDDEN, kinds, save
+from karpstack.scale_test.recording.snapshot import HIDDEN, kinds, save
 
 NODE_CLASS = {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"}
 WORKLOADS = {"deployment", "statefulset", "daemonset", "job", "poddisruptionbudget", "persistentvolumeclaim", "pod"}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scale_test.acting import step as acting
-from scale_test.acting.cluster import RefusedError
-from scale_test.acting.faults import FaultError, Target, inflict
-from scale_test.judging.live import Live
-from scale_test.recording.timeline import Writer, now, parse_time
-from scale_test.scenarios.manifests import title
-from scale_test.scenarios.scenario import Scenario, Step, parse
+from karpstack.scale_test.acting import step as acting
+from karpstack.scale_test.acting.cluster import RefusedError
+from karpstack.scale_test.acting.faults import FaultError, Target, inflict
+from karpstack.scale_test.judging.live import Live
+from karpstack.scale_test.recording.timeline import Writer, now, parse_time
+from karpstack.scale_test.scenarios.manifests import title
+from karpstack.scale_test.scenarios.scenario import Scenario, Step, parse
 
 STORY = "eks-cheapest-fit"
 ACTIONS: dict[str, tuple[Any, list[Any]]] = {

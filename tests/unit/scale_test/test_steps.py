@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from scale_test.judging.assertions import judge
-from scale_test.judging.replay import Pod, Replay
-from scale_test.judging.steps import Rest, StepRun, outcome, why_not_ready
-from scale_test.recording.timeline import Line, parse_time
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.scale_test.judging.assertions import judge
+from karpstack.scale_test.judging.replay import Pod, Replay
+from karpstack.scale_test.judging.steps import Rest, StepRun, outcome, why_not_ready
+from karpstack.scale_test.recording.timeline import Line, parse_time
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 
 SPOT = "eks-spot-consolidation"
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from karpenter.findings import Finding
-from scale_test.text import findings
+from karpstack.karpenter.findings import Finding
+from karpstack.text import findings
 
 FINDING: Final = Finding(
     "zone-unknown",

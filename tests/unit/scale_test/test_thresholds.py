@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from karpenter.instance_types import Facts
-from scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from scale_test.recording.timeline import Line
-from scale_test.reports import report
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scale_test.judging.gate import wait_for_end
-from scale_test.judging.live import Live
-from scale_test.market.prices import Offering
-from scale_test.recording.metrics import (
+from karpstack.scale_test.judging.gate import wait_for_end
+from karpstack.scale_test.judging.live import Live
+from karpstack.scale_test.market.prices import Offering
+from karpstack.scale_test.recording.metrics import (
     AVAILABLE,
     LOOKS,
     ProcessReading,
@@ -23,9 +23,9 @@ from scale_test.recording.metrics import (
     parse_queue,
     parse_unavailable,
 )
-from scale_test.recording.process import RecorderError, stop, wait_until_recorded
-from scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded, once
-from scale_test.scenarios.scenario import Scenario
+from karpstack.scale_test.recording.process import RecorderError, stop, wait_until_recorded
+from karpstack.scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded, once
+from karpstack.scale_test.scenarios.scenario import Scenario
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 import yaml
 
-from karpenter.instance_types import Facts
-from scale_test.numbers.thresholds import Thresholds
-from scale_test.reports import report
-from scale_test.reports.junit import junit
-from scale_test.reports.reasons import markdown
-from scale_test.reports.schema import Report
-from scale_test.reports.table import table
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.numbers.thresholds import Thresholds
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.reports.junit import junit
+from karpstack.scale_test.reports.reasons import markdown
+from karpstack.scale_test.reports.schema import Report
+from karpstack.scale_test.reports.table import table
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario
 from tests.unit.scale_test.test_told_stories import PLAIN, RECORDED, stories_of, told
 
 HERE = Path(__file__).parent

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.recording.timeline import Line
-from scale_test.reports import report
-from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.reports import report
+from karpstack.scale_test.scenarios.environments import Stack
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 
 STACK = Stack("told", {"cloud": "aws", "karpenterVersion": "1.14.1"})
 TOLD = Path(__file__).with_name("told")

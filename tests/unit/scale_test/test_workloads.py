@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scale_test.scenarios.manifests import Wanted
-from scale_test.scenarios.objects import objects
-from scale_test.scenarios.scenario import Scenario, parse
+from karpstack.scale_test.scenarios.manifests import Wanted
+from karpstack.scale_test.scenarios.objects import objects
+from karpstack.scale_test.scenarios.scenario import Scenario, parse
 from tests.unit.scale_test.full_scenario import FULL, with_value
 
 PAUSE = "registry.k8s.io/pause"

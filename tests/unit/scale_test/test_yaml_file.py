@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scale_test.text.yaml_file import BYTES, YamlError, parse, read
+from karpstack.text.yaml_file import BYTES, YamlError, parse, read
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from scale_test.recording.timeline import SCENARIO_LABEL, Line
+from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, Line
 
 STORY = "eks-cheapest-fit"  # whose NodePool is TAKEN
 TAKEN = "cheapest-fit"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from scale_test.judging.replay import Replay
-from scale_test.judging.steps import StepRun
-from scale_test.recording.timeline import Line, parse_time
-from scale_test.scenarios.scenario import Scenario
+from karpstack.scale_test.judging.replay import Replay
+from karpstack.scale_test.judging.steps import StepRun
+from karpstack.scale_test.recording.timeline import Line, parse_time
+from karpstack.scale_test.scenarios.scenario import Scenario
 
 NODE_POOL: dict[str, Any] = {"template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "full"}}}}
 BEGIN = parse_time("2026-11-21T10:00:00+00:00")

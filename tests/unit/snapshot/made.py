@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from snapshot.model import Snapshot
-from snapshot.reading import checked
+from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.reading import checked
 
 
 def workload(name: str = "web", **more: Any) -> dict[str, Any]:

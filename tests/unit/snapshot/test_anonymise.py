@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karpenter.fact_files import FOLDER
-from karpenter.instance_types import Facts
-from snapshot.anonymise import anonymised
-from snapshot.from_api import snapshot_of
-from snapshot.model import Snapshot
-from snapshot.objects import objects
-from snapshot.reading import as_data, checked
-from snapshot.system_workloads import Existing
+from karpstack.karpenter.fact_files import FOLDER
+from karpstack.karpenter.instance_types import Facts
+from karpstack.snapshot.anonymise import anonymised
+from karpstack.snapshot.from_api import snapshot_of
+from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.objects import objects
+from karpstack.snapshot.reading import as_data, checked
+from karpstack.snapshot.system_workloads import Existing
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import data, snapshot, workload
 

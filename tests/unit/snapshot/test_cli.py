@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from snapshot.anonymise import VARIABLE
-from snapshot.cli import main
-from snapshot.reading import load
-from snapshot.shown import told
-from snapshot.unevictable import unevictable
-from snapshot.unschedulable import unschedulable
+from karpstack.snapshot.anonymise import VARIABLE
+from karpstack.snapshot.cli import main
+from karpstack.snapshot.reading import load
+from karpstack.snapshot.shown import told
+from karpstack.snapshot.unevictable import unevictable
+from karpstack.snapshot.unschedulable import unschedulable
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import data, snapshot, workload
 
@@ -57,7 +57,7 @@ def test_anonymise_by_a_key_and_by_none(
     out = tmp_path / "out.json"
 
     def name() -> str:
-        assert main(["anonymise", str(file), "--output", str(out)]) == 0
+        assert main(["anonymize", str(file), "--output", str(out)]) == 0
         return load(out).snapshot.workloads[0].name
 
     monkeypatch.delenv(VARIABLE, raising=False)
@@ -87,7 +87,7 @@ def test_what_cannot_be_written_is_told(file: Path, tmp_path: Path, capsys: pyte
 
 
 def test_no_cluster_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["read", "--kubeconfig", str(tmp_path / "none"), "--output", str(tmp_path / "out.json")]) == 2
+    assert main(["take", "--kubeconfig", str(tmp_path / "none"), "--output", str(tmp_path / "out.json")]) == 2
     assert "no cluster to read" in capsys.readouterr().err
 
 

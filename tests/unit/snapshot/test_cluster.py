@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from snapshot.cluster import COLLECTIONS, ClusterError, read, take
-from snapshot.from_api import snapshot_of
-from snapshot.left_out import Ledger
+from karpstack.snapshot.cluster import COLLECTIONS, ClusterError, read, take
+from karpstack.snapshot.from_api import snapshot_of
+from karpstack.snapshot.left_out import Ledger
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.snapshot import api
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snapshot.effective_requests import requests, written
+from karpstack.snapshot.effective_requests import requests, written
 
 
 def asks(cpu: str, **more: Any) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from snapshot.conversion import convert
-from snapshot.from_api import snapshot_of
-from snapshot.model import Snapshot
-from snapshot.reading import SnapshotError, as_data, write
+from karpstack.snapshot.conversion import convert
+from karpstack.snapshot.from_api import snapshot_of
+from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.reading import SnapshotError, as_data, write
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import snapshot
 

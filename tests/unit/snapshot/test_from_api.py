@@ -11,11 +11,11 @@ import jmespath
 import pytest
 import yaml
 
-from snapshot.anonymise import anonymised
-from snapshot.from_api import snapshot_of
-from snapshot.model import Snapshot
-from snapshot.objects import objects
-from snapshot.reading import as_data, checked
+from karpstack.snapshot.anonymise import anonymised
+from karpstack.snapshot.from_api import snapshot_of
+from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.objects import objects
+from karpstack.snapshot.reading import as_data, checked
 from tests.unit.snapshot import api
 
 CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("from_api.yml").read_text())

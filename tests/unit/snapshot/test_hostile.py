@@ -8,15 +8,15 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from scale_test.text.shown import visible
-from snapshot.anonymise import anonymised
-from snapshot.examples import made
-from snapshot.from_api import snapshot_of
-from snapshot.model import Snapshot
-from snapshot.objects import objects
-from snapshot.portability import Place
-from snapshot.reading import SnapshotError, as_data, checked
-from snapshot.shown import told
+from karpstack.snapshot.anonymise import anonymised
+from karpstack.snapshot.examples import made
+from karpstack.snapshot.from_api import snapshot_of
+from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.objects import objects
+from karpstack.snapshot.portability import Place
+from karpstack.snapshot.reading import SnapshotError, as_data, checked
+from karpstack.snapshot.shown import told
+from karpstack.text.shown import visible
 from tests.mutations import mutations, taken
 from tests.unit.snapshot import api
 

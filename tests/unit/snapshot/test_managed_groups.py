@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from snapshot.unschedulable import unschedulable
+from karpstack.snapshot.unschedulable import unschedulable
 from tests.unit.snapshot.made import snapshot, workload
 
 GROUP = {"eks.amazonaws.com/nodegroup": "blue"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from snapshot.node_claims import Claims, node_claims
-from snapshot.portability import Place
+from karpstack.snapshot.node_claims import Claims, node_claims
+from karpstack.snapshot.portability import Place
 from tests.unit.snapshot.made import snapshot
 
 PLACE = Place("aws", "us-east-1")

@@ -14,11 +14,11 @@ import jmespath
 import pytest
 import yaml
 
-from scale_test.recording import timeline
-from snapshot.manifests import WORKLOAD_LABEL
-from snapshot.objects import Loaded, objects
-from snapshot.portability import Place
-from snapshot.system_workloads import NAMESPACES, Existing
+from karpstack.scale_test.recording import timeline
+from karpstack.snapshot.manifests import WORKLOAD_LABEL
+from karpstack.snapshot.objects import Loaded, objects
+from karpstack.snapshot.portability import Place
+from karpstack.snapshot.system_workloads import NAMESPACES, Existing
 from tests.unit.snapshot.made import snapshot, workload
 
 LABELS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "whatif"}

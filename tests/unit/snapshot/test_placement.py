@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from snapshot.placement import Placement, Room, place_pods
+from karpstack.snapshot.placement import Placement, Room, place_pods
 from tests.unit.snapshot.made import snapshot, workload
 
 VOLUME = {"size": "10Gi", "places": [{"zones": ["a"], "pods": 1}, {"zones": ["b"], "pods": 2}]}

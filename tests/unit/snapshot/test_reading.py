@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from snapshot import reading
-from snapshot.reading import SnapshotError, as_data, checked, load, write
+from karpstack.snapshot import reading
+from karpstack.snapshot.reading import SnapshotError, as_data, checked, load, write
 from tests.unit.snapshot.made import data, snapshot, workload
 
 
@@ -51,7 +51,10 @@ def test_defaults_are_not_written() -> None:
     ("content", "words"),
     [
         ([], "kind: missing: only karpstack-snapshot is one"),
-        ({"kind": "List", "items": []}, "it is an export of kubectl; read it with `python -m snapshot convert`"),
+        (
+            {"kind": "List", "items": []},
+            "it is an export of kubectl; read it with `karpstack snapshot convert`",
+        ),
         ({"cluster": "x", "captured": "now", "events": []}, "it is kubereplay's"),
         (data(version=2), "version: 2: a newer format than this one (1)"),
         (data(version=0), "version: 0: "),

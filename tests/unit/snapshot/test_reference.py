@@ -8,10 +8,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from karpenter import crds
-from snapshot import examples, reference
-from snapshot.reading import as_data, load
-from snapshot.unschedulable import unschedulable
+from karpstack.karpenter import crds
+from karpstack.snapshot import examples, reference
+from karpstack.snapshot.reading import as_data, load
+from karpstack.snapshot.unschedulable import unschedulable
 from tests.unit.snapshot.made import data, workload
 
 
@@ -21,13 +21,13 @@ def valid(content: Any) -> bool:
 
 def test_the_schema_is_current() -> None:
     assert json.loads(reference.SCHEMA.read_text(encoding="utf-8")) == reference.schema(), (
-        "run: python -m snapshot.reference"
+        "run: python -m karpstack.snapshot.reference"
     )
 
 
 def test_the_document_is_current() -> None:
     text = reference.DOCUMENT.read_text(encoding="utf-8")
-    assert reference.document(text) == text, "run: python -m snapshot.reference"
+    assert reference.document(text) == text, "run: python -m karpstack.snapshot.reference"
     with pytest.raises(ValueError, match="has no place for the format"):
         reference.document("")
 
@@ -51,7 +51,7 @@ def test_the_schema_refuses_what_is_refused() -> None:
 @pytest.mark.parametrize("pods", examples.SIZES)
 def test_the_examples_are_what_the_script_makes(pods: int) -> None:
     made = load(examples.FOLDER / f"{pods}-pods.json").snapshot
-    assert made == examples.made(pods), "run: python -m snapshot.examples"
+    assert made == examples.made(pods), "run: python -m karpstack.snapshot.examples"
     assert made.pods == made.cluster.pods == pods
     assert valid(as_data(made))
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from snapshot import cli
-from snapshot.model import Snapshot
-from snapshot.reading import SnapshotError, load
-from snapshot.stack_file import StackFile, stack_file
+from karpstack.snapshot import cli
+from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.reading import SnapshotError, load
+from karpstack.snapshot.stack_file import StackFile, stack_file
 
 ROOT = Path(__file__).resolve().parents[3]
 EKS = ROOT / "Pulumi.eks.yaml"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from scale_test.scenarios.curve import load
-from scale_test.text.json_file import FileError
-from snapshot.cli import main
-from snapshot.trace_curve import curve_of
+from karpstack.scale_test.scenarios.curve import load
+from karpstack.snapshot.cli import main
+from karpstack.snapshot.trace_curve import curve_of
+from karpstack.text.json_file import FileError
 
 TRACE = Path(__file__).parent / "data" / "simkube-trace.json"
 WEB = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}}

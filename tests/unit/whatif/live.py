@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scale_test.acting.cluster import Cluster
+from karpstack.scale_test.acting.cluster import Cluster
 
 Object = dict[str, Any]
 

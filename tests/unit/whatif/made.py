@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, Line
+from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, Line
+from karpstack.whatif.labels import SCENARIO
 from tests.unit.whatif.told import STACK
-from whatif.labels import SCENARIO
 
 START = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)  # a Monday
 # A few instance types, so that the lower bound is found at once; of spot nobody says a price here.

@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from karpstack.whatif import answer
+from karpstack.whatif.answer import Answer
 from tests.unit.whatif.told import judged, told
-from whatif import answer
-from whatif.answer import Answer
 
 SCHEMA = Path(answer.__file__).with_name("schema.json")
 STORIES = [("eks.consolidation-policies", 3), ("eks.daemon-sets", 0), ("eks.budget-by-reason", 1)]

@@ -20,13 +20,13 @@ import jmespath
 import pytest
 import yaml
 
+from karpstack.whatif import markdown, page
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import read
+from karpstack.whatif.truth import RealNode
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, lines
-from whatif import markdown, page
-from whatif.limits import Limits
-from whatif.phases import read
-from whatif.truth import RealNode
 
 
 def filled(part: Any, row: dict[str, Any]) -> Any:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from scale_test.acting.cluster import ClusterError
-from snapshot.model import Snapshot
-from snapshot.portability import Place
+from karpstack.scale_test.acting.cluster import ClusterError
+from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.portability import Place
+from karpstack.whatif import base_nodes
 from tests.unit.snapshot.made import snapshot
 from tests.unit.snapshot.test_node_claims import node, pool
 from tests.unit.whatif.live import Clock, Live
-from whatif import base_nodes
 
 PLACE = Place("aws", "us-east-1")
 NODE_POOL = {"kind": "NodePool", **pool()}

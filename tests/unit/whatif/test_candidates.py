@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from karpstack.whatif.answer import Answer, AsIs, Settings, Truth
+from karpstack.whatif.candidates import AnswersError, candidates, load, spread
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import read
+from karpstack.whatif.prices import Given
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
-from whatif.answer import Answer, AsIs, Settings, Truth
-from whatif.candidates import AnswersError, candidates, load, spread
-from whatif.limits import Limits
-from whatif.phases import read
-from whatif.prices import Given
 
 AS_IS = AsIs(of=1, made=1, pods=1, pods_placed=1, gone=0, came=0)
 
@@ -154,7 +154,7 @@ def test_answers_at_other_prices_are_refused() -> None:
 
 
 def test_folders_without_an_answer_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(AnswersError, match="python -m whatif report"):
+    with pytest.raises(AnswersError, match="karpstack whatif report"):
         load([tmp_path])
     path = tmp_path / "whatif.json"
     path.write_text('{"schemaVersion": 3}')

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from whatif.changes import ChangesError, changes
+from karpstack.whatif.changes import ChangesError, changes
 
 URN = "urn:pulumi:eks::karpstack::karpstack:eks:Nodes$kubernetes:karpenter.sh/v1:NodePool::eks-nodes-pool-default"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from karpstack.whatif.cli import WRONG, main
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import lines
-from whatif.cli import WRONG, main
 
 
 def folder(path: Path, found: list[dict[str, Any]]) -> Path:
@@ -87,7 +87,7 @@ def test_a_snapshot_is_the_truth(consolidation: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "content", "message"),
     [
-        ("--snapshot", '{"kind": "List", "items": []}', "python -m snapshot convert"),
+        ("--snapshot", '{"kind": "List", "items": []}', "karpstack snapshot convert"),
         ("--limits", "whatif: {maxNode: 1}", "did you mean maxNodes?"),
         ("--limits", "what-if: {maxNodes: 1}", "did you mean whatif?"),
         ("--prices", "spot: {m5.larg: 1}", "no such instance type at aws"),
@@ -116,7 +116,7 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_table_and_a_spread(consolidation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again = folder(tmp_path / "again", lines("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"}))
     assert main(["table", str(consolidation), str(again)]) == 2
-    assert "python -m whatif report" in capsys.readouterr().err
+    assert "karpstack whatif report" in capsys.readouterr().err
     for one in (consolidation, again):
         main(["report", str(one)])
     capsys.readouterr()

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from scale_test.scenarios.curve import CurveError, load, of
+from karpstack.scale_test.scenarios.curve import CurveError, load, of
+from karpstack.whatif.cli import main
+from karpstack.whatif.labels import LABELS
+from karpstack.whatif.replica_curve import ReplicaCurve
 from tests.unit.whatif.live import Live
-from whatif.cli import main
-from whatif.labels import LABELS
-from whatif.replica_curve import ReplicaCurve
 
 PROJECT = Path(__file__).resolve().parents[3]
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)

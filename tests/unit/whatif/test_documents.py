@@ -8,15 +8,15 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from scale_test.text.markdown import LONGEST
+from karpstack.text.markdown import LONGEST
+from karpstack.whatif import markdown, page, wording
+from karpstack.whatif.answer import Answer
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import read
+from karpstack.whatif.truth import RealNode
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, told
-from whatif import markdown, page, wording
-from whatif.answer import Answer
-from whatif.limits import Limits
-from whatif.phases import read
-from whatif.truth import RealNode
 
 NASTY = "<script>alert(1)</script> | @team #12 `x` **b** https://evil.example/\x1b[31m\u202e"
 STORIES = [

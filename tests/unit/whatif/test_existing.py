@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from karpstack.whatif import existing
+from karpstack.whatif.labels import LABELS
 from tests.unit.whatif.live import Live
-from whatif import existing
-from whatif.labels import LABELS
 
 
 def one(kind: str, name: str, namespace: str = "kube-system", **labels: str) -> dict[str, Any]:

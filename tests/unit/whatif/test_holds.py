@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from karpstack.whatif import markdown, page
+from karpstack.whatif.answer import Answer, Surviving
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import read
 from tests.unit.whatif.made import BEGINS, START, Made
 from tests.unit.whatif.told import judged
-from whatif import markdown, page
-from whatif.answer import Answer, Surviving
-from whatif.limits import Limits
-from whatif.phases import read
 
 DRIFTED = {"Drifted": "RequirementsDrifted"}
 BLOCKED: dict[str, Any] = {"disruptionsAllowed": 0, "desiredHealthy": 2, "expectedPods": 3}

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.acting.ownership import TakenError, make, remove
-from scale_test.recording.timeline import SCENARIO_LABEL
+from karpstack.scale_test.acting.ownership import TakenError, make, remove
+from karpstack.scale_test.recording.timeline import SCENARIO_LABEL
+from karpstack.whatif import leftovers, placing
 from tests.unit.whatif.live import Live
 from tests.unit.whatif.test_placing import LABELS
-from whatif import leftovers, placing
 
 ROOT = Path(__file__).resolve().parents[3]
 

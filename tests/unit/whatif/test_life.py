@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from karpenter.instance_types import Facts
+from karpstack.karpenter.instance_types import Facts
+from karpstack.whatif import answer, markdown, page, wording
+from karpstack.whatif.answer import Answer, Life
+from karpstack.whatif.candidates import AnswersError, candidates
+from karpstack.whatif.judge import answer as judge
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import NotJudgedError, read, read_life
 from tests.unit.whatif.made import ENDS, Made, at
 from tests.unit.whatif.told import judged
-from whatif import answer, markdown, page, wording
-from whatif.answer import Answer, Life
-from whatif.candidates import AnswersError, candidates
-from whatif.judge import answer as judge
-from whatif.limits import Limits
-from whatif.phases import NotJudgedError, read, read_life
 
 HOUR = 3600.0
 BEGINS = ENDS + 1

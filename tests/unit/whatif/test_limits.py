@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from scale_test.scenarios.scenario import names
+from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from karpstack.scale_test.scenarios.scenario import names
+from karpstack.whatif.answer import Answer
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import Told, read
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, told
-from whatif.answer import Answer
-from whatif.limits import Limits
-from whatif.phases import Told, read
 
 SHIPPED = Path(__file__).resolve().parents[3] / "playbooks" / "thresholds.yml"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scale_test.acting.living import LONGEST, Pace, turns
-from scale_test.judging.replay import Replay
-from scale_test.recording.timeline import Line
+from karpstack.scale_test.acting.living import LONGEST, Pace, turns
+from karpstack.scale_test.judging.replay import Replay
+from karpstack.scale_test.recording.timeline import Line
+from karpstack.whatif.settling import WATCHED
 from tests.unit.whatif.test_settling import BEGIN, at, claim, line, pod, pool
-from whatif.settling import WATCHED
 
 MINUTE = 60.0
 RESTING = [pool("30s"), claim("n", "Initialized"), pod("p", "n")]

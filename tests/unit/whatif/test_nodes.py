@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from karpstack.whatif.answer import Inventory
+from karpstack.whatif.phases import read
 from tests.unit.whatif.made import FAMILY, NODE_CLASS, ON_DEMAND, Made
 from tests.unit.whatif.told import judged
-from whatif.answer import Inventory
-from whatif.phases import read
 
 
 def before(made: Made) -> Inventory:

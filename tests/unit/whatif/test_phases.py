@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scale_test.recording.timeline import TimelineError
+from karpstack.scale_test.recording.timeline import TimelineError
+from karpstack.whatif.phases import NotJudgedError, read
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import lines
-from whatif.phases import NotJudgedError, read
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from scale_test.acting.cluster import ClusterError
-from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL
+from karpstack.scale_test.acting.cluster import ClusterError
+from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL
+from karpstack.whatif import base_nodes, placing
 from tests.unit.snapshot.made import snapshot, workload
 from tests.unit.whatif.live import Clock, Live
-from whatif import base_nodes, placing
 
 LABELS = {"app.kubernetes.io/part-of": "karpstack-scale-test", SCENARIO_LABEL: "whatif"}
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from karpenter.instance_types import Facts
+from karpstack.karpenter.instance_types import Facts
+from karpstack.whatif import markdown, page
+from karpstack.whatif.answer import Answer
+from karpstack.whatif.phases import read
+from karpstack.whatif.prices import Given, PricesError, load
+from karpstack.whatif.truth import RealNode
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import STACK, judged, told
-from whatif import markdown, page
-from whatif.answer import Answer
-from whatif.phases import read
-from whatif.prices import Given, PricesError, load
-from whatif.truth import RealNode
 
 AWS = Facts.load("aws")
 

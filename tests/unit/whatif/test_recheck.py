@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from karpstack.whatif import recheck
 from tests.unit.whatif.live import Live
-from whatif import recheck
 
 
 class _Watched(Live):

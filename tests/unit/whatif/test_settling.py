@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from scale_test.judging.replay import Replay
-from scale_test.recording.timeline import Line, parse_time
-from whatif.labels import SCENARIO
-from whatif.settling import Settled, Settling
+from karpstack.scale_test.judging.replay import Replay
+from karpstack.scale_test.recording.timeline import Line, parse_time
+from karpstack.whatif.labels import SCENARIO
+from karpstack.whatif.settling import Settled, Settling
 
 BEGIN = parse_time("2026-11-22T10:00:00+00:00")
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from karpstack.whatif.answer import Truth
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import read
+from karpstack.whatif.prices import Given
+from karpstack.whatif.truth import Load, RealNode
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
-from whatif.answer import Truth
-from whatif.limits import Limits
-from whatif.phases import read
-from whatif.prices import Given
-from whatif.truth import Load, RealNode
 
 NODE = RealNode("m5.large", "us-east-1a", "on-demand", "a", 0.096, Load(1, 1.5, 2 * 2**30, 0.5, 2**30))
 

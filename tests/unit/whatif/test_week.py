@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whatif.markdown import calendar_words
-from whatif.week import runs
+from karpstack.whatif.markdown import calendar_words
+from karpstack.whatif.week import runs
 
 
 @pytest.mark.parametrize(

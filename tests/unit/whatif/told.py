@@ -12,15 +12,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from karpenter.instance_types import Facts
-from scale_test.recording.timeline import SCENARIO_LABEL, Line, parse_time
-from whatif.answer import Answer
-from whatif.judge import answer
-from whatif.labels import SCENARIO
-from whatif.limits import Limits
-from whatif.phases import Told, read
-from whatif.prices import Given
-from whatif.truth import RealNode
+from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, Line, parse_time
+from karpstack.whatif.answer import Answer
+from karpstack.whatif.judge import answer
+from karpstack.whatif.labels import SCENARIO
+from karpstack.whatif.limits import Limits
+from karpstack.whatif.phases import Told, read
+from karpstack.whatif.prices import Given
+from karpstack.whatif.truth import RealNode
 
 STORIES = Path(__file__).resolve().parents[1] / "scale_test" / "told"
 STACK = {"name": "eks", "outputs": {"cloud": "aws", "region": "us-east-1", "karpenterVersion": "1.15.1"}}

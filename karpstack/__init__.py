@@ -1,0 +1,1 @@
+"""AKS and EKS clusters with Karpenter: components, rehearsal, scale test, review and what-if."""

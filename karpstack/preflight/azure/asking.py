@@ -1,0 +1,175 @@
+"""Questions to Azure Resource Manager. Each is a GET, or a POST that answers with credentials; none changes anything.
+
+Plain REST over azure-core's pipeline: docs/decisions/0020-azure-is-asked-by-rest.md says why.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from http import HTTPStatus
+from typing import Any, Final
+
+from azure.core import PipelineClient
+from azure.core.exceptions import AzureError
+from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy, UserAgentPolicy
+from azure.core.pipeline.transport import RequestsTransport
+from azure.core.rest import HttpRequest, HttpResponse
+from urllib3.exceptions import HTTPError
+
+from karpstack.text.proxies import is_loopback
+
+from ..answers import PAGES, SECONDS, begins, chunks, items, parse, read
+from ..finding import NotAskedError
+from .credentials import Login
+
+#: Codes with which Azure says that there is no such thing.
+_ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
+_PATIENCE: Final = 20  # seconds before a question is asked again
+
+
+class Azure:
+    """A subscription, as one login sees it. Each question is asked once.
+
+    Attributes:
+        subscription: Its id.
+        words: Whose login it is, for people.
+        is_local: Whether the resource manager is on this machine, as a rehearsal's is.
+    """
+
+    def __init__(self, subscription: str, login: Login) -> None:
+        self.subscription = subscription
+        self.words = login.words
+        self._endpoint = login.endpoint
+        self.is_local = is_loopback(login.endpoint)
+        self._client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
+            login.endpoint,
+            policies=[
+                UserAgentPolicy("karpstack-preflight"),
+                _Patience(retry_total=3, retry_backoff_max=_PATIENCE, timeout=SECONDS),
+                BearerTokenCredentialPolicy(login.credential, login.scope),
+            ],
+            # A token goes over TLS, or does not leave the machine: not to a proxy either.
+            transport=RequestsTransport(connection_timeout=5, read_timeout=30, use_env_settings=not self.is_local),
+        )
+        self._answers: dict[str, Any] = {}
+        self._login = login
+
+    def tenant(self) -> str:
+        """Return the tenant of the login's token in lower case; empty if the token does not say it."""
+        try:
+            claims = self._login.credential.get_token(self._login.scope).token.split(".")[1]
+            return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["tid"]).lower()
+        except (AzureError, LookupError, TypeError, ValueError):
+            return ""
+
+    @property
+    def scope(self) -> str:
+        """The subscription's own resource ID."""
+        return f"/subscriptions/{self.subscription}"
+
+    def group(self, name: str) -> str:
+        """Resource ID of a resource group of the subscription."""
+        return f"{self.scope}/resourceGroups/{name}"
+
+    def ask(self, action: str, path: str, version: str, **query: str) -> dict[str, Any]:
+        """The answer to one GET.
+
+        Args:
+            action: The right that it takes, `Microsoft.Compute/skus/read`; findings are told by it.
+            path: Below the endpoint, `/subscriptions/<id>/...`.
+            version: API version.
+            query: More parameters; `filter` is sent as `$filter`.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        found = self.find(action, path, version, **query)
+        if found is None:
+            raise NotAskedError(action, f"Azure knows no {path}", refused=False)
+        return found
+
+    def find(self, action: str, path: str, version: str, **query: str) -> dict[str, Any] | None:
+        """The same; None where there is no such thing.
+
+        Raises:
+            NotAskedError: It is refused, or fails in another way.
+        """
+        parameters = {"api-version": version, **{f"${name}": value for name, value in query.items()}}
+        key = json.dumps([path.lower(), parameters], sort_keys=True)
+        if key not in self._answers:
+            self._answers[key] = self._get(action, f"{self._endpoint}{path}", parameters)
+        found: dict[str, Any] | None = self._answers[key]
+        return found
+
+    def all(self, action: str, path: str, version: str, **query: str) -> list[dict[str, Any]]:
+        """What all pages of a list hold; nothing where what should hold it does not exist.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        page = self.find(action, path, version, **query)
+        values: list[dict[str, Any]] = []
+        seen: set[str] = set()
+        while page is not None:
+            values += items(action, page, "value")
+            following = str(page.get("nextLink") or "")
+            if not following:
+                break
+            if not following.startswith(f"{self._endpoint}/"):
+                raise NotAskedError(action, f"the next page is elsewhere, at {following}", refused=False)
+            if following in seen or len(seen) == PAGES:
+                raise NotAskedError(action, "its pages have no end", refused=False)
+            seen.add(following)
+            page = self._get(action, following, {})
+        return values
+
+    def credentials(self, action: str, path: str, version: str, **query: str) -> dict[str, Any]:
+        """The answer to one POST that lists credentials, which makes none; `query` is sent as it is.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        url = f"{self._endpoint}{path}"
+        found = self._get(action, url, {"api-version": version, **query}, "POST")
+        if found is None:
+            raise NotAskedError(action, f"Azure knows no {path}", refused=False)
+        return found
+
+    def _get(self, action: str, url: str, parameters: dict[str, str], method: str = "GET") -> dict[str, Any] | None:
+        request = HttpRequest(method, url, params=parameters)
+        try:
+            response = self._client.send_request(request, stream=True, enforce_https=not self.is_local)
+            content = read(action, chunks(response._internal_response.raw))  # type: ignore[attr-defined]
+        except (AzureError, HTTPError, ValueError) as error:
+            # One line: the credential's own advice, and where it was looked up, follow on more.
+            raise NotAskedError(action, str(error).partition("\n")[0], refused=False) from error
+        if response.status_code == HTTPStatus.OK:
+            return parse(action, content)
+        code, text = _refusal(action, content)
+        if response.status_code == HTTPStatus.NOT_FOUND and code in _ABSENT:
+            return None
+        raise NotAskedError(
+            action,
+            f"{response.status_code} {code} {text}".replace("  ", " ").strip(),
+            refused=response.status_code == HTTPStatus.FORBIDDEN,
+        )
+
+
+class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
+    """Waits as long as an answer asks it to, and no longer than a look can take."""
+
+    def get_retry_after(self, response: Any) -> float | None:
+        asked: float | None = super().get_retry_after(response)
+        return min(asked, _PATIENCE) if asked else asked
+
+
+def _refusal(action: str, content: bytes) -> tuple[str, str]:
+    """Azure's code and text; no code, and how it begins, where something else than Azure answered."""
+    try:
+        said = parse(action, content).get("error")
+    except NotAskedError:
+        said = None
+    return (
+        (str(said.get("code", "")), str(said.get("message", ""))) if isinstance(said, dict) else ("", begins(content))
+    )

@@ -1,0 +1,44 @@
+"""Charts of self-hosted Karpenter: whether Microsoft's registry has the version that the stack asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final
+from urllib.request import getproxies
+
+import urllib3
+
+from karpstack.components.versions import KARPENTER_AZURE_CHART, KARPENTER_AZURE_CRD_CHART
+
+from ..finding import Finding, NotAskedError, finding
+from .subject import StackSubject
+
+_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+_TIMEOUT: Final = urllib3.Timeout(connect=5, read=15)
+
+
+def charts(subject: StackSubject) -> Iterator[Finding]:
+    """A version that the registry does not have. A rehearsal has its own charts, and asks no registry."""
+    if subject.settings.karpenter is None or subject.azure.is_local:
+        return
+    version = subject.settings.karpenter.chart_version
+    for chart in (KARPENTER_AZURE_CHART, KARPENTER_AZURE_CRD_CHART):
+        host, _, path = chart.removeprefix("oci://").partition("/")
+        call = f"GET https://{host}/v2/{path}/manifests/{version}"
+        status = _status(call)
+        if status == HTTPStatus.NOT_FOUND:
+            yield finding("aks-chart-not-published", call, host=host, path=path, version=version)
+        elif status != HTTPStatus.OK:
+            raise NotAskedError(call, f"{host} answers {status}", refused=False)
+
+
+def _status(call: str) -> int:
+    """The status of the answer; the registry wants no login, and one that has expired would be refused."""
+    proxy = getproxies().get("https", "")
+    pool = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
+    try:
+        url = call.removeprefix("GET ")
+        return pool.request("GET", url, headers={"Accept": _MANIFEST}, timeout=_TIMEOUT, retries=1).status
+    except urllib3.exceptions.HTTPError as error:
+        raise NotAskedError(call, str(error), refused=False) from error

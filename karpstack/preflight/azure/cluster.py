@@ -1,0 +1,28 @@
+"""Whether a cluster that is there is one on which Karpenter can work, by the rules that the program itself has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from karpstack.components.settings import existing_aks_cluster
+from karpstack.karpenter import findings
+
+from ..finding import Finding
+from ..judged import judged
+from .existing_cluster import READS_CLUSTERS, READS_NETWORKS
+from .subject import ExistingSubject
+
+
+def existing(subject: ExistingSubject) -> Iterator[Finding]:
+    """What `pulumi preview` and `up` would refuse of it, or warn of."""
+    settings, found = subject.settings, subject.cluster
+    problems = (
+        existing_aks_cluster.missing(settings).problems
+        if found is None
+        else existing_aks_cluster.problems(settings, found)
+    )
+    yield from judged(problems, _told_by)
+
+
+def _told_by(problem: findings.Finding) -> str:
+    return READS_NETWORKS if problem.key.endswith(("subnetId", "vnetSubnetID")) else READS_CLUSTERS

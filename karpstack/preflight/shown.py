@@ -1,0 +1,48 @@
+"""What was found, for a terminal and as data. What comes from accounts and clusters is shown, never obeyed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from karpstack.text import findings
+from karpstack.text.shown import visible
+
+from .finding import Checked, Finding, in_the_way
+
+
+def as_data(checked: Iterable[Checked]) -> dict[str, Any]:
+    """For JSON: `{"checks": [{"name", "findings": [{"severity", "what", ...}]}]}`."""
+    return {"checks": [{"name": one.name, "findings": list(map(findings.as_data, one.findings))} for one in checked]}
+
+
+def as_result(checked: Sequence[Checked]) -> dict[str, Any]:
+    """What Ansible's modules return: the data, what is in the way as texts, and one sentence on all of it."""
+    return {
+        **as_data(checked),
+        "in_the_way": [visible(f"{finding.what}; fix: {finding.fix}") for finding in in_the_way(checked)],
+        "summary": headline(checked),
+    }
+
+
+def each(checked: Iterable[Checked]) -> list[Finding]:
+    """The findings of all checks."""
+    return [finding for one in checked for finding in one.findings]
+
+
+def headline(checked: Sequence[Checked]) -> str:
+    """One sentence on all of it."""
+    found = [finding.severity for one in checked for finding in one.findings]
+    errors, warnings = found.count("error"), found.count("warning")
+    return (
+        f"{_number(errors, 'thing is', 'things are')} in the way" if errors else "nothing is in the way"
+    ) + f" ({len(checked)} checks, {_number(warnings, 'warning', 'warnings')})"
+
+
+def table(title: str, checked: Iterable[Checked]) -> str:
+    """A title, a row a finding, without colours, and below, the checks that found nothing."""
+    return findings.table(title, {one.name: one.findings for one in checked})
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

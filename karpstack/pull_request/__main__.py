@@ -1,0 +1,10 @@
+"""`karpstack pull-request`."""
+
+import sys
+
+from karpstack.text.output import run
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(run(main))

@@ -1,0 +1,140 @@
+"""What came of a stack's review and what-if: written where both have written, read where the comment is made.
+
+    <results>/<stack>/outcome.json
+    <results>/<stack>/review/review.{html,md,sarif}
+    <results>/<stack>/whatif/<candidate>/whatif.{html,md,json}
+
+The reader may be another machine, and what it reads was made by a change that nobody has looked at yet: of
+`outcome.json` nothing but words of this module is believed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from karpstack.text import files, json_file
+from karpstack.text.names import is_stack_name
+from karpstack.text.shown import visible
+
+Review = Literal["passed", "refused", "failed"]
+WhatIf = Literal["within limits", "beyond limits", "failed", "new", "policies", "off"]
+
+FILE: Final = "outcome.json"
+REVIEW: Final = "review"
+WHATIF: Final = "whatif"
+#: Exit codes, as of the review and of the what-if: something is refused; something has no answer.
+REFUSED, FAILED = 1, 2
+_MOST, _DEPTH, _VALUES = 4096, 4, 100  # bytes of an outcome, its levels, its values
+#: Bytes of a document that are read; a comment has 65,536 characters.
+_MOST_OF_A_DOCUMENT: Final = 4 * 2**20
+
+
+class OutcomeError(ValueError):
+    """A file that is no outcome; the text says which and what to do."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a stack.
+
+    Attributes:
+        stack: Its name.
+        review: `passed`; `refused`, as a mandatory rule is broken; `failed`, as there is none.
+        whatif: `within limits`; `beyond limits`; `failed`, as there is no answer; or why none was asked (see
+            `stacks.Touched`).
+    """
+
+    stack: str
+    review: Review
+    whatif: WhatIf
+
+    @property
+    def code(self) -> int:
+        """0; 1 where something is refused; 2 where something has no answer."""
+        if "failed" in (self.review, self.whatif):
+            return FAILED
+        return REFUSED if self.review == "refused" or self.whatif == "beyond limits" else 0
+
+
+@dataclass(frozen=True)
+class Told:
+    """An outcome, and what its documents say.
+
+    Attributes:
+        outcome: What came of the stack.
+        review: `review.md`; empty where there is none.
+        whatifs: Candidate -> `whatif.md`.
+    """
+
+    outcome: Outcome
+    review: str
+    whatifs: Mapping[str, str]
+
+
+def write(outcome: Outcome, folder: Path) -> None:
+    """Write an outcome into the stack's folder, which is made."""
+    files.make_results(folder)
+    files.write(folder / FILE, json.dumps(asdict(outcome)) + "\n")
+
+
+def forget(folder: Path) -> None:
+    """Remove what an earlier rehearsal of a stack said, so that nothing of it is taken for what comes now."""
+    if files.read_result(folder, FILE, most=_MOST) is not None:
+        for document in (*folder.glob(f"{REVIEW}/review.*"), *folder.glob(f"{WHATIF}/*/whatif.*")):
+            document.unlink()
+
+
+def read(results: Path) -> list[Told]:
+    """All that is in a folder of results, by stack; nothing where there is no such folder.
+
+    Raises:
+        OutcomeError: A file is no outcome.
+    """
+    try:
+        return [_told(results, file.parent.name) for file in sorted(results.glob(f"*/{FILE}"))]
+    except files.ResultError as error:
+        raise OutcomeError(str(error)) from error
+
+
+def code(outcomes: Sequence[Outcome]) -> int:
+    """The exit code of all together."""
+    return max((outcome.code for outcome in outcomes), default=0)
+
+
+def _told(results: Path, stack: str) -> Told:
+    outcome = _outcome(results, stack)
+    candidates = sorted(document.parent.name for document in (results / stack / WHATIF).glob("*/whatif.md"))
+    return Told(
+        outcome,
+        _text(results, f"{stack}/{REVIEW}/review.md"),
+        {name: _text(results, f"{stack}/{WHATIF}/{name}/whatif.md") for name in candidates},
+    )
+
+
+def _outcome(results: Path, stack: str) -> Outcome:
+    file = results / stack / FILE
+    read = files.read_result(results, f"{stack}/{FILE}", most=_MOST) or b""
+    try:
+        content: Any = json_file.parse(read, file, depth=_DEPTH, values=_VALUES)
+        found = Outcome(content["stack"], content["review"], content["whatif"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutcomeError(_NOT_ONE.format(file=visible(file), why=type(error).__name__)) from error
+    known = is_stack_name(stack) and found.review in get_args(Review) and found.whatif in get_args(WhatIf)
+    if not known or found.stack != stack:
+        raise OutcomeError(_NOT_ONE.format(file=visible(file), why="it has words that no outcome has"))
+    return found
+
+
+_NOT_ONE: Final = (
+    "{file} is no outcome of `karpstack pull-request rehearse` ({why}), so nothing is said of it; give the folder that "
+    "the command wrote, as it is"
+)
+
+
+def _text(results: Path, name: str) -> str:
+    """A document's text; empty where there is none."""
+    return visible((files.read_result(results, name, most=_MOST_OF_A_DOCUMENT) or b"").decode(errors="replace"))

@@ -1,0 +1,87 @@
+"""Review and what-if of stacks, one after another, and what came of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from karpstack.text import shown
+
+from . import outcome
+from .given import ENDINGS, of_stack
+from .outcome import REVIEW, WHATIF, Outcome
+from .stacks import Touched
+
+_ITS_OWN: Final = {
+    "workloads": "the example's workload, which is made up",
+    "limits": "playbooks/thresholds.yml",
+    "prices": "those of the timeline",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of each stack.
+
+    Attributes:
+        project: Folder with Pulumi.yaml, and the commands.
+        base: The commit before.
+        results: Folder of the outcomes, made.
+        files: Option of the what-if -> a file for all stacks, or a folder with one for each.
+        options: More arguments for the what-if, as `--patience 600`.
+    """
+
+    project: Path
+    base: str
+    results: Path
+    files: Mapping[str, Path] = field(default_factory=dict)
+    options: Sequence[str] = ()
+
+
+def rehearse(question: Question, touched: Sequence[Touched]) -> list[Outcome]:
+    """Review each stack, and rehearse the change of it where that is asked.
+
+    An outcome is written as soon as it is known; before that, the outcome is that there is none.
+    """
+    found = []
+    for one in touched:
+        folder = question.results / one.stack
+        outcome.forget(folder)
+        outcome.write(Outcome(one.stack, "failed", "failed" if one.whatif == "asked" else one.whatif), folder)
+        found.append(_rehearsed(question, one, folder))
+        outcome.write(found[-1], folder)
+    return found
+
+
+def _rehearsed(question: Question, one: Touched, folder: Path) -> Outcome:
+    """Where a command said that something is refused, its document says what; without one it has failed."""
+    code = _rehearsal(question, "review", one.stack, "--output", str(folder / REVIEW))
+    refused = code == outcome.REFUSED and (folder / REVIEW / "review.md").is_file()
+    review: outcome.Review = "passed" if code == 0 else "refused" if refused else "failed"
+    if one.whatif != "asked":
+        return Outcome(one.stack, review, one.whatif)
+    files = [part for option in question.files for part in _given(question, option, one.stack)]
+    options = ["--base", question.base, *files, *question.options, "--output", str(folder / WHATIF)]
+    code = _rehearsal(question, "whatif", one.stack, *options)
+    broken = code == outcome.REFUSED and any((folder / WHATIF).glob("*/whatif.md"))
+    return Outcome(one.stack, review, "within limits" if code == 0 else "beyond limits" if broken else "failed")
+
+
+def _given(question: Question, option: str, stack: str) -> Iterator[str]:
+    """The option with the stack's file; nothing, and the what-if takes its own, where the folder has none."""
+    folder = question.files[option]
+    if file := of_stack(option, folder, stack):
+        yield from (f"--{option}", str(file))
+    else:
+        said = f"{stack}: {shown.visible(folder)} has no {stack}{ENDINGS[option][0]} and no default{ENDINGS[option][0]}"
+        print(f"{said}, so the what-if takes {_ITS_OWN[option]}.", file=sys.stderr)
+
+
+def _rehearsal(question: Question, *arguments: str) -> int:
+    """Run a command of the rehearsal, which tells people how it goes; its exit code."""
+    command = [sys.executable, "-m", "karpstack", *arguments]
+    return subprocess.run(command, cwd=question.project, stdin=subprocess.DEVNULL, check=False).returncode

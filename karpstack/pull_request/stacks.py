@@ -1,0 +1,179 @@
+"""Which stacks a change touches, by the paths that differ between two commits."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from karpstack.text import shown
+from karpstack.text.names import is_stack_name
+
+#: Whether a what-if is asked, and otherwise why not.
+WhatIf = Literal["asked", "new", "policies", "off"]
+
+_STACK_FILE: Final = re.compile(r"Pulumi\.(.+)\.yaml", re.DOTALL)
+_SETTINGS: Final = re.compile(r"policies/([^/]+)\.json", re.DOTALL)
+#: What every stack is made by; what ends with a slash is a folder.
+_PROGRAM: Final = ("__main__.py", "Pulumi.yaml", "components/", "karpstack/karpenter/", "requirements.lock")
+#: What every stack is judged by.
+_POLICIES: Final = "policies/"
+_DOCUMENTS: Final = ".md"
+
+
+class StacksError(ValueError):
+    """The two commits cannot be compared, or there is no such stack; the text says what to give instead."""
+
+
+@dataclass(frozen=True)
+class Touched:
+    """A stack to rehearse.
+
+    Attributes:
+        stack: Its name.
+        why: A path that differs, or that it was asked for.
+        whatif: `asked`; `new`, as the base has no such stack to compare with; `policies`, as what judges the stack
+            differs and the stack does not; `off`, as nobody wants one.
+    """
+
+    stack: str
+    why: str
+    whatif: WhatIf
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs between two commits, as two trees: it does not matter where they parted.
+
+    Attributes:
+        base: The commit before, in full.
+        paths: What differs, relative to the project; both names of what was renamed.
+        before: Names of the stacks that the base has.
+        after: Names of the stacks that there are now.
+    """
+
+    base: str
+    paths: Sequence[str]
+    before: Sequence[str]
+    after: Sequence[str]
+
+    def touched(self) -> list[Touched]:
+        """The stacks that this change touches, by name."""
+        whys = {stack: self._why(stack) for stack in self.after}
+        return [self._one(stack, why) for stack, why in whys.items() if why]
+
+    def named(self, stacks: Sequence[str]) -> list[Touched]:
+        """These stacks, touched or not.
+
+        Raises:
+            StacksError: One of them has no file.
+        """
+        if unknown := [stack for stack in stacks if stack not in self.after]:
+            raise StacksError(
+                f"stack = {unknown[0]!r}: there is no Pulumi.{unknown[0]}.yaml, so there is nothing to rehearse; "
+                f"there are {', '.join(self.after) or 'none'}"
+            )
+        return [self._one(stack, self._why(stack) or "asked for") for stack in dict.fromkeys(stacks)]
+
+    def _one(self, stack: str, why: str) -> Touched:
+        if stack not in self.before:
+            return Touched(stack, why, "new")
+        return Touched(stack, why, "policies" if why.startswith(_POLICIES) else "asked")
+
+    def _why(self, stack: str) -> str:
+        """The path that says most: what makes the stack is before what judges it. Empty for a stack as it was."""
+        # The second is the network that the rehearsed account has for it.
+        made = [path for path in self.paths if path in (f"Pulumi.{stack}.yaml", f"Pulumi.{stack}.network.json")]
+        made += [path for path in self.paths if _is_of_program(path)]
+        judged = [path for path in self.paths if _judges(path, stack)]
+        return next(iter([*made, *judged]), "")
+
+
+def change(project: Path, base: str, head: str = "HEAD") -> Change:
+    """Compare two commits.
+
+    Args:
+        project: Folder with Pulumi.yaml, in a git repository.
+        base: A ref or a commit: what is there before.
+        head: What there is after.
+
+    Raises:
+        StacksError: One of them is no commit of the repository, or git cannot read it.
+    """
+    before, after = (_commit(project, ref, option) for ref, option in ((base, "--base"), (head, "--head")))
+    differing = _lines(
+        project, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--relative", "-z", before, after
+    )
+    return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after))
+
+
+def unnamed(changed: Change) -> list[str]:
+    """Files that look like a stack's, and can be none by their name."""
+    found = [path for path in changed.paths if _STACK_FILE.fullmatch(path)]
+    return [path for path in found if not is_stack_name(path.removeprefix("Pulumi.").removesuffix(".yaml"))]
+
+
+def removed(changed: Change) -> list[str]:
+    """Stacks of the base that are no more."""
+    return [stack for stack in changed.before if stack not in changed.after]
+
+
+def reasons(touched: Sequence[Touched]) -> Mapping[str, str]:
+    """Stack -> in words, why it is rehearsed and how."""
+    words: Mapping[WhatIf, str] = {
+        "asked": "review and what-if",
+        "new": "review alone: the base has no such stack to compare with",
+        "policies": "review alone: what judges it differs, and the stack does not",
+        "off": "review alone",
+    }
+    return {one.stack: f"{shown.value(one.why)}: {words[one.whatif]}" for one in touched}
+
+
+def _is_of_program(path: str) -> bool:
+    return not path.endswith(_DOCUMENTS) and any(
+        path.startswith(part) if part.endswith("/") else path == part for part in _PROGRAM
+    )
+
+
+def _judges(path: str, stack: str) -> bool:
+    """Whether a path is of the rules, or of this stack's settings of them."""
+    if not path.startswith(_POLICIES) or path.endswith(_DOCUMENTS):
+        return False
+    settings = _SETTINGS.fullmatch(path)
+    return settings[1] == stack if settings else True
+
+
+def _stacks(project: Path, commit: str) -> list[str]:
+    names = (_STACK_FILE.fullmatch(path) for path in _lines(project, "ls-tree", "--name-only", "-z", commit))
+    return sorted(found[1] for found in names if found and is_stack_name(found[1]))
+
+
+def _commit(project: Path, ref: str, option: str) -> str:
+    found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if found.returncode:
+        why = found.stderr.decode(errors="replace").strip()
+        raise StacksError(
+            f"{option} {ref!r} is no commit of the repository of {project}{f' ({why})' if why else ''}, so there is "
+            "nothing to compare; name a ref that is here, and fetch it first: a checkout of one commit has no other "
+            "(on GitHub `fetch-depth: 2`, on GitLab GIT_DEPTH)"
+        )
+    return found.stdout.decode().strip()
+
+
+def _lines(project: Path, *arguments: str) -> list[str]:
+    found = _git(project, *arguments)
+    if found.returncode:
+        raise StacksError(f"git {arguments[0]} in {project}: {found.stderr.decode(errors='replace').strip()}")
+    return [name for name in found.stdout.decode(errors="surrogateescape").split("\0") if name]
+
+
+def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(project), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+    except FileNotFoundError as error:
+        raise StacksError("there is no git in PATH, so no commits can be compared; install it") from error

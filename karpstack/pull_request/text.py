@@ -1,0 +1,156 @@
+"""The comment's text: what came of each stack in a table, then the documents, shortened where they are too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from karpstack.text.markdown import escape, folded
+
+from . import outcome
+from .outcome import Told
+
+#: Begins the comment; GitHub does not show it. It stays as it is for good: by it, the comment is found again.
+MARKER: Final = "<!-- karpstack: the rehearsal of this pull request -->"
+#: Characters of a comment on GitHub, which says so: "body is too long (maximum is 65536 characters)".
+LONGEST_COMMENT: Final = 65_536
+#: Bytes of a job's summary: GitHub takes 1 MiB a step, and nothing of a longer one.
+LONGEST_SUMMARY: Final = 2**20
+# So that there is room for all of them; the job's log and the artifacts know of more.
+_MOST_STACKS: Final = 50
+_MOST_SECTIONS: Final = 100
+
+_HEADLINES: Final = {
+    0: "Rehearsed: nothing is in the way",
+    outcome.REFUSED: "Rehearsed: something is refused",
+    outcome.FAILED: "Rehearsed: something has no answer",
+}
+_REVIEWS: Final = {
+    "passed": "passed",
+    "refused": "**refused**: a mandatory rule is broken",
+    "failed": "**failed**: the job's log says why",
+}
+_WHATIFS: Final = {
+    "within limits": "within the limits",
+    "beyond limits": "**not within the limits**",
+    "failed": "**no answer**: the job's log says why",
+    "new": "none: the stack is new, there is nothing to compare it with",
+    "policies": "none: what judges the stack differs, and the stack does not",
+    "off": "none: not asked for",
+}
+_NOTHING: Final = "## Rehearsed: this pull request touches no stack\n\nWhat was said here of an earlier state is gone."
+
+
+@dataclass(frozen=True)
+class Section:
+    """A document in the comment.
+
+    Attributes:
+        title: What it is called, in plain text.
+        text: The document, in GitHub's Markdown.
+        folded: Whether it opens at a click.
+    """
+
+    title: str
+    text: str
+    folded: bool
+
+
+def comment(told: Sequence[Told], *, commit: str, page: str) -> str:
+    """The comment, marker included, of at most `LONGEST_COMMENT` characters."""
+    return f"{MARKER}\n{_document(told, commit, page, LONGEST_COMMENT - len(MARKER) - 1)}"
+
+
+def summary(told: Sequence[Told], *, commit: str, page: str) -> str:
+    """The same for a job's summary: at most `LONGEST_SUMMARY` bytes."""
+    return _document(told, commit, page, LONGEST_SUMMARY // 4)  # a character has four bytes at most
+
+
+def shortened(sections: Sequence[Section], longest: int, where: str) -> list[str]:
+    """Documents as they go into a text, of at most so many characters together.
+
+    What is short stays whole; what is long shares the rest evenly, and says at its end how much is missing. It ends
+    between two blocks, so that no table, no code and no fold is cut in half.
+
+    Args:
+        sections: The documents.
+        longest: Characters, with all that is around the documents.
+        where: Where the whole is, in Markdown.
+    """
+    shares = _shares([len(_framed(section, section.text)) for section in sections], longest)
+    return [_fitted(section, share, where) for section, share in zip(sections, shares, strict=True)]
+
+
+def _document(told: Sequence[Told], commit: str, page: str, longest: int) -> str:
+    if not told:
+        return f"{_NOTHING}\n"
+    head = "\n".join(_head(told, commit, page))
+    where = f"the artifacts of [the run]({page})" if page else "the run's artifacts"
+    sections = [section for one in told[:_MOST_STACKS] for section in _sections(one)][:_MOST_SECTIONS]
+    return "\n\n".join([head, *shortened(sections, longest - len(head) - 2 * len(sections) - 1, where)]) + "\n"
+
+
+def _head(told: Sequence[Told], commit: str, page: str) -> Iterator[str]:
+    yield f"## {_HEADLINES[outcome.code([one.outcome for one in told])]}\n"
+    yield "| stack | what-if | review |\n| --- | --- | --- |"
+    for one in told[:_MOST_STACKS]:
+        yield f"| {escape(one.outcome.stack)} | {_WHATIFS[one.outcome.whatif]} | {_REVIEWS[one.outcome.review]} |"
+    if len(told) > _MOST_STACKS:
+        yield f"\n**{len(told) - _MOST_STACKS} more stacks are in the artifacts alone.**"
+    if commit:
+        yield f"\nOf commit {commit[:12]}."
+    if page:
+        yield f"\nThe pages, and all else, are artifacts of [the run]({page})."
+
+
+def _sections(told: Told) -> Iterator[Section]:
+    stack = told.outcome.stack
+    for candidate, text in told.whatifs.items():
+        also = f" ({candidate})" if len(told.whatifs) > 1 else ""
+        yield Section(f"What-if of {stack}{also}", text, folded=False)
+    if told.review:
+        yield Section(f"Review of {stack}", told.review, folded=True)
+
+
+def _framed(section: Section, text: str) -> str:
+    if not section.folded:
+        return text.strip()
+    return "\n".join(folded(section.title, [f"{text.strip()}\n"])).strip()
+
+
+def _shares(lengths: Sequence[int], longest: int) -> list[int]:
+    """How many characters each may have."""
+    shares, left = [0] * len(lengths), max(0, longest)
+    by_length = sorted(range(len(lengths)), key=lambda index: lengths[index])
+    for done, index in enumerate(by_length):
+        shares[index] = min(lengths[index], left // (len(lengths) - done))
+        left -= shares[index]
+    return shares
+
+
+def _fitted(section: Section, longest: int, where: str) -> str:
+    if len(whole := _framed(section, section.text)) <= longest:
+        return whole
+    lines = section.text.strip().splitlines()
+    left = longest - len(_framed(section, f"x\n\n{_note(section, len(lines), len(lines), where)}"))
+    kept = max((end for end, length in _between_blocks(lines) if length <= left), default=0)
+    note = _note(section, len(lines) - kept, len(lines), where)
+    return _framed(section, "\n".join([*lines[:kept], "", note]))
+
+
+def _note(section: Section, missing: int, lines: int, where: str) -> str:
+    return f"**Shortened: of {escape(section.title)}, {missing} of {lines} lines are missing here; {where} have all.**"
+
+
+def _between_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Numbers of the empty lines that are in no code and no fold, and how many characters are before each."""
+    fenced, folds, length = False, 0, 0
+    for number, line in enumerate(lines):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            folds += line.count("<details") - line.count("</details>")
+            if not line.strip() and folds <= 0:
+                yield number, length
+        length += len(line) + 1

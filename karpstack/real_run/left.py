@@ -1,0 +1,139 @@
+"""What is left of a stack in its account after `pulumi destroy`. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from karpstack.components.settings import AksSettings, EksSettings
+from karpstack.preflight.aws import names as aws_names
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.subject import Subject as AwsSubject
+from karpstack.preflight.aws.subject import of_cluster
+from karpstack.preflight.aws.subject import subject as aws_subject
+from karpstack.preflight.azure import names as azure_names
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import login
+from karpstack.preflight.azure.subject import Subject as AzureSubject
+from karpstack.preflight.azure.subject import subject as azure_subject
+from karpstack.preflight.finding import Checked, Finding, UnknowableError, finding
+from karpstack.preflight.finding import run as run_checks
+from karpstack.preflight.stack import Configuration, State, deployer
+
+#: The tag of a run, which each resource of the stack has (karpstack:tags).
+TAG: Final = "karpstack-run"
+_TAGS: Final = "ec2:DescribeTags"
+#: Requests, not things: EC2 keeps them for a while, and they cost nothing.
+_REQUESTS: Final = frozenset({"fleet", "sir"})
+#: Beginning of an ID -> what describes it, under which key, by which parameter, and the error if there is none.
+_DESCRIBED: Final[Mapping[str, tuple[str, str, str, str]]] = {
+    "eipalloc": ("DescribeAddresses", "Addresses", "AllocationIds", "InvalidAllocationID.NotFound"),
+    "eni": (
+        "DescribeNetworkInterfaces",
+        "NetworkInterfaces",
+        "NetworkInterfaceIds",
+        "InvalidNetworkInterfaceID.NotFound",
+    ),
+    "i": ("DescribeInstances", "Reservations", "InstanceIds", "InvalidInstanceID.NotFound"),
+    "igw": ("DescribeInternetGateways", "InternetGateways", "InternetGatewayIds", "InvalidInternetGatewayID.NotFound"),
+    "lt": ("DescribeLaunchTemplates", "LaunchTemplates", "LaunchTemplateIds", "InvalidLaunchTemplateId.NotFound"),
+    "nat": ("DescribeNatGateways", "NatGateways", "NatGatewayIds", "NatGatewayNotFound"),
+    "rtb": ("DescribeRouteTables", "RouteTables", "RouteTableIds", "InvalidRouteTableID.NotFound"),
+    "sg": ("DescribeSecurityGroups", "SecurityGroups", "GroupIds", "InvalidGroup.NotFound"),
+    "subnet": ("DescribeSubnets", "Subnets", "SubnetIds", "InvalidSubnetID.NotFound"),
+    "vol": ("DescribeVolumes", "Volumes", "VolumeIds", "InvalidVolume.NotFound"),
+    "vpc": ("DescribeVpcs", "Vpcs", "VpcIds", "InvalidVpcID.NotFound"),
+    "vpce": ("DescribeVpcEndpoints", "VpcEndpoints", "VpcEndpointIds", "InvalidVpcEndpointId.NotFound"),
+}
+_ENDED: Final = ("terminated", "deleted", "deleting")
+_OUTLIVES: Final = "it outlives the stack, and may cost money"
+
+
+def left(configured: Configuration) -> list[Checked]:
+    """Return the checks, with what is left of a stack that was destroyed.
+
+    Raises:
+        UnknowableError: Nothing can be asked, or the stack is on an existing cluster.
+    """
+    settings, raw = configured.settings, configured.raw
+    if isinstance(settings, EksSettings):
+        aws = Aws.connect(settings.region, *deployer(raw))
+        return left_on_aws(aws_subject(aws, settings, raw, State()))
+    if isinstance(settings, AksSettings):
+        return left_on_azure(azure_subject(Azure(settings.subscription_id, login(raw)), settings, State()))
+    raise UnknowableError(
+        "the stack is on an existing cluster, so what is left cannot be told from what was there; look with "
+        "`karpstack preflight destroy` before"
+    )
+
+
+def left_on_aws(subject: AwsSubject) -> list[Checked]:
+    """Return what an account has of the stack's names and tags."""
+    return run_checks(_AWS, subject)
+
+
+def left_on_azure(subject: AzureSubject) -> list[Checked]:
+    """Return what a subscription has of the stack's resource groups, which hold all else."""
+    return run_checks(_AZURE, subject)
+
+
+def _tagged(subject: AwsSubject) -> Iterator[Finding]:
+    """Whatever EC2 has with the tag of the cluster: instances, volumes, interfaces, groups, networks."""
+    wanted = [[{"Name": "key", "Values": [of_cluster(subject.names.cluster)]}]]
+    if run := subject.settings.tags.get(TAG):
+        wanted.append([{"Name": "key", "Values": [TAG]}, {"Name": "value", "Values": [run]}])
+    for kind, identifier in sorted({one for filters in wanted for one in tagged(subject.aws, filters)}):
+        if not is_gone(subject.aws, kind, identifier):
+            yield finding("left-after-destroy", _TAGS, identifier=identifier)
+
+
+def tagged(aws: Aws, filters: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return what EC2 has by filters of `DescribeTags`: what its ID begins with, `i` or `vpc`, and its ID."""
+    found = {one["ResourceId"] for one in aws.all("ec2", "DescribeTags", "Tags", Filters=filters)}
+    return sorted((kind, name) for name in found if (kind := name.rpartition("-")[0]) not in _REQUESTS)
+
+
+def is_gone(aws: Aws, kind: str, identifier: str) -> bool:
+    """Whether EC2 lists a resource, or its tags, for a while after its end."""
+    if kind not in _DESCRIBED:
+        return False
+    operation, result, parameter, absent = _DESCRIBED[kind]
+    listed = (aws.find("ec2", operation, (absent,), **{parameter: [identifier]}) or {}).get(result, [])
+    if kind == "i":
+        listed = [{"State": one["State"]["Name"]} for each in listed for one in each["Instances"]]
+    return all(str(one.get("State", "")).lower() in _ENDED for one in listed)
+
+
+def _as_left(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], Iterator[Finding]]:
+    """A check of names before `up`, whose finding is now something that is left."""
+
+    def told(subject: Any) -> Iterator[Finding]:
+        for one in check(subject):
+            yield replace(one, consequence=_OUTLIVES)
+
+    return told
+
+
+_AWS: Final[Mapping[str, Callable[[AwsSubject], Iterable[Finding]]]] = {
+    "tagged in EC2": _tagged,
+    **{
+        name: _as_left(check)
+        for name, check in {
+            "cluster": aws_names.cluster,
+            "log group": aws_names.log_group,
+            "flow logs": aws_names.flow_log_group,
+            "roles": aws_names.roles,
+            "policies": aws_names.policies,
+            "queue": aws_names.queue,
+            "event rules": aws_names.event_rules,
+            "launch template": aws_names.launch_template,
+            "key alias": aws_names.key_alias,
+        }.items()
+    },
+}
+_AZURE: Final[Mapping[str, Callable[[AzureSubject], Iterable[Finding]]]] = {
+    "resource group": _as_left(azure_names.resource_group),
+    "node resource group": _as_left(azure_names.node_resource_group),
+    "deleted workspace": _as_left(azure_names.deleted_workspace),
+}

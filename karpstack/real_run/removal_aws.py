@@ -1,0 +1,191 @@
+"""Removes what an AWS account has with the tag of a run, when `pulumi destroy` cannot: the kill switch.
+
+Nothing goes that does not carry the tag with the run's own value, but the control plane's log group, which EKS makes
+again without tags, by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from karpstack.components.documents.events import EVENT_PATTERNS
+from karpstack.components.naming import EksNames
+from karpstack.karpenter import clock
+from karpstack.preflight.aws.asking import Aws
+
+from .left import TAG, is_gone, tagged
+
+#: Gives boto3's client of a service.
+Client = Callable[[str], Any]
+_PATIENCE, _BETWEEN = 1800.0, 15.0
+#: What EC2 deletes, by the beginning of its ID and in this order: operation and parameter.
+_EC2: Final = (
+    ("nat", "delete_nat_gateway", "NatGatewayId"),
+    ("vpce", "delete_vpc_endpoints", "VpcEndpointIds"),
+    ("eipalloc", "release_address", "AllocationId"),
+    ("lt", "delete_launch_template", "LaunchTemplateId"),
+    ("vol", "delete_volume", "VolumeId"),
+    ("eni", "delete_network_interface", "NetworkInterfaceId"),
+    ("sg", "delete_security_group", "GroupId"),
+    ("subnet", "delete_subnet", "SubnetId"),
+    ("rtb", "delete_route_table", "RouteTableId"),
+    ("igw", "delete_internet_gateway", "InternetGatewayId"),
+    ("vpc", "delete_vpc", "VpcId"),
+)
+_ORDER: Final = {kind: number for number, (kind, _, _) in enumerate(_EC2)}
+
+
+def remove(aws: Aws, client: Client, names: EksNames, run: str, *, between: float = _BETWEEN) -> Iterator[str]:
+    """Remove everything of a run, and yield a line for each thing that goes or does not.
+
+    Args:
+        aws: The account, for questions; each is asked once.
+        client: Gives clients, for changes.
+        names: Physical names of the stack.
+        run: Value of the tag.
+        between: Seconds until it is seen again whether something is gone.
+    """
+    yield from _cluster(client("eks"), names.cluster, run, between)
+    yield from _ec2(aws, client("ec2"), run, between)
+    yield from _others(client, names, run)
+
+
+def _cluster(eks: Any, name: str, run: str, between: float) -> Iterator[str]:
+    """The node groups with the controller first: it would launch again what is terminated."""
+    try:
+        cluster = eks.describe_cluster(name=name)["cluster"]
+    except eks.exceptions.ResourceNotFoundException:
+        return
+    if cluster.get("tags", {}).get(TAG) != run:
+        yield f"cluster {name} stays: its tag {TAG} is not {run}"
+        return
+    groups = eks.list_nodegroups(clusterName=name)["nodegroups"]
+    for group in groups:
+        eks.delete_nodegroup(clusterName=name, nodegroupName=group)
+        yield f"node group {group} goes"
+    _wait(lambda: not eks.list_nodegroups(clusterName=name)["nodegroups"], between)
+    if cluster.get("deletionProtection"):
+        eks.update_cluster_config(name=name, deletionProtection=False)
+    eks.delete_cluster(name=name)
+    yield f"cluster {name} goes"
+    _wait(lambda: name not in eks.list_clusters()["clusters"], between)
+
+
+def _ec2(aws: Aws, ec2: Any, run: str, between: float) -> Iterator[str]:
+    listed = tagged(aws, [{"Name": "key", "Values": [TAG]}, {"Name": "value", "Values": [run]}])
+    there = [(kind, name) for kind, name in listed if not is_gone(aws, kind, name)]
+    if instances := [name for kind, name in there if kind == "i"]:
+        ec2.terminate_instances(InstanceIds=instances)
+        yield f"{len(instances)} instances go"
+        _wait(lambda: _are_terminated(ec2, instances), between)
+    for kind, name in sorted(there, key=lambda one: _ORDER.get(one[0], -1)):
+        if kind in _ORDER:
+            yield _delete(ec2, kind, name, between)
+
+
+def _delete(ec2: Any, kind: str, name: str, between: float) -> str:
+    _, operation, parameter = _EC2[_ORDER[kind]]
+    refusal = ""
+
+    def deleted() -> bool:
+        nonlocal refusal
+        try:
+            _loosen(ec2, kind, name)
+            getattr(ec2, operation)(**{parameter: [name] if parameter.endswith("Ids") else name})
+        except ClientError as error:
+            refusal = error.response["Error"]["Message"]
+            # Still in use by what goes, such as a NAT gateway; what is not found went with something else.
+            return ".NotFound" in error.response["Error"]["Code"]
+        return True
+
+    if _wait(deleted, between, patience=600):
+        return f"{name} goes"
+    return f"{name} stays: {refusal}"
+
+
+def _loosen(ec2: Any, kind: str, name: str) -> None:
+    """Take away what keeps something from being deleted: rules between groups, associations, attachments."""
+    if kind == "sg":
+        group = ec2.describe_security_groups(GroupIds=[name])["SecurityGroups"][0]
+        if rules := group["IpPermissions"]:
+            ec2.revoke_security_group_ingress(GroupId=name, IpPermissions=rules)
+    elif kind == "rtb":
+        for one in ec2.describe_route_tables(RouteTableIds=[name])["RouteTables"][0]["Associations"]:
+            if not one.get("Main"):
+                ec2.disassociate_route_table(AssociationId=one["RouteTableAssociationId"])
+    elif kind == "igw":
+        for one in ec2.describe_internet_gateways(InternetGatewayIds=[name])["InternetGateways"][0]["Attachments"]:
+            ec2.detach_internet_gateway(InternetGatewayId=name, VpcId=one["VpcId"])
+
+
+def _are_terminated(ec2: Any, instances: list[str]) -> bool:
+    pages = ec2.describe_instances(InstanceIds=instances)["Reservations"]
+    return all(one["State"]["Name"] == "terminated" for page in pages for one in page["Instances"])
+
+
+def _others(client: Client, names: EksNames, run: str) -> Iterator[str]:
+    """Roles, policies, the queue, rules, keys and log groups."""
+    yield from _iam(client("iam"), run)
+    sqs, events, logs, kms = client("sqs"), client("events"), client("logs"), client("kms")
+    with suppress(ClientError):
+        url = sqs.get_queue_url(QueueName=names.interruption_queue)["QueueUrl"]
+        if sqs.list_queue_tags(QueueUrl=url).get("Tags", {}).get(TAG) == run:
+            sqs.delete_queue(QueueUrl=url)
+            yield f"queue {names.interruption_queue} goes"
+    for event in EVENT_PATTERNS:
+        rule = names.event_rule(event)
+        with suppress(ClientError):
+            arn = events.describe_rule(Name=rule)["Arn"]
+            if _pairs(events.list_tags_for_resource(ResourceARN=arn)["Tags"]).get(TAG) == run:
+                targets = [one["Id"] for one in events.list_targets_by_rule(Rule=rule)["Targets"]]
+                if targets:
+                    events.remove_targets(Rule=rule, Ids=targets)
+                events.delete_rule(Name=rule)
+                yield f"rule {rule} goes"
+    for group in (names.control_plane_log_group, names.flow_log_group):
+        with suppress(ClientError):
+            logs.delete_log_group(logGroupName=group)
+            yield f"log group {group} goes"
+    with suppress(ClientError):
+        key = kms.describe_key(KeyId=names.secrets_key_alias)["KeyMetadata"]["KeyId"]
+        if {one["TagKey"]: one["TagValue"] for one in kms.list_resource_tags(KeyId=key)["Tags"]}.get(TAG) == run:
+            kms.delete_alias(AliasName=names.secrets_key_alias)
+            kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
+            yield f"key {names.secrets_key_alias} goes in 7 days"
+
+
+def _iam(iam: Any, run: str) -> Iterator[str]:
+    for role in [one["RoleName"] for page in iam.get_paginator("list_roles").paginate() for one in page["Roles"]]:
+        if _pairs(iam.list_role_tags(RoleName=role)["Tags"]).get(TAG) != run:
+            continue
+        for profile in iam.list_instance_profiles_for_role(RoleName=role)["InstanceProfiles"]:
+            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+            iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
+        for policy in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
+            iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
+        for policy in iam.list_role_policies(RoleName=role)["PolicyNames"]:
+            iam.delete_role_policy(RoleName=role, PolicyName=policy)
+        iam.delete_role(RoleName=role)
+        yield f"role {role} goes"
+    for page in iam.get_paginator("list_policies").paginate(Scope="Local"):
+        for policy in page["Policies"]:
+            if _pairs(iam.list_policy_tags(PolicyArn=policy["Arn"])["Tags"]).get(TAG) == run:
+                iam.delete_policy(PolicyArn=policy["Arn"])
+                yield f"policy {policy['PolicyName']} goes"
+
+
+def _pairs(tags: list[dict[str, str]]) -> dict[str, str]:
+    return {one["Key"]: one["Value"] for one in tags}
+
+
+def _wait(done: Callable[[], bool], between: float, *, patience: float = _PATIENCE) -> bool:
+    until = clock.monotonic() + patience
+    while not done():
+        if clock.monotonic() > until:
+            return False
+        clock.sleep(between)
+    return True

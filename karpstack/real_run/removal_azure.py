@@ -1,0 +1,47 @@
+"""Removes the resource groups of a subscription that have the tag of a run, with all that is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from azure.core import PipelineClient
+from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy
+from azure.core.rest import HttpRequest, HttpResponse
+
+from karpstack.karpenter import clock
+from karpstack.preflight.azure.api_versions import RESOURCES
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import Login
+
+from .left import TAG
+
+_LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
+_PATIENCE, _BETWEEN = 3600.0, 15.0
+
+
+def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -> Iterator[str]:
+    """Delete the groups, wait for their end, and yield a line for each; the cluster's own group goes with the cluster.
+
+    Raises:
+        NotAskedError: The groups cannot be listed.
+    """
+    client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
+        login.endpoint, policies=[RetryPolicy(), BearerTokenCredentialPolicy(login.credential, login.scope)]
+    )
+    for group in azure.all(_LIST, f"{azure.scope}/resourcegroups", RESOURCES):
+        # A managed group goes with what manages it.
+        if (group.get("tags") or {}).get(TAG) != run or group.get("managedBy"):
+            continue
+        url = f"{login.endpoint}{group['id']}?api-version={RESOURCES}"
+        answer = client.send_request(HttpRequest("DELETE", url), enforce_https=not azure.is_local)
+        if answer.status_code >= 300:
+            yield f"resource group {group['name']} stays: {answer.status_code} {answer.text()[:300]}"
+            continue
+        yield f"resource group {group['name']} goes"
+        until = clock.monotonic() + _PATIENCE
+        while client.send_request(HttpRequest("GET", url), enforce_https=not azure.is_local).status_code != 404:
+            if clock.monotonic() > until:
+                yield f"resource group {group['name']} is there after an hour: look at it in the portal"
+                break
+            clock.sleep(between)

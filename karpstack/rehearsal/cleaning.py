@@ -1,0 +1,140 @@
+"""`make clean` and `make clean-cache`: say what goes, and remove what carries a marker of ours and nothing else.
+
+Only what stops a stack that runs needs the Python environment; the rest is standard library.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from karpstack.rehearsal.engines import cache_folder
+from karpstack.rehearsal.state.ancestors import ExposedError
+from karpstack.text.files import is_ours
+
+PROJECT = Path(__file__).resolve().parents[2]
+_STATE = "karpstack-rehearsal"  # of `karpstack.rehearsal.state.folder`, which has marked each stack's folder
+# Folders of stacks: those of what-ifs, and of the candidates that another machine sent here.
+_STACKS = (".rehearsal/*", "build/whatif/*/*/state/*", "build/sweep-of/*/answers/*/state/*")
+# Tools mark their caches: https://bford.info/cachedir
+_TAG = ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55")
+# What was made before there were markers, and what playbooks make: a folder's name -> a file that tells.
+_BEFORE = {
+    ".venv": ".ready-*",
+    "engines": "*/*/manifest.json",
+    "go": "modules/cache",
+    # Of `pip install` from the checkout.
+    "lib": "karpstack/py.typed",
+    "karpstack.egg-info": "PKG-INFO",
+    "matplotlib": "fontlist-*.json",
+    "pack": "PulumiPolicy.yaml",
+    "pull-request": "*/outcome.json",
+    "rehearsal": "*/timeline.jsonl",
+    "review": "*/review.sarif",
+    "sweep": "*/*/whatif.json",
+    "sweep-of": "*/input",
+    "whatif": "*/*/timeline.jsonl",
+}
+_TOOLS = ("karpstack.egg-info", ".ansible", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+
+
+def main(arguments: list[str]) -> int:
+    """Clean `checkout` or `cache`; 1 if something could not be stopped or is not ours."""
+    try:
+        return clean_cache(cache_folder()) if arguments == ["cache"] else clean_checkout(PROJECT)
+    except ExposedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def clean_checkout(root: Path) -> int:
+    """Stop the stacks of a checkout, then remove what the project made in it, its Python environment last."""
+    stacks = [path for pattern in _STACKS for path in sorted(root.glob(pattern)) if _is_stack(path)]
+    running = [path for path in stacks if not _stopped(path)]
+    made = [path for path in stacks if path.parent == root / ".rehearsal" and path not in running]
+    others = [path for path in _inside(root / ".rehearsal") if path not in stacks]
+    for folder in _inside(root / "build"):
+        busy = any(path.is_relative_to(folder) for path in running)
+        empty = folder.name.startswith("bdist.") and folder.is_dir() and not any(folder.rglob("*.*"))  # pip's
+        (made if (_is_marked(folder) or empty) and not busy else others).append(folder)
+    tools = [path for path in (*(root / name for name in _TOOLS), root / ".venv") if path.exists() or path.is_symlink()]
+    for path in tools:
+        (made if _is_marked(path) else others).append(path)
+    _remove(made, root)
+    for folder in (root / ".rehearsal", root / "build"):
+        if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
+            folder.rmdir()
+    _keep([path for path in others if not any(one.is_relative_to(path) for one in running)], root)
+    return 1 if running else 0
+
+
+def clean_cache(cache: Path) -> int:
+    """Remove what the project put into the cache folder: the parts of it with a marker."""
+    parts = _inside(cache)
+    made = [path for path in parts if _is_marked(path) or path == cache / "engines.lock"]
+    others = [path for path in parts if path not in made]
+    if others == parts or made == [cache / "engines.lock"]:
+        made, others = [], parts
+    _remove(made, cache.parent)
+    if cache.is_dir() and not any(cache.iterdir()):
+        cache.rmdir()
+    _keep(others, cache.parent)
+    return 1 if others else 0
+
+
+def _inside(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
+
+
+def _is_stack(path: Path) -> bool:
+    return not path.is_symlink() and (path / _STATE).is_file()
+
+
+def _is_marked(path: Path) -> bool:
+    """Whether a folder, and no link to one, was made by the project or by a tool of its own."""
+    if path.is_symlink() or not path.is_dir():
+        return False
+    name, beginning = _TAG
+    tag = path / name
+    if is_ours(path) or (tag.is_file() and tag.read_bytes()[: len(beginning)] == beginning.encode()):
+        return True
+    return any(_of_before(path))
+
+
+def _of_before(path: Path) -> Iterator[Path]:
+    """Files that only the project leaves in a folder of this name."""
+    if path.name != "go" or {one.name for one in path.iterdir()} <= {"builds", "modules", "pkg"}:
+        yield from path.glob(_BEFORE.get(path.name, ".none"))
+
+
+def _stopped(stack: Path) -> bool:
+    """Stop what runs of a stack; whether nothing does any more."""
+    try:
+        from karpstack.rehearsal import cli
+    except ImportError as error:
+        print(f"{stack}: is kept, for it cannot be seen whether it runs ({error}); run: make environment")
+        return False
+    return cli.main(["down", "--force", "--state", str(stack.parent), stack.name]) == 0
+
+
+def _remove(paths: Iterable[Path], root: Path) -> None:
+    if there := list(paths):
+        names = (f"  {path.relative_to(root)}" for path in there)
+        print("Removing what the project made:", *names, sep="\n", flush=True)
+    for path in there:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _keep(paths: Iterable[Path], root: Path) -> None:
+    if there := list(paths):
+        print("Kept, as without a marker of the project; remove by hand what is yours:")
+        print(*(f"  {path.relative_to(root)}" for path in there), sep="\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

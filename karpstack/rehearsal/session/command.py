@@ -1,0 +1,144 @@
+"""Runs another program on our terminal, and lets it end in an orderly way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from karpstack.rehearsal.host.processes import with_parent
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+# How often it is seen whether what the command needs is still there.
+_SECONDS_BETWEEN_LOOKS = 0.25
+# Until a command that was interrupted, because it can do no more, is killed.
+_GRACE = 4.0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a command's output.
+
+    Attributes:
+        keep: Whether a line is.
+        log: The file to which all of it is appended.
+    """
+
+    keep: Callable[[str], bool]
+    log: Path
+
+
+def call(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    folder: Path,
+    check: Callable[[], None] = lambda: None,
+    shown: Shown | None = None,
+) -> int:
+    """Run a command to its end.
+
+    It has a process group of its own. So it hears of each interrupt once, by us, wherever that came from: a terminal
+    tells a whole group, `kill` and CI tell a single process, and Pulumi takes a second interrupt for impatience. When
+    we are killed, the kernel interrupts it, where it can.
+
+    Args:
+        check: Raises when what the command needs is gone: then the command is ended, and the error goes on.
+        shown: What is shown of its output; all of it if not said.
+
+    Returns:
+        Its exit code.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted, and has ended: by itself after the first interrupt, killed by the second.
+    """
+    process = subprocess.Popen(
+        [*with_parent(signal.SIGINT), *command],
+        cwd=folder,
+        env=dict(variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if shown else None,
+        process_group=0,
+    )
+    showing = threading.Thread(target=_show, args=(process.stdout, shown), daemon=True)
+    if shown:
+        showing.start()
+    interrupted = False
+    while True:
+        try:
+            code = _wait(process, check)
+            break
+        except KeyboardInterrupt:
+            _tell(process, signal.SIGKILL if interrupted else signal.SIGINT)
+            interrupted = True
+    if shown:
+        showing.join(_GRACE)  # what the command has started may hold its output open
+    if interrupted or code == -signal.SIGINT:
+        raise KeyboardInterrupt
+    if code:
+        check()  # what it needed may have gone a moment before, and is why it failed
+    return code
+
+
+def refusal(*arguments: str, variables: Mapping[str, str] | None = None, codes: Collection[int] = ()) -> str:
+    """Ask another of our commands; return why it refuses, or empty.
+
+    Args:
+        arguments: What follows `karpstack`.
+        variables: The command's environment; this process's own if not given.
+        codes: The exit codes of a refusal; every one but 0 if not given.
+    """
+    asked = subprocess.run(
+        [sys.executable, "-m", "karpstack", *arguments],
+        cwd=_CHECKOUT,
+        env=None if variables is None else dict(variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    refused = asked.returncode in codes if codes else asked.returncode
+    return (asked.stderr.strip().removeprefix("error: ") or f"{arguments[0]} refuses it") if refused else ""
+
+
+def _show(output: IO[bytes], shown: Shown) -> None:
+    with shown.log.open("ab") as log:
+        for line in output:
+            with suppress(OSError):  # a full disk is said by others; the command must not wait for who reads it
+                log.write(line)
+                log.flush()
+            text = line.decode(errors="replace")
+            if shown.keep(text):
+                print(text, end="", flush=True)
+
+
+def _wait(process: subprocess.Popen[bytes], check: Callable[[], None]) -> int:
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(_SECONDS_BETWEEN_LOOKS)
+        try:
+            check()
+        except Exception:
+            _end(process)
+            raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt a command, and kill it when it takes too long, or at a Ctrl-C."""
+    _tell(process, signal.SIGINT)
+    try:
+        process.wait(_GRACE)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        _tell(process, signal.SIGKILL)
+        process.wait()
+
+
+def _tell(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

@@ -1,0 +1,129 @@
+"""A stack's rehearsal from its beginning: brought up, watched over while a command works on it, and forgotten."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from karpstack.rehearsal.cluster.startup_taints import never_lifted
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.engines.builder import ensure
+from karpstack.rehearsal.host import limits
+from karpstack.rehearsal.host.processes import stop_marked
+from karpstack.rehearsal.session import crashes, daemon, descriptions, lock
+from karpstack.rehearsal.session.deployment import PROJECT, CommandError, Deployment
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.state import ownership
+from karpstack.rehearsal.state.folder import StackFolder
+
+
+@contextmanager
+def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[None]:
+    """Make the stack's folder if it is not there, and let nobody else work on the stack meanwhile.
+
+    Args:
+        patience: Seconds for which its lock is asked for again.
+
+    Raises:
+        lock.BusyError: Somebody else works on it.
+        ownership.OwnershipError: The folder is somebody else's.
+    """
+    ownership.claim(folder)
+    with lock.held(folder, command, patience):
+        crashes.pass_over(folder)
+        # Whoever held the lock before is gone: what it had started, and could not end any more, goes too.
+        if left := stop_marked(folder):
+            tell(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
+        yield
+
+
+def bring_up(
+    folder: StackFolder,
+    stack_file: StackFile,
+    program: Path = PROJECT,
+    *,
+    keep: bool,
+    stay: bool,
+    judged: bool = True,
+) -> None:
+    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
+
+    Args:
+        keep: Whether the daemon is to stay also after a failure.
+        stay: Whether it is to stay when this command has ended.
+    """
+    for sentence in never_lifted(stack_file.node_pools()):
+        tell(f"{sentence}.")
+    descriptions.look(stack_file)
+    if program == PROJECT:  # another one's settings are its own
+        descriptions.look_before_building(stack_file)
+    engines = ensure([stack_file.cloud], stack_file.releases)
+    running = daemon.running(folder)
+    if running:
+        if running.described != stack_file.described:
+            raise CommandError(
+                f"what {stack_file.network.name} or {stack_file.cluster.name} describes has changed since the "
+                f"rehearsal of {folder.stack} came up, whose account has it as it was; nothing was updated. Take it "
+                f"down first: karpstack down {folder.stack}"
+            )
+        tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
+        deployment = Deployment(folder, engines, running, program)
+        with watched(folder):
+            deployment.prepare(stack_file)
+            deployment.up(judged=judged)
+        return
+    forget(folder)
+    started = time.monotonic()
+    with watched(folder, stop_on_failure=not keep):
+        starting, deployment = start(folder, stack_file, engines, program)
+        if keep:
+            starting.stay()
+        deployment.up(judged=judged)
+        if stay and not keep:
+            starting.stay()
+    tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+
+
+def start(
+    folder: StackFolder, stack_file: StackFile, engines: EngineSet, program: Path = PROJECT, *, asked: bool = False
+) -> tuple[daemon.StartingDaemon, Deployment]:
+    """Start the daemon; it, and what can be deployed on it. Where the account itself is `asked`, it is waited for."""
+    limits.check(folder.root)
+    starting = daemon.start(folder.create(), stack_file, engines)
+    Deployment(folder, engines, starting.info, program).prepare(stack_file)  # while the daemon gets ready
+    # What files describe is made first, and may be refused: Pulumi would only see that nobody listens any more.
+    whole = asked or stack_file.network.is_file() or stack_file.cluster.is_file()
+    return starting, Deployment(folder, engines, starting.ready() if whole else starting.listening(), program)
+
+
+@contextmanager
+def watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[None]:
+    """Tell of the engines' crashes however the block ends; take down what is left when the rehearsal is lost."""
+    try:
+        yield
+    except BaseException as error:
+        crashes.say_new(folder)
+        if stop_on_failure or isinstance(error, daemon.LostError):
+            tell(f"Stopping; logs stay in {folder.logs}.")
+            daemon.stop(folder)
+        raise
+    crashes.say_new(folder)
+
+
+def tell_end(folder: StackFolder) -> None:
+    """Tell of a daemon that has ended although nobody had told it to."""
+    info = daemon.read(folder)
+    if info and info.ready and not info.lost:
+        try:
+            daemon.check(folder)
+        except daemon.LostError as error:
+            tell(str(error))
+
+
+def forget(folder: StackFolder) -> None:
+    """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
+    daemon.stop(folder)
+    ownership.clear(folder)

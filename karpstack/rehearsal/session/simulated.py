@@ -1,0 +1,89 @@
+"""One cloud as the daemon composes it: its simulated account, what Pulumi's provider serves, and its faults.
+
+`simulation` loads the cloud's own libraries, so those of the others are not loaded: moto takes a second and 150 MB.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, assert_never
+
+from karpstack.rehearsal.attachment.package import Configuration
+from karpstack.rehearsal.cluster.control_plane import Clusters
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session import control
+from karpstack.rehearsal.session.clouds import Name
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.rehearsal.timing import Timing
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a simulation is made of.
+
+    Attributes:
+        folder: The stack's folder.
+        stack_file: The stack's configuration.
+        engines: The engines, with the cloud's prices and charts.
+        timing: How long the simulated parts take.
+        clusters: The control planes that run.
+    """
+
+    folder: StackFolder
+    stack_file: StackFile
+    engines: EngineSet
+    timing: Timing
+    clusters: Clusters
+
+
+class Simulation(ABC):
+    """A simulated account; it is made off the wire.
+
+    Attributes:
+        package: Name of the cloud's Pulumi package.
+        version: Version of the package.
+        configuration: What the stand-in for the package serves.
+        control: What the control endpoint does to the account.
+    """
+
+    package: ClassVar[str]
+    version: ClassVar[str]
+    configuration: Configuration
+    control: control.Cloud
+
+    @abstractmethod
+    def __init__(self, parts: Parts) -> None: ...
+
+    @abstractmethod
+    def start(self) -> Mapping[str, str]:
+        """Put the account on the wire, with what files describe; return more variables for commands on the stack."""
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """The account's URL, once it is on the wire."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Take the account off the wire."""
+
+    def warm_up(self) -> None:  # noqa: B027 - a cloud may have nothing to load
+        """Load what would make the first requests slow."""
+
+
+def simulation(cloud: Name) -> type[Simulation]:
+    """Load a cloud."""
+    match cloud:
+        case "aws":
+            from karpstack.rehearsal.session.simulated_aws import SimulatedAws
+
+            return SimulatedAws
+        case "azure":
+            from karpstack.rehearsal.session.simulated_azure import SimulatedAzure
+
+            return SimulatedAzure
+        case unplayed:
+            assert_never(unplayed)

@@ -1,0 +1,333 @@
+"""`karpstack whatif`: its arguments, and which candidates it rehearses."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from karpstack.karpenter.releases import number
+from karpstack.rehearsal.cluster.startup_taints import never_lifted
+from karpstack.rehearsal.session import speed
+from karpstack.rehearsal.session.command import refusal
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.waits import Waits
+from karpstack.rehearsal.state import ownership
+from karpstack.rehearsal.whatif import candidate, candidates, sources
+from karpstack.rehearsal.whatif.candidate import Life, Question
+from karpstack.rehearsal.whatif.sources import Source, SourceError
+from karpstack.text.projects import own_project
+
+DESCRIPTION: Final = (
+    "Rehearse a change of the stack: bring the base up with a workload on it, apply the change by `pulumi up`, and "
+    "say what it costs and which nodes and pods it moves."
+)
+#: Exit code where there is no answer.
+FAILED: Final = 2
+#: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
+_AS_IS_SINCE: Final = "1.36"
+#: The program's own reading of a stack file, which asks no cloud.
+_READS_SETTINGS: Final = ("preflight", "rights", "whatif", "--json", "--account", "000000000000")
+_SPAN: Final = re.compile(r"([0-9]{1,6})([dhm])", re.ASCII)
+_UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
+_LONGEST_LIFE: Final = timedelta(days=21)
+_WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments beside the stack."""
+    parser.add_argument("--base", required=True, metavar="REF|FILE", help="a git ref, or a stack file, as it is now")
+    parser.add_argument(
+        "--project",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with the stack files, in the repository whose refs are meant (default: the current folder's; for "
+        "example ~/infrastructure/clusters)",
+    )
+    parser.add_argument(
+        "--change",
+        action="append",
+        metavar="REF|FILE",
+        help="a git ref, or a stack file, as it may become; several times for several candidates (default: the "
+        "project as it is)",
+    )
+    parser.add_argument(
+        "--new-image",
+        action="store_true",
+        help="the change is a newer image of nodes, which the cloud publishes; instead of --change",
+    )
+    parser.add_argument(
+        "--workloads",
+        type=Path,
+        default=_WORKLOADS,
+        metavar="FILE",
+        help=f"a snapshot of the cluster (default: {_WORKLOADS.relative_to(PROJECT)}, a made one)",
+    )
+    parser.add_argument(
+        "--nodes",
+        choices=["as-is", "fresh"],
+        help="as-is: the base has the snapshot's own nodes, as far as its NodePools allow, and pods on the node that "
+        f"they were on; fresh: Karpenter chooses nodes for the pods (default: as-is, where the base has Kubernetes "
+        f"{_AS_IS_SINCE} or newer)",
+    )
+    parser.add_argument("--output", type=Path, help="folder for the answers (default: build/whatif/<stack>)")
+    parser.add_argument(
+        "--wait-factor",
+        type=_factor,
+        default=1.0,
+        metavar="N",
+        help="divide each NodePool's consolidateAfter by N, for both sides; the answer says so (default: 1)",
+    )
+    parser.add_argument(
+        "--at",
+        type=_moment,
+        metavar="TIME",
+        help="take budgets with a schedule as they are at this time of the week, for example 2026-11-23T03:00+01:00 "
+        "(default: as the clock is)",
+    )
+    parser.add_argument(
+        "--patience",
+        type=_seconds,
+        default=1800,
+        metavar="SECONDS",
+        help="how long a side may take to settle before it is judged as it is (default: 1800)",
+    )
+    parser.add_argument(
+        "--for",
+        dest="lived",
+        type=_span,
+        metavar="TIME",
+        help="let the changed cluster live for so long afterwards, in its own time, and say what each day costs and "
+        "what is disrupted: 7d, 36h (default: not at all)",
+    )
+    parser.add_argument(
+        "--curve",
+        type=Path,
+        metavar="FILE",
+        help="with --for: a daily curve of replicas, in YAML or CSV, see docs/whatif.md (default: replicas stay)",
+    )
+    parser.add_argument(
+        "--image-every",
+        type=_span,
+        metavar="TIME",
+        help="with --for: how often the cloud publishes a newer image of nodes meanwhile (default: 7d with "
+        "--new-image, else never)",
+    )
+    speed.add_argument(parser)
+    parser.add_argument("--limits", type=Path, metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
+    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own, see docs/whatif.md")
+    parser.add_argument("--at-once", type=_seconds, metavar="N", help="candidates side by side (default: by memory)")
+    parser.add_argument("--keep", action="store_true", help="leave the stack up (for one candidate)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 2 where one has no answer."""
+    changes = options.change or [""]
+    if options.new_image and options.change:
+        raise ValueError("--new-image and --change are two changes, of which one answer would tell; give one of them")
+    life = _life(options)
+    if options.keep and len(changes) > 1:
+        raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
+    project = (options.project or own_project(PROJECT)).resolve()
+    _check_name(options.stack, project)
+    results = ownership.place_results(options.output or PROJECT / "build" / "whatif" / options.stack, "--output")
+    workloads = options.workloads.resolve()
+    _accept("snapshot", "check", str(workloads))  # before a stack is made for it
+    laid_down = results / "sources"
+    base = sources.source(options.base, options.stack, laid_down, project)
+    if options.new_image:
+        sides = [replace(base, name="new-image", new_image=True)]
+    else:
+        sides = _distinct([sources.source(each, options.stack, laid_down, project) for each in changes])
+    for side in (base, *sides):
+        side.stack_file.check_versions()
+        _check_same(base, side)
+    for side in dict.fromkeys((base, *sides)):
+        _check_settings(side)
+    if len(sides) == 1:
+        judge = [
+            part
+            for key in ("limits", "prices")
+            if getattr(options, key)
+            for part in (f"--{key}", str(getattr(options, key).resolve()))
+        ]
+        known = set(never_lifted(base.stack_file.node_pools()))
+        for sentence in never_lifted(sides[0].stack_file.node_pools()):
+            if sentence not in known:  # which is said when the base comes up
+                tell(f"{sentence}.")
+        question = Question(
+            options.stack,
+            base,
+            workloads,
+            _nodes(options.nodes, base),
+            Waits(options.wait_factor, options.at),
+            options.patience,
+            tuple(judge),
+            life,
+        )
+        folder = ownership.place_results(results / sides[0].name, "--output")
+        return candidate.rehearse(question, sides[0], folder, keep=options.keep)
+    return _several(options, base, sides, results, project)
+
+
+def _check_name(stack: str, project: Path) -> None:
+    """Refuse a name that is no stack's but nearly one's: with files, any other would do as well."""
+    known = [path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in project.glob("Pulumi.*.yaml")]
+    if stack not in known and (near := difflib.get_close_matches(stack, known, 1)):
+        raise ValueError(
+            f"stack = {stack}: {project} has no Pulumi.{stack}.yaml, so the answer would be filed under a name that is "
+            f"no stack's; did you mean {near[0]}?"
+        )
+
+
+def _life(options: argparse.Namespace) -> Life | None:
+    """Return how long the changed cluster lives, and with what; None where it does not.
+
+    Raises:
+        ValueError: Options that need `--for` are given without it, time cannot run faster, or the file is no curve.
+    """
+    if not options.lived:
+        if given := [
+            name for name, value in (("--curve", options.curve), ("--image-every", options.image_every)) if value
+        ]:
+            raise ValueError(
+                f"{' and '.join(given)} without --for would have no effect, for no day goes by; add, for example, "
+                "--for 7d"
+            )
+        return None
+    if options.at:
+        raise ValueError(
+            "--at keeps budgets as they are at one moment, and --for lets them open and close, so one of them would "
+            "have no effect; leave out --at"
+        )
+    if options.curve:
+        _accept("whatif", "curve", str(options.curve.resolve()))
+    if (options.speed or speed.ceiling(os.environ)) == 1 or not speed.supported():
+        raise ValueError(
+            "--for with a clock that keeps real time would take as long as the cluster lives; leave out --speed 1 and "
+            f"{speed.VARIABLE}=1 (Linux on amd64 or arm64 is needed)"
+        )
+    images = options.image_every or (timedelta(days=7) if options.new_image else timedelta())
+    return Life(options.lived, options.curve.resolve() if options.curve else None, images)
+
+
+def _nodes(given: str | None, base: Source) -> str:
+    """Whose nodes the base has: what was given, or the snapshot's, where that is possible."""
+    version = base.stack_file.kubernetes
+    possible = not version or number(version) >= number(_AS_IS_SINCE)
+    if given == "as-is" and not possible:
+        raise ValueError(
+            f"--nodes as-is with Kubernetes {version}: pods are kept on their nodes by an admission "
+            f"policy that {_AS_IS_SINCE} has first, so the snapshot's nodes would stay empty; give --nodes fresh"
+        )
+    return given or ("as-is" if possible else "fresh")
+
+
+def _several(options: argparse.Namespace, base: Source, sides: Sequence[Source], results: Path, project: Path) -> int:
+    at_once = options.at_once or candidates.side_by_side(len(sides))
+    tell(f"{len(sides)} candidates, {at_once} at once.")
+    commands = [(side.name, _alone(options, base, side, results, project), results / side.name) for side in sides]
+    codes = candidates.rehearse_all(commands, at_once)
+    folders = [str(results / side.name) for side in sides]
+    subprocess.run([sys.executable, "-m", "karpstack", "whatif", "table", *folders], cwd=PROJECT, check=False)
+    # One that a signal has ended, as the kernel does for lack of memory, has no answer.
+    return max(FAILED if code < 0 else code for code in codes.values())
+
+
+def _alone(options: argparse.Namespace, base: Source, side: Source, results: Path, project: Path) -> list[str]:
+    """The arguments with which one candidate is rehearsed by itself."""
+    given = ["whatif", options.stack, "--base", base.given, "--output", str(results), "--project", str(project)]
+    given += ["--change", side.given] if side.given else []
+    given += ["--workloads", str(options.workloads.resolve()), "--patience", str(options.patience)]
+    given += ["--nodes", _nodes(options.nodes, base), "--wait-factor", str(options.wait_factor)]
+    given += ["--at", options.at.isoformat()] if options.at else []
+    for key, span in (("for", options.lived), ("image-every", options.image_every)):
+        given += [f"--{key}", f"{round(span.total_seconds() / 60)}m"] if span else []
+    given += ["--curve", str(options.curve.resolve())] if options.curve else []
+    for key in ("limits", "prices"):
+        given += [f"--{key}", str(getattr(options, key).resolve())] if getattr(options, key) else []
+    return given
+
+
+def _accept(package: str, command: str, file: str) -> None:
+    """Refuse a file that a command of another package refuses, in its words."""
+    if refused := refusal(package, command, file):
+        raise ValueError(refused)
+
+
+def _check_settings(side: Source) -> None:
+    """Refuse settings that the program would refuse, before anything is started for them.
+
+    A git ref has a program of its own, which refuses them when it runs.
+    """
+    if side.program != PROJECT:
+        return
+    if refused := refusal(*_READS_SETTINGS, "--config-file", str(side.stack_file.path)):
+        raise SourceError(
+            f"{side.name}: the program refuses {side.stack_file.path}, so there would be nothing to compare; mend what "
+            f"it says, nothing was started:\n{refused}"
+        )
+
+
+def _check_same(base: Source, change: Source) -> None:
+    """Refuse what would be another account or another region: nothing of the base would be there."""
+    for key in ("cloud", "region", "subscription", "account"):
+        before, after = getattr(base.stack_file, key), getattr(change.stack_file, key)
+        if before != after:
+            raise SourceError(
+                f"{key} is {before!r} in {base.name} and {after!r} in {change.name}: that is another cluster, and no "
+                "change of this one; compare two configurations of one cluster"
+            )
+
+
+def _distinct(sides: Sequence[Source]) -> list[Source]:
+    names = [side.name for side in sides]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise SourceError(
+            f"two candidates would both be called {', '.join(twice)}, so that one's answer would be written over the "
+            "other's; give files of other names"
+        )
+    return list(sides)
+
+
+def _factor(text: str) -> float:
+    number = float(text)
+    if not 1 <= number <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text} is no factor between 1 and 10000, by which waits are shortened")
+    return number
+
+
+def _seconds(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def _span(text: str) -> timedelta:
+    match = _SPAN.fullmatch(text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 7d, 36h or 90m; units are d, h and m")
+    span = int(match[1]) * _UNITS[match[2]]
+    if not timedelta(minutes=1) <= span <= _LONGEST_LIFE:
+        raise argparse.ArgumentTypeError(
+            f"{text} is not between 1m and {_LONGEST_LIFE.days}d; certificates and tokens of a rehearsal last no longer"
+        )
+    return span
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-11-23T03:00+01:00") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

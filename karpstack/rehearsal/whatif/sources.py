@@ -1,0 +1,137 @@
+"""The two sides of a what-if: each a stack file, or what a git ref of the user's own repository has."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.text.names import folder_name
+
+#: What a change is called that is what the checkout holds now.
+WORKING_TREE = "working-tree"
+
+
+class SourceError(Exception):
+    """Something is neither a stack file nor a git ref, or holds no such stack; the text says what to give instead."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One side.
+
+    Attributes:
+        name: What people call it, good for a folder's name.
+        given: As it was given, a file by its whole path; empty for the checkout as it is.
+        program: Folder of the Pulumi program.
+        stack_file: The stack's configuration.
+        new_image: Whether the change is a newer image of nodes, which the cloud publishes, and nothing of the stack.
+    """
+
+    name: str
+    given: str
+    program: Path
+    stack_file: StackFile
+    new_image: bool = False
+
+
+def source(given: str, stack: str, into: Path, project: Path = PROJECT) -> Source:
+    """What somebody means by a name.
+
+    Args:
+        given: A stack file, or a git ref of the project's repository; empty for the project as it is.
+        into: Folder below which the files of a ref are laid down.
+        project: Folder with the stack files. One without a program (Pulumi.yaml) has karpstack's.
+
+    Raises:
+        SourceError: It is neither, or the ref has no such stack.
+        StackFileError: The configuration cannot be rehearsed.
+    """
+    own = project / f"Pulumi.{stack}.yaml"
+    if not given:
+        return Source(WORKING_TREE, given, _program(project), StackFile.load(own))
+    path = Path(given)
+    if _is_file(path):
+        return Source(folder_name(path.stem), str(path.resolve()), PROJECT, StackFile.load(path.resolve()))
+    commit = _commit(project, given)
+    laid_down = into / commit[:12] / folder_name(_below_root(project))
+    _lay_down(project, commit, laid_down)
+    file = laid_down / own.name
+    if not file.is_file():
+        raise SourceError(
+            f"{given!r} is a git ref of {project} ({commit[:12]}) without {own.name}, so there is nothing to rehearse; "
+            "name a ref that has it, or a stack file, or run the command in the repository that has it"
+        )
+    return Source(folder_name(given), given, _program(laid_down), StackFile.load(file))
+
+
+def _program(folder: Path) -> Path:
+    """The folder of the program of stack files: their own, or karpstack's where they have none beside them."""
+    return folder if (folder / "Pulumi.yaml").is_file() else PROJECT
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def _commit(project: Path, given: str) -> str:
+    """The commit that a ref means, in full."""
+    found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{given}^{{commit}}")
+    if found.returncode:
+        why = found.stderr.decode(errors="replace").strip()
+        raise SourceError(
+            f"{given!r} is neither a stack file nor a git ref of {project}{f' ({why})' if why else ''}, so there is "
+            "nothing to compare; name a file, for example Pulumi.eks.yaml, or a ref, for example origin/main (in CI, "
+            "fetch it first: a shallow clone has one commit)"
+        )
+    return found.stdout.decode().strip()
+
+
+def _below_root(project: Path) -> str:
+    """Where the project is in its repository."""
+    return _git(project, "rev-parse", "--show-prefix").stdout.decode(errors="replace").strip()
+
+
+def _lay_down(project: Path, commit: str, target: Path) -> None:
+    """Write what a commit has in the project's folder, without touching the checkout or its list of work trees."""
+    if target.is_dir():
+        return
+    archive = _git(project, "archive", "--format=tar", commit)
+    if archive.returncode:
+        raise SourceError(f"git archive {commit}: {archive.stderr.decode(errors='replace').strip()}")
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Whole or not there: another candidate, or the next run, takes what it finds.
+    unpacked = Path(tempfile.mkdtemp(dir=target.parent))
+    try:
+        with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
+            files.extractall(unpacked, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        shutil.rmtree(unpacked)
+        raise SourceError(
+            f"commit {commit[:12]} cannot be laid down, so it cannot be rehearsed: {error}; a link out of the "
+            "repository is refused"
+        ) from error
+    try:
+        unpacked.rename(target)
+    except OSError:
+        shutil.rmtree(unpacked)
+        if not target.is_dir():  # else another one was quicker
+            raise
+
+
+def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(project), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+    except FileNotFoundError as error:
+        raise SourceError("there is no git in PATH, so no ref can be read; name stack files instead") from error

@@ -1,0 +1,31 @@
+"""Connects to the cluster of a kubeconfig."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.request import getproxies
+
+from kubernetes import client, config
+
+from karpstack.text.proxies import is_loopback
+
+
+def connect(kubeconfig: Path | None = None, context: str | None = None) -> client.ApiClient:
+    """Return a client of the cluster that a kubeconfig names; on this machine, the environment's proxy is not asked.
+
+    Args:
+        kubeconfig: The kubeconfig; None for the usual one.
+        context: Its context; None for the current one.
+
+    Raises:
+        config.ConfigException: There is no kubeconfig that can be used.
+        OSError: It cannot be read.
+    """
+    settings = client.Configuration()
+    config.load_kube_config(
+        config_file=str(kubeconfig) if kubeconfig else None, context=context, client_configuration=settings
+    )
+    # Kept is a proxy that the kubeconfig itself names.
+    if is_loopback(str(settings.host)) and settings.proxy in getproxies().values():
+        settings.proxy = None
+    return client.ApiClient(configuration=settings)

@@ -1,0 +1,79 @@
+"""Records a stack from now until it is told to stop: what `karpstack_recorder` and `karpstack story record` do."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from karpstack.karpenter import clock
+from karpstack.karpenter.instance_types import Facts
+
+from ..market.prices import Table
+from ..scenarios.environments import Stack, environment_of
+from .recorder import Recorder, resources
+from .timeline import Writer
+
+
+class RecordedError(RuntimeError):
+    """Another recorder writes to the timeline."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What is listened to.
+
+    Attributes:
+        kubeconfig: The kubeconfig to connect with; None for the usual one.
+        metrics_url: Address of the controller's metrics; None to do without what they tell.
+        metrics_token: Bearer token for them, if they ask for one.
+        facts: Folder with what is known of instance types, for prices that the controller does not publish; None to
+            do without.
+    """
+
+    kubeconfig: Path | None = None
+    metrics_url: str | None = None
+    metrics_token: str = ""
+    facts: Path | None = None
+
+
+def record(timeline: Path, stack: Stack, sources: Sources, owner: int | None = None) -> str:
+    """Record until SIGTERM, or until the process `owner` is gone; why it ended.
+
+    An error is told in the timeline too, where those who wait see it.
+
+    Raises:
+        RecordedError: Another recorder writes to the timeline.
+        StackError: The outputs are not those of an environment that can be scale-tested.
+        FactsError: The facts cannot be used.
+    """
+    environment, outputs = environment_of(stack.outputs), stack.outputs
+    table = Table(Facts.load(outputs["cloud"], sources.facts), outputs["region"]) if sources.facts else None
+    try:
+        writer = Writer(timeline, recording=True)
+    except BlockingIOError as error:
+        raise RecordedError(
+            f"{timeline} is being recorded already, so two runs would be mixed; wait for the other run, "
+            "or give this one another folder"
+        ) from error
+    reason, measurement = "it crashed", clock.Measurement()
+    with writer:
+        try:
+            recorder = Recorder(
+                writer,
+                resources(environment.node_class["kind"], environment.node_class["path"]),
+                sources.kubeconfig,
+                sources.metrics_url,
+                table,
+                metrics_token=sources.metrics_token,
+                stack=stack,
+            )
+            signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
+            reason = recorder.run(owner)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            measured = measurement.result()
+            writer.write("STOP", reason=reason, **({"clock": measured} if measured else {}))
+    return reason

@@ -1,0 +1,69 @@
+"""The report's files: made from a timeline, as often as one likes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from karpstack.text.files import write as write_file
+
+from ..recording.timeline import Reader
+from ..scenarios.environments import Stack
+from . import page
+from .junit import junit
+
+
+class Told(NamedTuple):
+    """What a timeline is about.
+
+    Attributes:
+        stack: The stack; None where its START line, of an older version, names none.
+        scenarios: Names of the scenarios, in the order in which they were run.
+    """
+
+    stack: Stack | None
+    scenarios: list[str]
+
+
+def told(timeline: Path) -> Told:
+    """Read what a timeline is about.
+
+    Raises:
+        TimelineError: A line cannot be read.
+    """
+    stack, scenarios = None, dict[str, None]()
+    for line in Reader(timeline).new_lines():
+        if line.get("type") == "START" and stack is None and isinstance(line.get("stack"), dict):
+            stack = Stack(str(line["stack"].get("name")), line["stack"].get("outputs") or {})
+        elif line.get("type") == "STORY":
+            scenarios[str(line["scenario"])] = None
+    return Told(stack, list(scenarios))
+
+
+def with_evidence_in(folder: Path, made: dict[str, Any]) -> dict[str, Any]:
+    """The report, in which nobody is sent to evidence that is not there: a timeline can come without it."""
+    for story in made["stories"]:
+        evidence = f"evidence/{story['name']}/"
+        if not (folder / evidence).is_dir():
+            for assertion in story["assertions"]:
+                where = assertion["where_to_look"].split(", ")
+                assertion["where_to_look"] = ", ".join(part for part in where if part != evidence)
+    return made
+
+
+def write(made: Mapping[str, Any], timeline: Path, folder: Path) -> None:
+    """Write report.json, junit.xml and report.html; what is there is replaced as a whole.
+
+    Args:
+        made: The report.
+        timeline: The timeline that it was made from, of which the page shows lines.
+        folder: Where to; it exists.
+    """
+    lines = page.read_lines(timeline, page.wanted_lines(made))
+    write_file(folder / "report.json", json.dumps(made, indent=2) + "\n")
+    write_file(folder / "report.html", page.render(made, lines))
+    suites = folder / "junit.xml"
+    suites.unlink(missing_ok=True)
+    junit(made).write(str(suites), pretty=True)

@@ -1,0 +1,149 @@
+"""Reads a cluster's objects for a snapshot: lists, page by page, and nothing but lists. No Secret, no ConfigMap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import urllib3
+from kubernetes import client, config
+
+from karpstack.karpenter import clock
+from karpstack.scale_test.connecting import connect
+from karpstack.text.shown import cut, visible
+
+from .from_api import snapshot_of
+from .left_out import Ledger
+from .model import Snapshot
+
+_PAGE: Final = 500
+_TIMEOUTS: Final = (5, 60)  # seconds to connect, and to answer
+_REASON: Final = 300  # characters of an answer that refuses
+
+
+class Collection(NamedTuple):
+    """A list of the API.
+
+    Attributes:
+        kind: Kind of its objects.
+        path: Where it is.
+        needed: Whether there is no snapshot without it.
+    """
+
+    kind: str
+    path: str
+    needed: bool = False
+
+
+COLLECTIONS: Final = (
+    Collection("Node", "/api/v1/nodes", needed=True),
+    Collection("Pod", "/api/v1/pods", needed=True),
+    Collection("ReplicaSet", "/apis/apps/v1/replicasets"),
+    Collection("Deployment", "/apis/apps/v1/deployments"),
+    Collection("StatefulSet", "/apis/apps/v1/statefulsets"),
+    Collection("DaemonSet", "/apis/apps/v1/daemonsets"),
+    Collection("Job", "/apis/batch/v1/jobs"),
+    Collection("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
+    Collection("PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses"),
+    Collection("Namespace", "/api/v1/namespaces"),
+    Collection("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims"),
+    Collection("PersistentVolume", "/api/v1/persistentvolumes"),
+    Collection("NodePool", "/apis/karpenter.sh/v1/nodepools"),
+    Collection("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims"),
+    Collection("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"),
+    Collection("AKSNodeClass", "/apis/karpenter.azure.com/v1beta1/aksnodeclasses"),
+)
+
+
+class ClusterError(Exception):
+    """The cluster does not answer, or refuses what there is no snapshot without; the text says what to do."""
+
+
+def take(kubeconfig: Path | None = None, context: str | None = None) -> Snapshot:
+    """The snapshot of a cluster, which is asked for lists and for nothing else.
+
+    Args:
+        kubeconfig: The kubeconfig; None for the usual one.
+        context: Its context; None for its current one.
+
+    Raises:
+        ClusterError: There is no cluster, or it refuses.
+        SnapshotError: It has more pods than any cluster holds.
+    """
+    ledger = Ledger()
+    return snapshot_of(read(ledger, kubeconfig, context), clock.utcnow().replace(microsecond=0), "cluster", ledger)
+
+
+def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = None) -> Iterator[dict[str, Any]]:
+    """The objects of a cluster, each with its kind.
+
+    Args:
+        ledger: Gets the kinds that could not be read.
+        kubeconfig: The kubeconfig; None for the usual one.
+        context: Its context; None for its current one.
+
+    Raises:
+        ClusterError: There is no cluster, or it refuses.
+    """
+    try:
+        api = connect(kubeconfig, context)
+    except (config.ConfigException, OSError) as error:
+        raise ClusterError(
+            f"no cluster to read: {visible(error)}; name a kubeconfig with KUBECONFIG or -e kubeconfig=FILE"
+        ) from error
+    for collection in COLLECTIONS:
+        try:
+            yield from _objects(api, collection)
+        except _RefusedError as refused:
+            if refused.status == HTTPStatus.NOT_FOUND:
+                continue  # the cluster has no such kind
+            if collection.needed:
+                raise ClusterError(
+                    f"GET {collection.path}: {refused.status} {refused}; there is no snapshot without "
+                    f"{collection.kind}s. Whoever takes one needs the right to list them"
+                ) from refused
+            ledger.add(f"kind {collection.kind}", f"the cluster refused the list ({refused.status})")
+
+
+class _RefusedError(Exception):
+    def __init__(self, reason: str, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+def _objects(api: client.ApiClient, collection: Collection) -> Iterator[dict[str, Any]]:
+    query = {"limit": str(_PAGE)}
+    while True:
+        page = _page(api, collection.path, query)
+        for item in page["items"]:
+            item["metadata"].pop("managedFields", None)  # half of the memory
+            yield {**item, "apiVersion": page["apiVersion"], "kind": collection.kind}
+        more = page["metadata"].get("continue")
+        if not more:
+            return
+        query["continue"] = more
+
+
+def _page(api: client.ApiClient, path: str, query: dict[str, str]) -> dict[str, Any]:
+    request = api.param_serialize(
+        "GET",
+        path,
+        query_params=list(query.items()),
+        header_params={"Accept": "application/json"},
+        auth_settings=["BearerToken"],
+    )
+    try:
+        answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=_TIMEOUTS).response
+        content = answer.read()
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise ClusterError(f"GET {path}: {visible(error)}; is the API server there?") from error
+    if answer.status != HTTPStatus.OK:
+        raise _RefusedError(cut(visible(content.decode(errors="replace")), _REASON), answer.status)
+    try:
+        page: dict[str, Any] = json.loads(content)
+    except ValueError as error:
+        raise ClusterError(f"GET {path}: half an answer ({error}); try again") from error
+    return page

@@ -1,0 +1,56 @@
+"""Reads what `kubectl get -o json` wrote: lists and single objects, in one file, several, or a folder of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from karpstack.text.json_file import FileError
+from karpstack.text.shown import value
+
+_SUFFIXES: Final = (".json", ".json.gz")
+
+
+def files(paths: Iterable[Path]) -> list[Path]:
+    """The files that are meant: those of a folder are its `.json` and `.json.gz`.
+
+    Raises:
+        FileError: There is none.
+    """
+    found = []
+    for path in paths:
+        inside = [path] if not path.is_dir() else sorted(one for one in path.iterdir() if one.name.endswith(_SUFFIXES))
+        if not inside:
+            raise FileError(
+                f"{path}: has no {' or '.join(_SUFFIXES)}, so there is nothing to read; give another folder"
+            )
+        found += inside
+    return found
+
+
+def objects(data: Any, path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file, each with its kind.
+
+    Args:
+        data: What the JSON holds.
+        path: The file, which is named in errors.
+
+    Raises:
+        FileError: It is no list and no object of the API.
+    """
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
+        raise FileError(
+            f"{path}: no object of Kubernetes ({value(data)} has no kind), so nothing of it is read; write it with "
+            "`kubectl get -o json`"
+        )
+    if "items" not in data:
+        yield data
+        return
+    items = data["items"]
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise FileError(f"{path}: items: is no list of objects, so nothing of it is read; write it with kubectl anew")
+    # The API's own lists, unlike kubectl's, say once what all of their items are.
+    common = {"apiVersion": data.get("apiVersion"), "kind": data["kind"].removesuffix("List")}
+    for one in items:
+        yield {**common, **one} if common["kind"] else one

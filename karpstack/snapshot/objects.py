@@ -1,0 +1,319 @@
+"""A snapshot as objects to make in a rehearsed cluster, in the order of making."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from karpstack.karpenter.quantities import exact
+from karpstack.karpenter.selectors import selects
+
+from . import claims, manifests, system_workloads
+from .effective_requests import written
+from .manifests import Names, as_kubernetes
+from .model import PodDisruptionBudget, Snapshot, Workload
+from .portability import Place, why_never
+from .system_workloads import Existing
+
+_NOWHERE: Final = Place()
+_NOTHING: Final = Existing()
+_NONE: Final = Decimal(0)
+#: Behind the name of what is made beside the cluster's own workload of the same name.
+_BESIDE: Final = "-snapshot"
+#: Where a workload is made as a Deployment although it was none, and what that changes.
+_BARE: Final = "Pod"
+_OF_JOBS: Final = "batch/v1"
+_OF_OTHERS: Final = "apps/v1"
+#: Of `karpenter.sh/do-not-disrupt`: for as long as the pod is there. Other values are for a time, or nothing.
+_FOR_EVER: Final = "true"
+_SCHEDULERS: Final = (None, "default-scheduler")
+_NAMED: Final = 20  # of a sentence that names many
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a snapshot is in a cluster.
+
+    Attributes:
+        objects: The objects, in the order of making.
+        workloads: Value of the label `karpstack.io/workload` of pods -> the workload of the snapshot that they are of.
+        notes: What is not loaded, or is not made as it was, and why: a sentence each.
+    """
+
+    objects: tuple[dict[str, Any], ...]
+    workloads: Mapping[str, Workload]
+    notes: tuple[str, ...]
+
+
+def objects(
+    snapshot: Snapshot, labels: Mapping[str, str], place: Place = _NOWHERE, existing: Existing = _NOTHING
+) -> Loaded:
+    """The objects of a snapshot.
+
+    Namespaces, PriorityClasses, volumes and their claims, workloads, PodDisruptionBudgets. Every pod waits and does
+    nothing, and asks for what the pod of the snapshot asks for. A workload's own labels that are among `labels`, or by
+    which a cluster knows its own parts, move under `snapshot.karpstack.io/`, on pods and in selectors alike.
+
+    Args:
+        snapshot: The snapshot.
+        labels: Labels of every object and of every pod.
+        place: The cloud and the region of the cluster; what is not known is taken to be the snapshot's.
+        existing: What the cluster runs by itself. It is not made again; what the snapshot's pods request beyond it is.
+    """
+    names = Names(labels)
+    notes: list[str] = []
+    wanted = list(_without_surplus(snapshot, existing, list(_loadable(snapshot, place, existing, notes)), notes))
+    if not place.same_region(snapshot.cluster):
+        wanted = [_without_zones(workload, notes) for workload in wanted]
+    classes, class_of = _priority_classes(snapshot, wanted, labels)
+    volumes: dict[tuple[str, str], dict[str, Any]] = {}
+    made: list[dict[str, Any]] = []
+    for workload in wanted:
+        made.append(_made(workload, names, labels, class_of, volumes, notes))
+    used = {workload.namespace for workload in wanted}
+    budgets = [one for one in snapshot.pod_disruption_budgets if not _of_existing(one, snapshot, existing)]
+    there = system_workloads.NAMESPACES | existing.namespaces
+    of_namespaces = [_namespace(name, snapshot, names, labels) for name in sorted(used - there)]
+    return Loaded(
+        objects=(
+            *of_namespaces,
+            *classes,
+            *volumes.values(),
+            *made,
+            *(_budget(one, names, labels) for one in budgets if one.namespace in used),
+        ),
+        workloads={manifests.label_value(workload): workload for workload in wanted},
+        notes=tuple(notes),
+    )
+
+
+def _of_existing(budget: PodDisruptionBudget, snapshot: Snapshot, existing: Existing) -> bool:
+    """Whether a budget is the cluster's own, or about pods of the cluster's own that a second budget would hold."""
+    selector = as_kubernetes(budget.selector) if budget.selector is not None else None
+    return (budget.namespace, budget.name) in existing.budgets or any(
+        workload.namespace == budget.namespace and selects(selector, workload.pod.labels)
+        for workload in snapshot.workloads
+        if existing.of(workload) is not None
+    )
+
+
+def _beside(workload: Workload, own: Mapping[str, str], of_pools: Collection[str]) -> Workload | None:
+    """What is made beside the cluster's own workload of the same name; None where that one is all there was.
+
+    Pods of a DaemonSet request what the cluster's own request less than those of the snapshot. Of others, those that
+    were on nodes of NodePools are made, for the cluster's own are on its system nodes. None has labels by which a
+    Service or a budget of the cluster's own would select it.
+    """
+    change: dict[str, Any] = {"labels": {}, "host_ports": []}
+    if workload.controller.kind != "DaemonSet":
+        nodes = {node: pods for node, pods in workload.nodes.items() if node in of_pools}
+        update = {"replicas": sum(nodes.values()), "nodes": nodes}
+    else:
+        change["requests"] = {
+            resource: written(resource, more)
+            for resource, amount in workload.pod.requests.items()
+            if (more := exact(amount) - exact(own.get(resource, "0"))) > 0
+        }
+        update = {}
+    if not update.get("replicas", change.get("requests")):
+        return None
+    pod = workload.pod.model_copy(update=change)
+    return workload.model_copy(update={"name": f"{workload.name}{_BESIDE}", "pod": pod, **update})
+
+
+def _without_surplus(
+    snapshot: Snapshot, existing: Existing, wanted: Sequence[Workload], notes: list[str]
+) -> Iterator[Workload]:
+    """The workloads, whose DaemonSets request so much less as the cluster's own request that the snapshot has not.
+
+    So pods have the room on a node that they had, whichever network a cluster has.
+    """
+    known = {(one.namespace, one.name) for one in snapshot.workloads if one.controller.kind == "DaemonSet"}
+    foreign = sorted(existing.on_pools - known)
+    surplus: dict[str, Decimal] = {}
+    for namespace, name in foreign:
+        for resource, quantity in existing.requests.get(("DaemonSet", namespace, name), {}).items():
+            surplus[resource] = surplus.get(resource, _NONE) + exact(quantity)
+    of_pools = {node.name for node in snapshot.nodes if node.node_pool}
+    changed: list[Workload] = []
+    for workload in wanted:
+        asked = {resource: exact(quantity) for resource, quantity in workload.pod.requests.items()}
+        everywhere = workload.controller.kind == "DaemonSet" and workload.nodes.keys() >= of_pools
+        less = {resource: min(amount, surplus.get(resource, _NONE)) for resource, amount in asked.items()}
+        if not everywhere or not any(less.values()):
+            yield workload
+            continue
+        for resource, amount in less.items():
+            surplus[resource] = surplus.get(resource, _NONE) - amount
+        left = {resource: written(resource, amount - less[resource]) for resource, amount in asked.items()}
+        requests = {resource: quantity for resource, quantity in left.items() if exact(quantity)}
+        changed.append(workload)
+        yield workload.model_copy(update={"pod": workload.pod.model_copy(update={"requests": requests})})
+    if changed:
+        own = ", ".join(f"{namespace}/{name}" for namespace, name in foreign)
+        notes.append(
+            f"Made with smaller requests, because DaemonSets that only this cluster has ({own}) request the rest on "
+            f"each node: {_list(changed)}"
+        )
+
+
+#: What a note says of the workloads that are loaded otherwise than they were, by why.
+_NOTES: Final = {
+    "static": "Not loaded, because kubelets run these pods from files of their own",
+    "own": "Not made again, because the cluster runs them itself",
+    "beside": "The cluster's own pods request less, or run on its system nodes. The rest is made as pods of "
+    f"NAME{_BESIDE}",
+    "bare": "Made as Deployments, so that pods which are evicted come again, as they did not",
+    "jobs": "Made as Deployments, for Jobs that have nothing to do would end at once",
+    "pinned": "Loaded without karpenter.sh/do-not-disrupt, for pods of Jobs end, and these would hold their nodes for "
+    "ever; in the cluster a node that is to go waits until they have ended, and they do not move",
+    "others": "Made as Deployments, for their own controllers are not there",
+}
+
+
+def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[str]) -> Iterator[Workload]:
+    of_pools = {node.name for node in snapshot.nodes if node.node_pool}
+    noted: dict[str, list[Workload]] = {why: [] for why in _NOTES}
+    for workload in snapshot.workloads:
+        if system_workloads.of_a_kubelet(workload):
+            noted["static"].append(workload)
+            continue
+        if (requests := existing.of(workload)) is not None:
+            noted["own"].append(workload)
+            made = _beside(workload, requests, of_pools)
+            if made is None:
+                continue
+            noted["beside"].append(workload)
+            workload = made
+        if why := why_never(workload.pod, snapshot.cluster, place):
+            notes.append(
+                f"{_title(workload)} is not loaded: its pods need {why}; they could never be scheduled. Take that out "
+                "of the workload in the snapshot to have it loaded"
+            )
+        elif workload.controller.kind == "DaemonSet" or workload.replicas:
+            yield _as_deployment(workload, noted, notes)
+    notes += [f"{_NOTES[why]}: {_list(workloads)}" for why, workloads in noted.items() if workloads]
+
+
+def _as_deployment(workload: Workload, noted: Mapping[str, list[Workload]], notes: list[str]) -> Workload:
+    """A workload as it is loaded; what is different then is noted."""
+    if workload.controller.kind == _BARE:
+        noted["bare"].append(workload)
+    elif workload.controller.api_version == _OF_JOBS:
+        noted["jobs"].append(workload)
+        if workload.pod.do_not_disrupt == _FOR_EVER:
+            noted["pinned"].append(workload)
+            pod = workload.pod.model_copy(update={"do_not_disrupt": None})
+            workload = workload.model_copy(update={"pod": pod})
+    elif workload.controller.api_version != _OF_OTHERS:
+        noted["others"].append(workload)
+    if workload.pod.scheduler_name not in _SCHEDULERS:
+        notes.append(
+            f"{_title(workload)}: {workload.pod.scheduler_name} schedules its pods, which is not there; "
+            "Kubernetes' own scheduler does it here"
+        )
+    return workload
+
+
+def _made(
+    workload: Workload,
+    names: Names,
+    labels: Mapping[str, str],
+    class_of: Mapping[str, str],
+    volumes: dict[tuple[str, str], dict[str, Any]],
+    notes: list[str],
+) -> dict[str, Any]:
+    """A workload; its volumes and claims are put with the others, each once."""
+    shared, own = claims.of_all_pods(workload), claims.of_each_pod(workload)
+    kind = manifests.made_as(workload, claims=bool(own))
+    if own and kind != "StatefulSet":
+        notes.append(f"{_title(workload)}: its pods' volumes are not made, for a {kind} has none of its pods' own")
+        own = {}
+    for volume in shared.values():
+        for one in (
+            claims.volume_of_all(volume, workload, labels),
+            claims.claim(volume, workload, labels),
+        ):
+            volumes.setdefault((one["kind"], one["metadata"].get("namespace", "") + "/" + one["metadata"]["name"]), one)
+    for name, volume in own.items():
+        for one in claims.volumes_of_each(name, volume, workload, labels):
+            volumes[one["kind"], one["metadata"]["name"]] = one
+    return manifests.manifest(
+        workload,
+        kind,
+        names,
+        labels,
+        class_of.get(workload.pod.priority_class_name or ""),
+        {name: str(volume.claim) for name, volume in shared.items()},
+        {name: claims.spec(volume) for name, volume in own.items()},
+    )
+
+
+def _without_zones(workload: Workload, notes: list[str]) -> Workload:
+    if not any(map(claims.zonal, workload.volumes)):
+        return workload
+    notes.append(f"{_title(workload)}: its volumes are not made, for their zones are not of this region")
+    return workload.model_copy(update={"volumes": [one.model_copy(update={"places": []}) for one in workload.volumes]})
+
+
+def _priority_classes(
+    snapshot: Snapshot, wanted: Iterable[Workload], labels: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The PriorityClasses to make, and for each name that workloads have, the name of the one that they get."""
+    known = {one.name: one for one in snapshot.priority_classes}
+    made: dict[str, dict[str, Any]] = {}
+    names: dict[str, str] = {}
+    for pod in (workload.pod for workload in wanted):
+        name = pod.priority_class_name
+        if name is None:
+            continue
+        names[name] = name
+        if name.startswith("system-"):
+            continue  # Kubernetes' own are there
+        found = known.get(name)
+        policy = found.preemption_policy if found else pod.preemption_policy
+        made[name] = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name, "labels": dict(labels)},
+            "value": found.value if found else pod.priority or 0,
+            **({"preemptionPolicy": policy} if policy else {}),
+        }
+    return [made[name] for name in sorted(made)], names
+
+
+def _namespace(name: str, snapshot: Snapshot, names: Names, labels: Mapping[str, str]) -> dict[str, Any]:
+    own = next((one.labels for one in snapshot.namespaces if one.name == name), {})
+    # The API server sets this one itself, and refuses no other value: it would be lost.
+    kept = {key: value for key, value in own.items() if key != "kubernetes.io/metadata.name"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {**names.labels(kept), **labels}},
+    }
+
+
+def _budget(budget: PodDisruptionBudget, names: Names, labels: Mapping[str, str]) -> dict[str, Any]:
+    spec = as_kubernetes(budget)
+    for key in ("namespace", "name"):
+        spec.pop(key)
+    if budget.selector is not None:
+        spec["selector"] = names.selector(budget.selector)
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": budget.name, "namespace": budget.namespace, "labels": dict(labels)},
+        "spec": spec,
+    }
+
+
+def _title(workload: Workload) -> str:
+    pods = f"{workload.replicas} pod{'' if workload.replicas == 1 else 's'}"
+    return f"{workload.namespace}/{workload.name} ({workload.controller.kind}, {pods})"
+
+
+def _list(workloads: list[Workload]) -> str:
+    more = f" and {len(workloads) - _NAMED} more" if len(workloads) > _NAMED else ""
+    return ", ".join(map(_title, workloads[:_NAMED])) + more

@@ -1,0 +1,107 @@
+"""A snapshot for a terminal: what is in it, what is not, and what will not go."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from karpstack.karpenter.instance_types import zone_words
+from karpstack.text.shown import cut, visible
+
+from .model import Snapshot
+from .unevictable import unevictable
+from .unschedulable import unschedulable
+
+_ROWS = 40  # of a table
+
+
+def told(snapshot: Snapshot, passed_over: Sequence[str] = (), width: int = 150) -> str:
+    """All of it, without colours."""
+    output = io.StringIO()
+    # What is in brackets is text too.
+    console = Console(file=output, width=width, no_color=True, markup=False, emoji=False, highlight=False)
+    console.print(headline(snapshot))
+    console.print(_workloads(snapshot))
+    if snapshot.nodes:
+        console.print(_nodes(snapshot))
+    if snapshot.left_out:
+        console.print(_left_out(snapshot))
+    for sentence in (*passed_over, *unschedulable(snapshot), *unevictable(snapshot)):
+        console.print(f"note: {visible(sentence)}")
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+
+
+def headline(snapshot: Snapshot) -> str:
+    """One sentence on all of it."""
+    cluster = snapshot.cluster
+    place = " ".join(filter(None, (cluster.cloud, cluster.region, cluster.kubernetes))) or "an unknown cloud"
+    names = ", without names" if snapshot.anonymised else ""
+    waiting = sum(workload.pending for workload in snapshot.workloads)
+    numbers = [
+        f"{_number(snapshot.pods, 'pod')} in {_number(len(snapshot.workloads), 'workload')} ({waiting} on no node)",
+        _number(len(snapshot.nodes), "node"),
+        _number(len(snapshot.node_pools), "NodePool"),
+        _number(len(snapshot.pod_disruption_budgets), "PodDisruptionBudget"),
+    ]
+    return f"{snapshot.taken.isoformat()}, {place}: {', '.join(numbers)}{names}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _workloads(snapshot: Snapshot) -> Table:
+    table = _table("workload", "kept by", "pods", "on no node", "requests")
+    ordered = sorted(snapshot.workloads, key=lambda one: (-one.replicas, one.namespace, one.name))
+    for one in ordered[:_ROWS]:
+        requests = ", ".join(f"{amount} {resource}" for resource, amount in one.pod.requests.items())
+        _row(
+            table,
+            f"{one.namespace}/{one.name}",
+            one.controller.kind,
+            one.replicas,
+            one.pending or "",
+            requests,
+        )
+    _more(table, len(ordered))
+    return table
+
+
+def _nodes(snapshot: Snapshot) -> Table:
+    table = _table("nodes", "instance type", "capacity type", "zone", "NodePool", "USD an hour")
+    kinds = Counter(
+        (one.instance_type, one.capacity_type, zone_words(one.zone or ""), one.node_pool, one.price_per_hour)
+        for one in snapshot.nodes
+    )
+    rows = sorted(kinds.items(), key=lambda one: (-one[1], str(one[0])))
+    for (*what, price), count in rows[:_ROWS]:
+        _row(table, count, *(part or "" for part in what), "not known" if price is None else f"{price * count:.4f}")
+    _more(table, len(rows))
+    return table
+
+
+def _left_out(snapshot: Snapshot) -> Table:
+    table = _table("left out", "how much", "why")
+    for one in snapshot.left_out:
+        _row(table, one.what, one.count, one.why)
+    return table
+
+
+def _table(*headings: str) -> Table:
+    table = Table()
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _row(table: Table, *cells: object) -> None:
+    table.add_row(*(cut(visible(cell), 200) for cell in cells))
+
+
+def _more(table: Table, rows: int) -> None:
+    if rows > _ROWS:
+        table.add_row(f"and {rows - _ROWS} more")

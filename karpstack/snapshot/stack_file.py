@@ -1,0 +1,227 @@
+"""A stack file with the NodePools and node classes of a snapshot: the base of a what-if of a cluster made elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from karpstack.karpenter.quantities import quantity
+from karpstack.text.yaml_file import YamlError, read
+
+from .model import NodeClass, Snapshot
+from .reading import SnapshotError
+
+_REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
+_HEADER: Final = """\
+# The NodePools and node classes of a snapshot, for a what-if; everything else is as in {like}.
+# Of a node class it has what says how large nodes are. The rest is that of the class {model} there; so is the image,
+# unless the node class has another image family: then it is the newest of that family, or what the other file names.
+"""
+# Images are of the cluster's Kubernetes version, or of its account: a rehearsal has neither.
+_OF_AWS: Final = "EC2NodeClass"
+_THE_PROGRAMS: Final = 110  # pods of a node on which a stack file is silent
+#: Settings of the controller that decide what it does.
+_OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
+_OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageVersion")
+#: Image families that every Kubernetes version has which can be rehearsed.
+_FAMILIES: Final = ("al2023", "bottlerocket")
+_OF_AN_IMAGE: Final = ("amiSelectorTerms", "blockDeviceMappings")
+
+
+# The program's own reading of a stack file; it asks no cloud, and nothing of what it says besides is wanted.
+_PROJECT: Final = Path(__file__).resolve().parents[2]
+_JUDGED_BY: Final = (
+    "-m",
+    "karpstack",
+    "preflight",
+    "rights",
+    "whatif",
+    "--json",
+    "--account",
+    "000000000000",
+    "--config-file",
+)
+
+
+class StackFile(NamedTuple):
+    """A stack file.
+
+    Attributes:
+        text: Its text.
+        notes: What of it is to be known: a sentence each.
+    """
+
+    text: str
+    notes: list[str]
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what stands twice twice: who edits the one must not change the other."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
+    """A stack file.
+
+    Args:
+        snapshot: Whose NodePools and node classes it has, its region and, on AWS, its zones.
+        like: The stack file from which all else is taken; of the same cloud.
+
+    Raises:
+        SnapshotError: The snapshot has no NodePools, or the other file is none of its cloud.
+    """
+    try:
+        content = read(like)
+    except YamlError as error:
+        raise SnapshotError(f"{like}: {error}: nothing could be taken from it; name a stack file") from error
+    config = content.get("config") if isinstance(content, dict) else None
+    if not isinstance(config, dict):
+        raise SnapshotError(f"{like}: has no config, so it is no stack file; name one such as Pulumi.eks.yaml")
+    cloud, region = snapshot.cluster.cloud, snapshot.cluster.region
+    if not snapshot.node_pools:
+        raise SnapshotError(
+            "nodePools: the snapshot has none, so nothing would provision its pods' nodes; take one of a cluster "
+            "with Karpenter, or write the NodePools into a stack file yourself"
+        )
+    if cloud not in _REGIONS or config.get("karpstack:cloud") != cloud:
+        raise SnapshotError(
+            f"cloud: the snapshot's is {cloud!r} and that of {like} is {config.get('karpstack:cloud')!r}, so its "
+            "NodePools would be refused there; name a stack file of the same cloud"
+        )
+    models = config.get("karpstack:nodeClasses")
+    model = next(iter(models), "") if isinstance(models, dict) else ""
+    base = models[model] if isinstance(models, dict) and model else {}
+    images = _images(models if isinstance(models, dict) else {})
+    classes = {one.name: _node_class(one, base, images, _pods(snapshot, one)) for one in snapshot.node_classes}
+    changed = {
+        **config,
+        **({_REGIONS[cloud]: region} if region else {}),
+        "karpstack:nodeClasses": classes or models,
+        "karpstack:nodePools": {one.name: one.spec for one in snapshot.node_pools},
+    }
+    network = config.get("karpstack:network")
+    if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
+        changed["karpstack:network"] = {**network, "zones": zones}
+    text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
+    notes = [*_taken(config, snapshot, base, like.name), *_notes(snapshot, classes)]
+    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
+
+
+def refusal(text: str) -> str:
+    """Why the program would refuse a stack file; empty where it would not."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "Pulumi.whatif.yaml"
+        path.write_text(text)
+        done = subprocess.run(
+            [sys.executable, *_JUDGED_BY, str(path)],
+            cwd=_PROJECT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    return done.stderr.strip().removeprefix("error: ") if done.returncode else ""
+
+
+def _images(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Image and disks for each image family, as the other file's first node class of that family has them."""
+    found: dict[str, dict[str, Any]] = {one: {"amiSelectorTerms": [{"alias": f"{one}@latest"}]} for one in _FAMILIES}
+    for model in reversed(list(models.values())):
+        if family := _image_family(model):
+            found[family] = {key: model[key] for key in _OF_AN_IMAGE if key in model}
+    return found
+
+
+def _image_family(spec: Mapping[str, Any]) -> str:
+    """The image family of an EC2NodeClass, as its alias or `amiFamily` names it; empty if neither does."""
+    aliases = [str(one.get("alias") or "") for one in spec.get("amiSelectorTerms") or ()]
+    return next((alias.partition("@")[0] for alias in aliases if alias), str(spec.get("amiFamily") or "").lower())
+
+
+def _node_class(
+    of: NodeClass, base: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]], pods: set[int]
+) -> dict[str, Any]:
+    family = _image_family(of.spec)
+    if of.kind == _OF_AWS and family in images and family != _image_family(base):
+        # Disks of one family are too small for the image of another.
+        base = {**{key: value for key, value in base.items() if key not in _OF_AN_IMAGE}, **images[family]}
+    made = {**base, **{key: value for key, value in of.spec.items() if value and key not in _OF_THE_CLUSTER}}
+    if of.spec.get("blockDeviceMappings"):
+        made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]
+    if len(pods) != 1 or _max_pods(of.spec):
+        return made
+    (number,) = pods
+    if of.kind == _OF_AWS:
+        return {**made, "kubelet": {**(made.get("kubelet") or {}), "maxPods": number}}
+    return {**made, "maxPods": number}
+
+
+def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """A block device mapping; where the snapshot does not say whether the volume is encrypted, as the other file's."""
+    disk = mapping.get("ebs") or {}
+    others = {one.get("deviceName"): one.get("ebs") or {} for one in base.get("blockDeviceMappings") or ()}
+    like = others.get(mapping.get("deviceName")) or next(iter(others.values()), {})
+    known = {key: value for source in (like, disk) for key, value in source.items() if key == "encrypted"}
+    return {**mapping, "ebs": {**disk, **known}}
+
+
+def _max_pods(spec: Mapping[str, Any]) -> Any:
+    """How many pods a node of a class takes, as far as the class says; None where it does not."""
+    return spec.get("maxPods") or (spec.get("kubelet") or {}).get("maxPods")
+
+
+def _pods(snapshot: Snapshot, of: NodeClass) -> set[int]:
+    """How many pods the nodes of a node class take."""
+    pools = {one.name for one in snapshot.node_pools if _class_name(one.spec) == of.name}
+    return {
+        round(quantity(node.capacity["pods"]))
+        for node in snapshot.nodes
+        if node.node_pool in pools and "pods" in node.capacity
+    }
+
+
+def _class_name(spec: Mapping[str, Any]) -> Any:
+    return (((spec.get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}).get("name")
+
+
+def _taken(config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any], like: str) -> Iterator[str]:
+    """What is taken from the other file and decides what Karpenter does, because a snapshot does not have it."""
+    karpenter, cluster = (config.get(f"karpstack:{key}") or {} for key in ("karpenter", "cluster"))
+    found = {f"karpenter.{key}": karpenter.get(key) for key in _OF_KARPENTER}
+    found["cluster.version"] = cluster.get("version")
+    told = [f"{key}: {json.dumps(value)}" for key, value in found.items() if value]
+    own = {key for one in snapshot.node_classes for key in one.spec if key not in _OF_THE_CLUSTER}
+    if keys := sorted(base.keys() - own):
+        told.append(f"of each node class {', '.join(keys)}")
+    if told:
+        yield f"taken from {like}, because a snapshot does not have it; change what your cluster has otherwise: " + (
+            "; ".join(told)
+        )
+
+
+def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for one in snapshot.node_classes:
+        pods = _pods(snapshot, one)
+        if len(pods) > 1 and not _max_pods(one.spec):
+            has = _max_pods(classes[one.name]) or _THE_PROGRAMS
+            yield (
+                f"nodeClasses.{one.name}: its nodes take {min(pods)} to {max(pods)} pods, by their types, and here "
+                f"each takes {has}; so small pods are packed closer than in the cluster. Set maxPods to {min(pods)} "
+                "for the other extreme"
+            )
+
+
+def _zones(snapshot: Snapshot) -> list[str]:
+    """The zones of all node classes' subnets; none where one does not tell."""
+    if not all(one.zones for one in snapshot.node_classes):
+        return []
+    return sorted({zone for one in snapshot.node_classes for zone in one.zones})

@@ -1,0 +1,240 @@
+"""What a change set in motion: the nodes that went, in which order and why, what came, and whose pods had to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from karpstack.scale_test.judging.replay import NodeClaim, Pod
+from karpstack.scale_test.judging.terminations import deadline, grace
+from karpstack.scale_test.numbers.disruptions import reason as disruption_reason
+from karpstack.scale_test.numbers.figures import accumulate
+
+from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
+from .departures import Departure, departures
+from .events import Said, of_claim
+from .held_pods import held_pods
+from .holds import held, selecting, told_once
+from .nodes import described
+from .phases import Told, awaits_replacement, leaving, there
+from .prices import Priced
+from .rescheduling import not_anew
+from .unscheduled_pods import unscheduled_pods, workload_of
+
+# Longer than a pod that nothing keeps waits to be evicted: the controller evicts a hundred a second at the least, and
+# tries again after 0.1 s what was refused, then ever more rarely until it is 10 s (sigs.k8s.io/karpenter 1.15,
+# pkg/controllers/node/termination/terminator/eviction.go).
+_EVICTION_SECONDS = 5.0
+_RECORDED_WITHIN = timedelta(seconds=1)  # of each other: what happens at the same time to several objects
+_LAUNCHING = "Launching NodeClaim: "
+_WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
+
+
+def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -> BlastRadius:
+    """What happened between the beginning of the change and its end, and what follows from it.
+
+    Args:
+        told: The timeline.
+        market: Prices.
+        stayed: The nodes that stayed.
+    """
+    kept = held_pods(told, stayed)
+    went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
+    departed = departures(told)
+    replaced = [_replaced(told, market, claim, order, departed) for order, claim in enumerate(went, 1)]
+    lived = unscheduled_pods(told)
+    return BlastRadius(
+        applied=_planned(told),
+        seconds=told.t(told.end),
+        replaced=replaced,
+        made=[_made(told, market, claim) for claim in told.claims if told.before < claim.first_seen <= told.end],
+        at_once=_at_once(went),
+        first=min((one.decided for one in replaced), default=None),
+        last=_last(replaced),
+        pods_moved=len(departed),
+        pods_preempted=sum(one.preempted for one in departed),
+        homeless=lived.workloads,
+        without_home=lived.pods,
+        without_home_at_once=lived.at_once,
+        longest_without_home=lived.longest,
+        unschedulable=lived.unschedulable,
+        not_anew=not_anew(told, market),
+        held=kept,
+        pods_killed=sum(one.pods for one in kept if one.deleted is not None and not one.before),
+    )
+
+
+def _went(told: Told, claim: NodeClaim) -> bool:
+    """Whether a node was there and to stay when the change began, and was to go before its end."""
+    decided = claim.disrupted
+    return claim.first_seen <= told.before and decided is not None and told.before < decided <= told.end
+
+
+def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, departed: Sequence[Departure]) -> Replaced:
+    decided = claim.disrupted or told.end
+    said = of_claim(told.replay, claim)
+    why = disruption_reason(told.replay, claim)
+    pods = [pod for pod in told.on(claim, decided) if not pod.of_daemon_set]
+    return Replaced(
+        **described(claim, market),
+        order=order,
+        reason=why,
+        words=_words(told, claim, why, said),
+        decided=told.t(decided),
+        drained=told.t(claim.reached["Drained"]) if "Drained" in claim.reached else None,
+        gone=told.t(claim.gone) if claim.gone else None,
+        pods=sum(one.claim is claim for one in departed),
+        held_up=[
+            *_blocked(told, claim, why, said),
+            *_replacements(told, claim),
+            *_evictions(told, claim, said, pods),
+        ],
+        never=awaits_replacement(claim, told.end) or _drains_for_ever(told, claim),
+    )
+
+
+def _drains_for_ever(told: Told, claim: NodeClaim) -> bool:
+    """Whether a node drains until somebody changes something: no deadline, and a pod that nothing lets go."""
+    if claim.deleting is None or claim.deleting > told.end or deadline(claim) or not there(claim, told.end):
+        return False
+    pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
+    return any(hold.never for _, hold in held(told.replay, pods, told.end))
+
+
+def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> str | None:
+    """What exactly was the cause, as far as anybody said it."""
+    if why == "Drifted":
+        drift = claim.conditions.get("Drifted", {})
+        return str(drift.get("reason") or drift.get("message") or "") or None
+    if why == "Underutilized":
+        return next((one.words for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
+    if why is None and told.is_deleted(claim.node_pool):
+        return f"its NodePool {claim.node_pool} was deleted"
+    return None
+
+
+def _blocked(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> list[HeldUp]:
+    """What kept it before it was decided, by the controller's events.
+
+    Drift of a NodeClaim with a terminationGracePeriod waits for no pod: such an event is about consolidation.
+    """
+    decided = claim.disrupted or told.end
+    of_pods = why != "Drifted" or grace(claim) is None
+    found: dict[str, list[Said]] = {}
+    for one in said:
+        about_pods = bool(one.pods or one.pod_disruption_budgets)
+        if one.holds_up and told.before < one.time < decided and (of_pods or not about_pods):
+            found.setdefault(one.words, []).append(one)
+    # From when to when it was said: what held between that and the decision, nobody said.
+    return [
+        HeldUp(
+            words=words,
+            pod_disruption_budgets=times[0].pod_disruption_budgets,
+            workload=None,
+            pods=0,
+            first=told.t(times[0].time),
+            until=told.t(times[-1].time),
+        )
+        for words, times in found.items()
+    ]
+
+
+def _replacements(told: Told, claim: NodeClaim) -> Iterator[HeldUp]:
+    """Replacements that are not ready, so that Karpenter keeps the node that it chose."""
+    if not awaits_replacement(claim, told.end) or claim.disrupted is None:
+        return
+    for one in told.claims:
+        if one.first_seen >= claim.disrupted and one.present_at(told.end) and "Initialized" not in one.reached:
+            why = one.conditions.get("Initialized", {}).get("message") or "Karpenter does not say why"
+            yield HeldUp(
+                words=f"its replacement {one.name} does not become ready: {why}",
+                pod_disruption_budgets=[],
+                workload=None,
+                pods=0,
+                first=told.t(claim.disrupted),
+                until=told.t(told.end),
+            )
+
+
+def _evictions(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) -> Iterator[HeldUp]:
+    """Workloads whose pods waited to be evicted after the drain had begun.
+
+    Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
+    not be named by it. But a pod that is evicted is deleted at once.
+    """
+    begun = claim.deleting
+    if begun is None:
+        return
+    waiting: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if (_evicted(told, pod) - begun).total_seconds() > _EVICTION_SECONDS:
+            waiting.setdefault("/".join(workload_of(pod)), []).append(pod)
+    draining = [one for one in said if one.of_draining and one.time >= begun]
+    words = next((one for one in reversed(draining) if one.holds_up), draining[-1] if draining else None)
+    for workload, kept in waiting.items():
+        now = list(told_once(held(told.replay, kept, told.end)))
+        yield HeldUp(
+            words="; ".join(one.words for one in now) or (words.words if words else None),
+            pod_disruption_budgets=words.pod_disruption_budgets if words else [],
+            selecting=sorted({f"{pod.namespace}/{name}" for pod in kept for name, _ in selecting(told.replay, pod)}),
+            workload=workload,
+            pods=len(kept),
+            first=told.t(begun),
+            until=told.t(max(_evicted(told, pod) for pod in kept)),
+        )
+
+
+def _evicted(told: Told, pod: Pod) -> datetime:
+    return min(pod.leaving or told.end, told.end)
+
+
+def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:
+    launching = (one.words for one in of_claim(told.replay, claim) if one.reason == "DisruptionLaunching")
+    words = next(launching, "")
+    return Made(
+        **described(claim, market),
+        since=told.t(claim.first_seen),
+        reason=words.removeprefix(_LAUNCHING) or None,
+        for_draining=[] if words else _drained_for(told, claim.first_seen),
+        gone=told.t(claim.gone) if claim.gone and claim.gone <= told.end else None,
+    )
+
+
+def _drained_for(told: Told, time: datetime) -> list[str]:
+    """The draining nodes for whose pods a node came at a moment; none where it came for pods that waited.
+
+    Karpenter also plans nodes for pods that are still on nodes that it deletes (`Schedule` in
+    pkg/controllers/provisioning/provisioner.go), for example held ones.
+    """
+    before = time - _RECORDED_WITHIN
+    for pod in told.replay.all_pods.values():
+        if not pod.of_daemon_set and pod.present_at(time) and (pod.scheduled is None or pod.scheduled > before):
+            return []
+    return [
+        claim.name
+        for claim in told.claims
+        if there(claim, time) and leaving(claim, time) and any(not pod.of_daemon_set for pod in told.on(claim, time))
+    ]
+
+
+def _at_once(went: Iterable[NodeClaim]) -> int:
+    """How many nodes were on their way out at once, as Karpenter's budgets count them: until the instance is ending.
+
+    `BuildDisruptionBudgetMapping` in pkg/controllers/disruption/helpers.go leaves out what is InstanceTerminating.
+    """
+    changes: list[tuple[datetime | None, float]] = []
+    for claim in went:
+        changes += [(claim.disrupted, 1.0), (claim.reached.get("InstanceTerminating", claim.gone), -1.0)]
+    return round(max((count for _, count in accumulate(changes)), default=0))
+
+
+def _last(replaced: list[Replaced]) -> float | None:
+    gone = [one.gone for one in replaced if one.gone is not None]
+    return max(gone) if gone and len(gone) == len(replaced) else None
+
+
+def _planned(told: Told) -> list[Planned] | None:
+    changes = told.phases.get("change-applied", {}).get("changes")
+    if changes is None:
+        return None
+    return [Planned(op=one["op"], type=one["type"], name=one["name"], what=one.get("what", "")) for one in changes]

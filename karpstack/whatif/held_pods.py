@@ -1,0 +1,109 @@
+"""Pods that a PodDisruptionBudget or do-not-disrupt keeps on nodes that are to go, and what becomes of them.
+
+A rehearsal does not wait for hours. What happens when a terminationGracePeriod is over is computed from the objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from karpstack.scale_test.judging.replay import NodeClaim, Pod
+from karpstack.scale_test.judging.terminations import deadline, deletion, grace
+
+from .answer import HeldPods, Surviving
+from .holds import Hold, forbids, held
+from .phases import Told, leaving, there
+from .surviving import drifted_before
+from .unscheduled_pods import workload_of
+
+_DELETED = "Disrupted"  # the reason of the event of a pod that is deleted in spite of what holds it
+
+
+def held_pods(told: Told, stayed: Sequence[Surviving]) -> list[HeldPods]:
+    """Return the pods of the workload that are held on nodes that are to go, by node and workload.
+
+    Args:
+        told: The timeline.
+        stayed: The nodes that stayed; of drifted ones that are still to be replaced, pods are held later.
+    """
+    waiting = {one.node_claim: _begins(told, one) for one in stayed if one.drifted and not one.never}
+    found = list(_killed(told))
+    for claim in told.claims:
+        if not there(claim, told.end):
+            continue
+        pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
+        if leaving(claim, told.end):
+            found += _of_node(told, claim, held(told.replay, pods, told.end), None)
+        elif claim.name in waiting:
+            for_ever = [pair for pair in held(told.replay, pods, told.end) if pair[1].never]
+            found += _of_node(told, claim, for_ever, waiting[claim.name])
+    return sorted(found, key=lambda one: (not one.done, one.deleted is None, one.deleted, one.namespace, one.workload))
+
+
+def _begins(told: Told, one: Surviving) -> datetime:
+    """The earliest moment at which a drifted node that waits is drained."""
+    times = [datetime.fromisoformat(cause.until) for cause in one.causes if cause.until]
+    return max([told.end, *times])
+
+
+def _of_node(
+    told: Told, claim: NodeClaim, pods: Sequence[tuple[Pod, Hold]], begins: datetime | None
+) -> Iterator[HeldPods]:
+    """Those of a node, which is drained already, or begins to be at a moment."""
+    patience, last = grace(claim), deadline(claim)
+    if last is None and patience is not None:
+        last = (begins or told.end) + patience
+    groups: dict[tuple[str, str], list[tuple[Pod, Hold]]] = {}
+    for pod, hold in pods:
+        if last and hold.until and hold.until < deletion(pod, last, told.end):
+            continue  # it is evicted before
+        groups.setdefault(workload_of(pod), []).append((pod, hold))
+    for (namespace, workload), kept in groups.items():
+        at = min(deletion(pod, last, told.end) for pod, _ in kept) if last else None
+        ends = [hold.until for _, hold in kept if hold.until]
+        yield HeldPods(
+            node_claim=claim.name,
+            namespace=namespace,
+            workload=workload,
+            pods=len(kept),
+            why=kept[0][1].why,
+            words=kept[0][1].words,
+            deleted_at=at.isoformat() if at else None,
+            deleted=told.t(at) if at else None,
+            earliest=claim.deleting is None,
+            until=max(ends).isoformat() if len(ends) == len(kept) else None,
+            never=any(hold.never for _, hold in kept),
+            before=_before(told, claim),
+        )
+
+
+def _before(told: Told, claim: NodeClaim) -> bool:
+    """Whether the change is not why a node goes."""
+    return leaving(claim, told.before) or drifted_before(told, claim)
+
+
+def _killed(told: Told) -> Iterator[HeldPods]:
+    """Pods that were deleted after the change began although something forbade it, by the controller's events."""
+    claims = {claim.node: claim for claim in told.claims if claim.node}
+    for time, event in told.replay.events:
+        about = event["involvedObject"]
+        pod = told.replay.all_pods.get(about.get("uid", "")) if about.get("kind") == "Pod" else None
+        if event.get("reason") != _DELETED or pod is None or not told.before < time <= told.end:
+            continue
+        claim = claims.get(pod.node or "")
+        words = forbids(told.replay, pod, time)
+        if claim and words and not pod.of_daemon_set:
+            namespace, workload = workload_of(pod)
+            yield HeldPods(
+                node_claim=claim.name,
+                namespace=namespace,
+                workload=workload,
+                pods=1,
+                why="do-not-disrupt" if pod.do_not_disrupt else "pod disruption budget",
+                words=words,
+                deleted_at=time.isoformat(),
+                deleted=told.t(time),
+                done=True,
+                before=_before(told, claim),
+            )

@@ -1,0 +1,272 @@
+"""Limits of a what-if: the section `whatif` of the thresholds' file.
+
+What is left out has its default: pods without a node, workloads that no NodePool could hold, drifted nodes that nothing
+replaces and pods that are killed are allowed none, as far as the change is why. `null` switches a limit off. Other
+limits are off.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from karpstack.scale_test.numbers.thresholds import DEFAULT, WHATIF, ThresholdsError, explained
+from karpstack.text import shown
+from karpstack.text.yaml_file import YamlError, read
+
+from .answer import BlastRadius, Inventory, Limit, Moment, Surviving, Truth
+from .truth import REQUESTS
+
+#: How figures are written, where it is not as a plain number.
+_FORMATS = {"max_hourly_increase": "+g", "max_distance_from_truth": ".1%"}
+_SHARE = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s?%")
+
+
+def _amount(value: float | str) -> float | str:
+    if isinstance(value, str) and not _SHARE.fullmatch(value):
+        raise ValueError("write a number, or a share such as 10%")
+    return value
+
+
+Amount = Annotated[Annotated[float, Field(ge=0)] | str, AfterValidator(_amount)]
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class Limits(BaseModel):
+    """Limits of a what-if.
+
+    Attributes:
+        max_hourly_increase: By how many USD an hour the nodes may get dearer, or by what share.
+        max_hourly: USD an hour that they may cost after it.
+        max_times_lower_bound: The same as a multiple of the lower bound.
+        max_nodes: Nodes after it.
+        max_nodes_replaced: Nodes that may go, or what share of those that there are.
+        max_nodes_at_once: Nodes that may be on their way out at the same time.
+        max_pods_moved: Pods that may have to move.
+        max_pods_without_home: Pods that may be without a node for a while.
+        max_seconds_without_home: For how long one may be.
+        max_pods_unschedulable: Pods that may be without a node at the end, more than before.
+        max_workloads_without_node_pool: Workloads that may run on though no NodePool fits any more.
+        max_nodes_never_replaced: Drifted nodes that nothing replaces, and deleted nodes that drain, as long as nobody
+            changes something.
+        max_pods_killed: Pods that may be deleted although a PodDisruptionBudget or do-not-disrupt forbids it.
+        max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes, in dollars and in
+            what pods request.
+        must_settle: Whether base and change must come to rest.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+    max_hourly_increase: Amount | None = None
+    max_hourly: Annotated[float, Field(gt=0)] | None = None
+    max_times_lower_bound: Annotated[float, Field(ge=1)] | None = None
+    max_nodes: Count | None = None
+    max_nodes_replaced: Amount | None = None
+    max_nodes_at_once: Count | None = None
+    max_pods_moved: Count | None = None
+    max_pods_without_home: Count | None = None
+    max_seconds_without_home: Seconds | None = None
+    max_pods_unschedulable: Count | None = 0
+    max_workloads_without_node_pool: Count | None = 0
+    max_nodes_never_replaced: Count | None = 0
+    max_pods_killed: Count | None = 0
+    max_distance_from_truth: Amount | None = None
+    must_settle: bool = True
+
+    @classmethod
+    def load(cls, path: Path, scenarios: Collection[str]) -> Limits:
+        """Read the section of a thresholds' file.
+
+        Args:
+            path: The file.
+            scenarios: Names of the scenarios of which it may have sections, too.
+
+        Raises:
+            ThresholdsError: It cannot be read, has no such section or is wrong; all that is wrong is named at once.
+        """
+        try:
+            data = read(path)
+        except YamlError as error:
+            raise ThresholdsError(f"{path}: {error}: no limit could be judged; mend it, or name another") from error
+        if data is not None and not isinstance(data, dict):
+            return cls.parse(data, path.name)
+        sections = data or {}
+        problems = list(_unknown(sections, path.name, scenarios))
+        if sections.get(WHATIF) is None:
+            problems.append(
+                f"{path.name}: {WHATIF}: there is no such section, or nothing in it, so that it would limit nothing; "
+                f"write limits under `{WHATIF}:`, or `{WHATIF}: {{}}` if nothing is to be limited"
+            )
+        if problems:
+            raise ThresholdsError(shown.message(problems))
+        return cls.parse(sections[WHATIF], path.name)
+
+    @classmethod
+    def parse(cls, section: object, source: str) -> Limits:
+        """Check the section.
+
+        Args:
+            section: What it holds.
+            source: Name of the file, for messages.
+
+        Raises:
+            ThresholdsError: All that is wrong is named at once.
+        """
+        if section is not None and not isinstance(section, dict):
+            raise ThresholdsError(
+                f"{source}: {WHATIF}: {shown.value(section)} limits nothing; write limits such as maxPodsWithoutHome: 0"
+            )
+        try:
+            return cls.model_validate(section or {})
+        except ValidationError as error:
+            raise ThresholdsError(shown.message(explained(source, WHATIF, error, cls))) from error
+
+    def judge(
+        self,
+        before: Inventory,
+        after: Inventory,
+        radius: BlastRadius,
+        stayed: Sequence[Surviving],
+        truth: Truth,
+        moments: list[Moment],
+    ) -> list[Limit]:
+        """Hold an answer against them, in the order of their keys."""
+        return list(self._judge(before, after, radius, stayed, truth, moments))
+
+    def _judge(
+        self,
+        before: Inventory,
+        after: Inventory,
+        radius: BlastRadius,
+        stayed: Sequence[Surviving],
+        truth: Truth,
+        moments: list[Moment],
+    ) -> Iterator[Limit]:
+        if self.must_settle:
+            yield _rest(moments, changed=radius.applied != [])
+        increase = None
+        if before.usd_per_hour is not None and after.usd_per_hour is not None:
+            increase = round(after.usd_per_hour - before.usd_per_hour, 6)
+        never = sum(one.never and not one.drifted_before for one in stayed)
+        never += sum(one.never for one in radius.replaced)
+        known = {figure.what: figure.distance for figure in truth.figures}
+        far = [known.get("nodes"), known.get("dollars an hour")]
+        far += [distance for name in REQUESTS if (distance := known.get(name)) is not None]
+        worst = max((one for one in far if one is not None), default=None) if None not in far else None
+        best = _best(before, after)
+        seen: dict[str, tuple[float | None, str]] = {
+            "max_hourly_increase": (increase, " USD an hour"),
+            "max_hourly": (after.usd_per_hour, " USD an hour"),
+            "max_times_lower_bound": (times_bound(after), " times the lower bound"),
+            "max_nodes": (after.nodes, " nodes"),
+            "max_nodes_replaced": (len(radius.replaced), " nodes"),
+            "max_nodes_at_once": (radius.at_once, " nodes"),
+            "max_pods_moved": (radius.pods_moved, " pods"),
+            "max_pods_without_home": (radius.without_home, " pods"),
+            "max_seconds_without_home": (radius.longest_without_home, " s"),
+            "max_pods_unschedulable": (radius.unschedulable, " pods"),
+            "max_workloads_without_node_pool": (len(radius.not_anew), " workloads"),
+            "max_nodes_never_replaced": (never, " nodes"),
+            "max_pods_killed": (radius.pods_killed, " pods"),
+            "max_distance_from_truth": (worst, ""),
+        }
+        whole = {
+            "max_hourly_increase": before.usd_per_hour,
+            "max_nodes_replaced": before.nodes,
+            "max_distance_from_truth": 1.0,
+        }
+        for name, (figure, unit) in seen.items():
+            yield from self._most(name, figure, whole.get(name), unit, best.get(name))
+
+    def _most(
+        self, name: str, seen: float | None, whole: float | None, unit: str, best: float | None
+    ) -> Iterator[Limit]:
+        limit: Any = getattr(self, name)
+        if limit is None:
+            return
+        share = _SHARE.fullmatch(limit) if isinstance(limit, str) else None
+        most = float(share[1]) / 100 * (whole if whole is not None else 0.0) if share else float(limit)
+        known = seen is not None and not (share and whole is None)
+        number = _FORMATS.get(name, "g")
+        told = _counted(seen, number, unit) if seen is not None else "not known"
+        yield Limit(
+            name=to_camel(name),
+            limit=f"at most {limit if share else _counted(limit, 'g', unit)}",
+            seen=f"{told} at worst, which is judged; {_counted(best, number, unit)} at best"
+            if best is not None
+            else told,
+            kept=known and seen is not None and seen <= most + 1e-9,
+        )
+
+
+def _counted(number: float, form: str, unit: str) -> str:
+    """A figure with its unit, which is in the plural where it is of things."""
+    one = number == 1 and unit in (" nodes", " pods", " workloads")
+    return f"{number:{form}}{unit.removesuffix('s') if one else unit}"
+
+
+def _best(before: Inventory, after: Inventory) -> dict[str, float]:
+    """The figures of the bill if Karpenter removes the empty nodes that it may not remove yet."""
+    ends = after.open_end
+    if not ends or not ends.empty:
+        return {}
+    least = after.model_copy(update={"usd_per_hour": ends.usd_per_hour})
+    known = before.usd_per_hour is not None and ends.usd_per_hour is not None
+    found = {
+        "max_hourly_increase": round((ends.usd_per_hour or 0) - (before.usd_per_hour or 0), 6) if known else None,
+        "max_hourly": ends.usd_per_hour,
+        "max_times_lower_bound": times_bound(least),
+        "max_nodes": ends.nodes,
+    }
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _rest(moments: Sequence[Moment], *, changed: bool) -> Limit:
+    """Whether both sides came to rest, with how much quiet there was of that which was needed.
+
+    A change of nothing keeps it in any case: what the cluster does meanwhile, it does without the change.
+    """
+    gave_up = [moment for moment in moments if moment.gave_up]
+    told = [] if changed else ["the change updates no resource"]
+    if changed and not gave_up:
+        told.append("came to rest")
+    for moment in gave_up or moments:
+        if words := "; ".join(filter(None, (moment.gave_up, _quiet(moment)))):
+            told.append(f"{moment.phase}: {words}")
+    return Limit(name="mustSettle", limit="comes to rest", seen="; ".join(told), kept=not (changed and gave_up))
+
+
+def _quiet(moment: Moment) -> str:
+    if moment.quiet is None or moment.needed is None:
+        return ""
+    return f"nothing had moved for {moment.quiet:.0f} s, needed are {moment.needed:.0f} s"
+
+
+def _unknown(sections: dict[str, Any], source: str, scenarios: Collection[str]) -> Iterator[str]:
+    """Keys of a file that are sections of no thresholds' file."""
+    own = {field.alias or name for name, field in Limits.model_fields.items()}
+    for name, value in sections.items():
+        if name in (DEFAULT, WHATIF) or name in scenarios:
+            continue
+        if name in own:
+            fix = f"write it under `{WHATIF}:`"
+        elif close := difflib.get_close_matches(name, (WHATIF, DEFAULT, *scenarios), n=1):
+            fix = f"did you mean {close[0]}?"
+        else:
+            fix = f"use of {WHATIF}, {DEFAULT} and the names of scenarios that ship"
+        yield f"{source}: {shown.key([name])}: {shown.value(value)}: no such section, so it would limit nothing; {fix}"
+
+
+def times_bound(inventory: Inventory) -> float | None:
+    """What nodes cost as a multiple of the lower bound; None where either is not known, or nothing is needed."""
+    usd, least = inventory.usd_per_hour, inventory.lower_bound_usd_per_hour
+    return round(usd / least, 3) if usd is not None and least else None

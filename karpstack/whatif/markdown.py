@@ -1,0 +1,344 @@
+"""whatif.md: the answer as a comment on a pull request (GitHub's Markdown): short, with details to unfold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from karpstack.scale_test.reports import units
+from karpstack.text.markdown import code, escape, fitting, folded, table
+from karpstack.text.shown import listed
+
+from . import wording
+from .answer import Answer, BlastRadius, HeldPods, Homeless, Inventory, Life, NotAnew, PoolWeek, Week
+from .week import runs
+
+_NAMED = 4  # nodes in a cell
+_WHOLE = "whatif.html"
+#: Days of the week, from Monday.
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_SIGNS = {"within limits": "✅ ", "limits broken": "❌ ", "refused": "⛔ "}
+
+
+def render(answer: Answer) -> str:
+    """The comment."""
+    return fitting("\n".join(_document(answer)).rstrip() + "\n", _WHOLE)
+
+
+def _document(answer: Answer) -> Iterator[str]:
+    sign = _SIGNS[answer.verdict] if wording.is_limited(answer) else ""
+    yield f"## {sign}{escape(wording.title(answer))}: {wording.verdict(answer)}\n"
+    # Who refuses the change, says so in words of theirs.
+    yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
+    if answer.after and answer.blast_radius:
+        yield from _summary(answer, answer.before, answer.after, answer.blast_radius)
+        if answer.prices_elsewhere:
+            yield f"{escape(answer.prices_elsewhere)}\n"
+        if open_end := wording.open_end(answer.after):
+            yield f"{escape(open_end)}\n"
+    if answer.refused:
+        said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
+        yield from folded("What was said", [f"<pre>{said}</pre>\n"])
+    yield from _broken(answer)
+    yield f"{escape(answer.truth.sentence)}\n"
+    yield from _limits(answer)
+    if answer.after and answer.blast_radius:
+        yield from _inventory(answer.before, answer.after, wording.dollars_label(answer))
+        yield from _radius(answer.blast_radius, answer.before)
+        yield from _held(answer.blast_radius)
+        yield from _not_anew(answer.blast_radius)
+        yield from _surviving(answer)
+    if answer.life:
+        yield from _life(answer.life)
+    yield from _week(answer.week)
+    yield from _truth(answer)
+    yield from _made(answer)
+
+
+_Row = TypeVar("_Row")
+
+
+def _columns(rows: Sequence[_Row], *columns: tuple[str, Callable[[_Row], str]]) -> Iterator[str]:
+    """A table with a column for each heading, and what it says of a row; nothing without rows."""
+    if rows:
+        cells = [tuple(cell(row) for _, cell in columns) for row in rows]
+        yield from table(tuple(heading for heading, _ in columns), cells, _WHOLE)
+
+
+def _workload(one: Homeless | NotAnew | HeldPods) -> str:
+    return escape(f"{one.namespace}/{one.workload}")
+
+
+def _own(text: str) -> str:
+    """Text of ours: a dollar begins a formula."""
+    return text.replace("$", "\\$")
+
+
+def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:
+    label, drifted = wording.dollars_label(answer), wording.drifted(answer.surviving)
+    marked = "simulated" if before.spot_simulated or after.spot_simulated else ""
+    undecided = after.open_end is not None
+    rows = [
+        (
+            label,
+            *_dollars(before.usd_per_hour, after.usd_per_hour, wording.direction(before, after), open_end=undecided),
+        ),
+        *_while_draining(before, after),
+        (
+            f"of which spot{f', prices {marked}' if marked else ''}",
+            *_dollars(before.spot_usd_per_hour, after.spot_usd_per_hour, wording.direction(before, after)),
+        ),
+        ("lower bound, times", _own(wording.bound(before)), _own(wording.bound(after)), ""),
+        ("nodes", str(before.nodes), str(after.nodes), wording.counted(before.nodes, after.nodes)),
+        ("nodes replaced", "", str(len(radius.replaced)), ""),
+        ("nodes that have drifted and stay", "", str(drifted), ""),
+        ("pods moved", "", wording.moved(radius), ""),
+        ("pods without a home for a while", "", str(radius.without_home), ""),
+        ("pods without a node", str(before.waiting), str(after.waiting), ""),
+        ("workloads without a NodePool", "", str(len(radius.not_anew)), ""),
+        ("pods deleted although something forbids it", "", str(radius.pods_killed), ""),
+    ]
+    if before.spot_usd_per_hour == 0 and after.spot_usd_per_hour == 0:
+        del rows[1]
+    yield from table(("", "before:", "after:", "change:"), rows, _WHOLE)
+
+
+def _while_draining(before: Inventory, after: Inventory) -> Iterator[tuple[str, ...]]:
+    """The figure with nodes that are on their way out, where there are any."""
+    if before.leaving or after.leaving:
+        written = _dollars(wording.during_usd(before), wording.during_usd(after))[:2]
+        yield f"with nodes on their way out ({before.leaving}, {after.leaving})", *written, ""
+
+
+def _dollars(
+    before: float | None, after: float | None, direction: str = "-", *, open_end: bool = False
+) -> tuple[str, str, str]:
+    """Both amounts and the difference; without a direction, the difference is not stated."""
+    written = [_own(units.dollars(usd)) if usd is not None else "not known" for usd in (before, after)]
+    change = wording.change(before, after)
+    return (
+        written[0],
+        written[1],
+        _own(change if change == "" or direction or (change == "none" and not open_end) else "not decided yet"),
+    )
+
+
+def _broken(answer: Answer) -> Iterator[str]:
+    for limit in answer.limits:
+        if not limit.kept:
+            yield f"> **{limit.name}**: {escape(limit.limit)}, seen {escape(limit.seen)}\n"
+
+
+def _limits(answer: Answer) -> Iterator[str]:
+    rows = _columns(
+        answer.limits,
+        ("limit", lambda one: one.name),
+        ("allowed", lambda one: escape(one.limit)),
+        ("seen", lambda one: escape(one.seen)),
+        ("kept", lambda one: "yes" if one.kept else "**no**"),
+    )
+    if answer.limits:
+        yield from folded(f"Limits: {sum(one.kept for one in answer.limits)} of {len(answer.limits)} kept", rows)
+
+
+def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]:
+    def lines() -> Iterator[str]:
+        for title, groups in wording.groups(before, after):
+            head = (title, "nodes before:", "after:", f"{label} before:", "after:")
+            rows = [(escape(row.name), *map(str, row.nodes), *_dollars(*row.usd)[:2]) for row in groups]
+            yield from table(head, rows, _WHOLE)
+        daemons = [_own(wording.overhead(one)) for one in (before, after)]
+        yield f"DaemonSets of the workload: {daemons[0]} before, {daemons[1]} after.\n"
+
+    yield from folded("Nodes by pool, type, zone and capacity type", lines())
+
+
+def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
+    if not (radius.replaced or radius.made or radius.homeless):
+        return
+    went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} replaced"
+    moved = wording.plural(radius.pods_moved, "pod")
+    lines = [*_replaced(radius), *_came(radius), *_homeless(radius)]
+    yield from folded(f"Blast radius: {went}, {len(radius.made)} came, {moved} moved", lines)
+
+
+def _replaced(radius: BlastRadius) -> Iterator[str]:
+    return _columns(
+        radius.replaced,
+        ("", lambda one: str(one.order)),
+        ("node", lambda one: escape(wording.node(one))),
+        ("NodePool", lambda one: escape(one.pool)),
+        ("why", lambda one: escape(wording.cause(one))),
+        ("decided after:", lambda one: units.duration(one.decided)),
+        ("gone after:", lambda one: "not gone" if one.gone is None else units.duration(one.gone)),
+        ("pods:", lambda one: str(one.pods)),
+        ("held up by", lambda one: "<br>".join(escape(wording.held(held)) for held in one.held_up)),
+    )
+
+
+def _came(radius: BlastRadius) -> Iterator[str]:
+    return _columns(
+        radius.made,
+        ("node that came", lambda one: escape(wording.node(one))),
+        ("NodePool", lambda one: escape(one.pool)),
+        ("why", lambda one: escape(wording.purpose(one))),
+        ("after:", lambda one: units.duration(one.since)),
+        ("gone again after:", lambda one: "" if one.gone is None else units.duration(one.gone)),
+    )
+
+
+def _homeless(radius: BlastRadius) -> Iterator[str]:
+    return _columns(
+        radius.homeless,
+        ("workload", _workload),
+        ("pods without a home:", lambda one: str(one.pods)),
+        ("longest:", lambda one: units.duration(one.longest)),
+        ("still without:", lambda one: str(one.at_the_end)),
+        ("before:", lambda one: str(one.before)),
+        ("the controller's words", lambda one: escape(one.words or "")),
+    )
+
+
+def _not_anew(radius: BlastRadius) -> Iterator[str]:
+    rows = _columns(
+        radius.not_anew,
+        ("workload", _workload),
+        ("pods that run:", lambda one: str(one.pods)),
+        ("on nodes:", lambda one: str(one.nodes)),
+        ("why not", lambda one: escape(one.why)),
+    )
+    if radius.not_anew:
+        yield from folded(f"No NodePool any more for {wording.plural(len(radius.not_anew), 'workload')}", rows)
+
+
+def _held(radius: BlastRadius) -> Iterator[str]:
+    rows = _columns(
+        radius.held,
+        ("workload", _workload),
+        ("pods:", lambda one: str(one.pods)),
+        ("node", lambda one: escape(one.node_claim)),
+        ("what becomes of them", lambda one: escape(wording.fate(one))),
+    )
+    if radius.held:
+        held = sum(one.pods for one in radius.held)
+        yield from folded(f"Pods that something keeps on nodes that are to go: {held}", rows)
+
+
+def _surviving(answer: Answer) -> Iterator[str]:
+    rows = _columns(
+        wording.causes(answer.surviving),
+        ("nodes:", lambda cause: str(len(cause.nodes))),
+        ("cause", lambda cause: escape(cause.why)),
+        ("what exactly", lambda cause: escape(cause.words)),
+        ("said", lambda cause: cause.said),
+        ("which", lambda cause: escape(listed([one.node_claim for one in cause.nodes], _NAMED))),
+    )
+    if answer.surviving:
+        yield from folded(f"Why {wording.plural(len(answer.surviving), 'node')} stayed", rows)
+
+
+def _life(life: Life) -> Iterator[str]:
+    def lines() -> Iterator[str]:
+        reasons = list(life.disruptions)
+        rows = [
+            (
+                units.moment(day.since),
+                _own(units.dollars(day.usd)),
+                *(str(day.disruptions.get(reason, 0)) for reason in reasons),
+                str(day.without_home),
+                units.duration(day.longest_without_home) if day.without_home else "",
+            )
+            for day in life.days
+        ]
+        head = ("24 hours from", "dollars:", *(f"{reason}:" for reason in reasons), "pods without a home:", "longest:")
+        yield from table(head, rows, _WHOLE)
+        if reasons:
+            head = ("hour of the day, UTC", *(f"{reason}:" for reason in reasons))
+            hours = [hour for hour in range(24) if any(life.disruptions_by_hour[reason][hour] for reason in reasons)]
+            rows = [(str(hour), *(str(life.disruptions_by_hour[reason][hour]) for reason in reasons)) for hour in hours]
+            yield from table(head, rows, _WHOLE)
+        if life.never:
+            yield "Drifted, and still there at the end:\n"
+            yield from _columns(
+                life.never,
+                ("node", lambda one: escape(wording.node(one))),
+                ("NodePool", lambda one: escape(one.pool)),
+                ("cause", lambda one: wording.WHY[one.why]),
+                ("the controller's words", lambda one: escape(one.words or "")),
+            )
+        yield f"{wording.pace(life)}\n"
+
+    yield f"{_own(wording.life(life))}\n"
+    yield from folded(f"Day by day: {wording.span(life)}", lines())
+
+
+def _week(week: Week) -> Iterator[str]:
+    if not week.pools:
+        return
+    moment = units.moment(week.at)
+    rows = [row for pool in week.pools for row in _pool(pool, week)]
+    head = ("NodePool", "nodes before:", "for", "at once, at that moment:", "within the week, UTC")
+    yield from folded(f"Disruption budgets, {moment}: {wording.budgets_now(week)}", table(head, rows, _WHOLE))
+
+
+def _pool(pool: PoolWeek, week: Week) -> Iterator[tuple[str, ...]]:
+    if pool.problem:
+        yield escape(pool.pool), str(pool.nodes), "", "0", escape(pool.problem)
+    alike: dict[tuple[tuple[int, ...], ...], list[str]] = {}
+    for row in pool.reasons:
+        alike.setdefault(tuple(map(tuple, row.hours)), []).append(row.reason)
+    for hours, names in alike.items():
+        one = next(row for row in pool.reasons if row.reason == names[0])
+        yield escape(pool.pool), str(pool.nodes), ", ".join(names), str(one.now), calendar_words(hours, week.begins)
+
+
+def calendar_words(hours: Sequence[Sequence[int]], begins: str) -> str:
+    """A week in words: `Mon to Fri: 0 from 9 to 17 h, else 2`, or `2 at any hour`."""
+    first = wording.weekday(begins)
+    found = runs(hours)
+    parts = []
+    for days, spans in found:
+        told = ", ".join(f"{number} from {begin} to {end} h" for begin, end, number in spans)
+        if len(spans) == 1:
+            told = f"{spans[0][2]} at any hour"
+        names = ", ".join(DAYS[(first + day) % 7] for day in days)
+        parts.append(told if len(found) == 1 else f"{names}: {told}")
+    return "; ".join(parts)
+
+
+def _truth(answer: Answer) -> Iterator[str]:
+    if not answer.truth.compared:
+        return
+    as_is = answer.truth.as_is
+    loaded = {one.what: one.rehearsed for one in as_is.figures} if as_is else {}
+    of_loaded = [("base when loaded:", lambda one: _figure(loaded.get(one.what)))] if as_is else []
+    rows = _columns(
+        answer.truth.figures,
+        ("", lambda one: escape(one.what)),
+        ("real cluster:", lambda one: _figure(one.real)),
+        *of_loaded,
+        ("base before the change:", lambda one: _figure(one.rehearsed)),
+        ("distance:", lambda one: "" if one.distance is None else f"{one.distance:.1%}".replace("%", " %")),
+        ("", lambda one: escape(one.note)),
+    )
+    yield from folded("How far the base is from the real cluster", rows)
+
+
+def _figure(number: float | None) -> str:
+    return "not known" if number is None else f"{number:.4g}"
+
+
+def _made(answer: Answer) -> Iterator[str]:
+    def lines() -> Iterator[str]:
+        for text in (*answer.prices, *wording.settings(answer.settings), *answer.unknown):
+            yield f"- {escape(wording.capital(text))}"
+        yield ""
+        yield from _columns(
+            (answer.blast_radius.applied if answer.blast_radius else None) or [],
+            ("operation", lambda one: f"**{escape(one.op)}**"),
+            ("resource", lambda one: escape(one.name)),
+            ("what of it", lambda one: escape(one.what)),
+            ("type", lambda one: code(one.type)),
+        )
+
+    yield from folded("Prices, what was shortened, and what is not known", lines())

@@ -1,0 +1,191 @@
+"""Workloads that run on and could not be scheduled again: of no NodePool could there be a node for their pods any more.
+
+A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
+pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
+pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough;
+limits, the zones of volumes, spread and other pods are not. What is not certain is passed over, and so is a workload
+for which there was no NodePool before either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from karpstack.karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirements
+from karpstack.karpenter.taints import untolerated
+from karpstack.scale_test.judging.replay import NODE_POOL_LABEL, NodeClaim, Pod
+from karpstack.scale_test.market.quantities import amount
+from karpstack.scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, left_out, ways
+from karpstack.scale_test.recording.timeline import Line
+
+from .answer import NotAnew
+from .holds import gets_no_room
+from .phases import Told, leaving, there
+from .prices import Priced
+from .unscheduled_pods import workload_of
+
+_GIB = 2**30
+_WORDS: dict[Verdict, str] = {"going": "is being deleted", "not ready": "is not ready"}
+
+
+class _Asked(NamedTuple):
+    """What pods that are alike ask for."""
+
+    constraints: Constraints
+    cpu: float
+    memory: float
+
+
+def not_anew(told: Told, market: Priced) -> list[NotAnew]:
+    """The workloads whose pods run when the record ends, and could not be scheduled again, though they could before."""
+    before, after = (_pools(told, time) for time in told.ends)
+    running: dict[tuple[str, str], dict[_Asked, list[Pod]]] = {}
+    others, ours = told.replay.nodes_of_no_pool(), {claim.node for claim in told.claims}
+    for pod in told.pods:
+        # Where the base began as the real cluster, such pods are there because they were on a managed node.
+        if pod.node not in ours and (told.as_is or any(_takes(node, pod) for node in others)):
+            continue
+        if pod.present_at(told.end) and pod.scheduled and pod.scheduled <= told.end and not pod.succeeded:
+            alike = running.setdefault(workload_of(pod), {})
+            alike.setdefault(_Asked(constraints(pod), pod.cpu, pod.memory), []).append(pod)
+    known: dict[_Asked, list[str]] = {}
+    found = []
+    for (namespace, workload), kinds in sorted(running.items()):
+        for asked in kinds:
+            if asked not in known:
+                known[asked] = _refusals(market, asked, after) if _some(market, asked, before) else []
+        lost = {asked: pods for asked, pods in kinds.items() if known[asked]}
+        if lost:
+            pods = [pod for some in lost.values() for pod in some]
+            found.append(
+                NotAnew(
+                    namespace=namespace,
+                    workload=workload,
+                    pods=len(pods),
+                    nodes=len({pod.node for pod in pods}),
+                    why="; ".join(dict.fromkeys(why for asked in lost for why in known[asked])),
+                )
+            )
+    return found
+
+
+class Places:
+    """Where Karpenter could place the pods of a drifted node when the record ends.
+
+    Args:
+        told: The timeline.
+        market: Instance types and prices.
+    """
+
+    def __init__(self, told: Told, market: Priced) -> None:
+        self._told = told
+        self._market = market
+        self._no_pool: dict[_Asked, bool] = {}
+
+    def lacking(self, claim: NodeClaim) -> str | None:
+        """Return a workload whose pods certainly have no place but this node; None where there is none.
+
+        A place is a NodePool that could have a node for the pod, or another node that stays and has room for it. Pods
+        for which Karpenter plans no room do not count.
+        """
+        for pod in self._told.on(claim, self._told.end):
+            if pod.of_daemon_set or gets_no_room(self._told.replay, pod, self._told.end):
+                continue
+            if self._no_node_pool(pod) and not any(self._holds(node, pod) for node in self._others(claim)):
+                return "/".join(workload_of(pod))
+        return None
+
+    def _no_node_pool(self, pod: Pod) -> bool:
+        asked = _Asked(constraints(pod), pod.cpu, pod.memory)
+        if asked not in self._no_pool:
+            self._no_pool[asked] = bool(_refusals(self._market, asked, _pools(self._told, self._told.end)))
+        return self._no_pool[asked]
+
+    def _others(self, claim: NodeClaim) -> Iterator[Line]:
+        """The other nodes that stay."""
+        end = self._told.end
+        for one in self._told.claims:
+            if one is not claim and one.own_node and there(one, end) and not leaving(one, end):
+                yield one.own_node
+        yield from self._told.replay.nodes_of_no_pool()
+
+    def _holds(self, node: Line, pod: Pod) -> bool:
+        """Whether a node may have room for one more pod beside those that it has."""
+        if not _takes(node, pod):
+            return False
+        name, room, end = node["metadata"]["name"], node.get("allocatable") or {}, self._told.end
+        beside = [one for one in self._told.replay.all_pods.values() if one.node == name and one.present_at(end)]
+        cpu, memory = (amount(room.get(key, 0)) for key in ("cpu", "memory"))
+        return (
+            sum(one.cpu for one in beside) + pod.cpu <= cpu and sum(one.memory for one in beside) + pod.memory <= memory
+        )
+
+
+def _takes(node: Line, pod: Pod) -> bool:
+    """Whether a node of no NodePool could be given a pod if it were empty."""
+    labels, room = node["metadata"].get("labels") or {}, node.get("allocatable") or {}
+    if any(amount(room.get(key, 0)) < asked for key, asked in (("cpu", pod.cpu), ("memory", pod.memory))):
+        return False
+    if untolerated(node.get("taints") or (), pod.tolerations or ()):
+        return False
+    return any(all(one.admits(labels.get(one.key)) for one in way) for way in ways(constraints(pod)))
+
+
+def _pools(told: Told, time: datetime) -> dict[str, Line]:
+    names = sorted(told.replay.node_pools)
+    return {name: excerpt for name in names if (excerpt := told.replay.node_pool_at(name, time))}
+
+
+def _some(market: Priced, asked: _Asked, pools: dict[str, Line]) -> bool:
+    """Whether a NodePool may have had a node for such pods."""
+    return any(_refusal(market, asked, name, excerpt) is None for name, excerpt in pools.items())
+
+
+def _refusals(market: Priced, asked: _Asked, pools: dict[str, Line]) -> list[str]:
+    """Why each of the NodePools can have none, a sentence each; empty where one may."""
+    if not pools:
+        return ["there is no NodePool any more"]
+    told = {name: _refusal(market, asked, name, excerpt) for name, excerpt in pools.items()}
+    if None in told.values():
+        return []
+    return [f"NodePool {name} {why}" for name, why in told.items()]
+
+
+def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | None:
+    """Why a NodePool can certainly have no node for such pods; None where it may."""
+    if words := _WORDS.get(left_out(excerpt) or "unknown"):
+        return words
+    spec = excerpt.get("spec")
+    if not spec:  # of a recorder of 0.1
+        return None
+    match excludes(name, excerpt, asked.constraints):
+        case ("taint", about):
+            return f"has the taint {', '.join(about)}, which they do not tolerate"
+        case ("requirements", about):
+            return f"gives no node {', '.join(about)}"
+    try:
+        return _no_type(market, asked, [*requirements(spec), given(NODE_POOL_LABEL, name)])
+    except RequirementError:
+        return None
+
+
+def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> str | None:
+    facts, region = market.facts, market.region
+    known = facts.known_labels(region)
+    every = list(ways(asked.constraints))
+
+    def some(cpu: float, memory: float) -> bool:
+        return any(
+            type_.vcpus >= cpu and type_.memory >= memory and fits(wanted, type_, region, known)
+            for way in every
+            if not contradiction(wanted := [*of_nodes, *way])
+            for type_ in facts.types.values()
+        )
+
+    if some(asked.cpu, asked.memory):
+        return None
+    if some(0, 0):
+        return f"may launch no instance type that has {asked.cpu:g} CPUs and {asked.memory / _GIB:.4g} GiB"
+    return f"may launch no instance type with {'; or '.join(', '.join(map(str, way)) for way in every)}"

@@ -1,0 +1,579 @@
+"""The words of an answer, where Markdown, page and terminal use the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from karpstack.karpenter.instance_types import zone_words
+from karpstack.scale_test.reports import units
+from karpstack.scale_test.reports.units import plural as plural
+from karpstack.text.shown import cut, listed
+
+from .answer import (
+    Answer,
+    BlastRadius,
+    Group,
+    HeldPods,
+    HeldUp,
+    Inventory,
+    Life,
+    Made,
+    Node,
+    Replaced,
+    Settings,
+    Surviving,
+    Week,
+)
+from .limits import times_bound
+
+#: Kinds of causes for which a node stays, in words.
+WHY = {
+    "price": "nothing cheaper would do",
+    "pods": "its pods have no other place",
+    "pod disruption budget": "a PodDisruptionBudget",
+    "do-not-disrupt": "do-not-disrupt",
+    "policy": "the NodePool's policy",
+    "disruption budget": "the NodePool's disruption budget",
+    "replacement": "nothing can replace it",
+    "limits": "the NodePool's limits",
+    "pace": "Karpenter's own pace",
+    "spot to spot": "from spot to spot",
+    "waiting": "it waits",
+    "other": "another cause",
+    "not said": "the controller did not say why",
+}
+_NAMED = 4  # NodePools in the sentence, and names of pods for one cause
+_GIST = 300  # characters of why a change was refused, in the sentence
+_TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
+# Names of pods in the controller's words, by which nodes differ that stay for the same cause.
+_POD = re.compile(r"(?<=\bPod=)[^\s,)]+|(?<=-disrupt on pod )[^\s,;)]+|[\w.-]+/[\w.-]+(?= =>)")
+_MINUS = "\N{MINUS SIGN}"
+
+
+def signed_dollars(usd: float) -> str:
+    """`+$0.12`, `−$0.12`."""  # noqa: RUF002
+    return f"{_MINUS if usd < 0 else '+' if usd > 0 else ''}{units.dollars(abs(usd))}"
+
+
+def change(before: float | None, after: float | None) -> str:
+    """The difference of two amounts of dollars, with its share: `−$0.25 (−20 %)`; empty where one is not known."""  # noqa: RUF002
+    if before is None or after is None:
+        return ""
+    if _alike(before, after):
+        return "none"
+    share = f" ({_sign(after - before)}{abs(after - before) / before:.0%})" if before else ""
+    return f"{signed_dollars(round(after - before, 6))}{share}".replace("%", " %")
+
+
+def counted(before: int, after: int) -> str:
+    """The difference of two counts: `+2`, `−2`, `none`."""  # noqa: RUF002
+    return f"{_sign(after - before)}{abs(after - before)}" if after != before else "none"
+
+
+def _sign(number: float) -> str:
+    return _MINUS if number < 0 else "+"
+
+
+def sentence(
+    before: Inventory,
+    after: Inventory | None,
+    radius: BlastRadius | None,
+    refused: str | None,
+    stayed: Sequence[Surviving] = (),
+    prices_of: str | None = None,
+    being_deleted: Sequence[str] = (),
+) -> str:
+    """The answer in one sentence."""
+    if refused or after is None or radius is None:
+        return (
+            f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
+        )
+    early = sum(one.drifted_before for one in stayed)
+    nothing = radius.applied == []
+    told = [_nothing(before)] if nothing else [_dollars(before, after, stayed, prices_of), _went(radius, before)]
+    if early:
+        told.append(f"{plural(early, 'node')} had drifted before the change and {'stays' if early == 1 else 'stay'}")
+    if being_deleted:
+        pools = listed([f"NodePool {name}" for name in being_deleted], _NAMED)
+        told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
+    if not nothing:
+        told.append(_homes(radius, before))
+    if radius.pods_killed:
+        told.append(_killed(radius))
+    if radius.not_anew:
+        workloads = plural(len(radius.not_anew), "workload")
+        told.append(f"{workloads} could not be scheduled again, because no NodePool fits any more")
+    return f"{'; '.join(told)}."
+
+
+def _nothing(before: Inventory) -> str:
+    """What is said of a change that updates no resource; what moves then would move without it, too."""
+    usd = "" if before.usd_per_hour is None else f", {units.dollars(before.usd_per_hour)} an hour"
+    stay = f"{plural(before.nodes, 'node')} {'stays' if before.nodes == 1 else 'stay'}"
+    told = [f"Nothing: the change updates no resource, and {stay} as before{usd}"]
+    moving = ((before.leaving, "out"), (before.coming, "in"))
+    if ways := [f"{plural(count, 'node')} on the way {way}" for count, way in moving if count]:
+        told.append(f"{' and '.join(ways)}, with or without the change")
+    if before.waiting:
+        told.append(f"{plural(before.waiting, 'pod')} without a node, as before")
+    return "; ".join([*told, "only the base was rehearsed, as both sides are the same"])
+
+
+def _killed(radius: BlastRadius) -> str:
+    first = min((one for one in radius.held if one.deleted_at and not one.before), key=lambda one: one.deleted or 0.0)
+    are = "is" if radius.pods_killed == 1 else "are"
+    when = units.moment(first.deleted_at)
+    return (
+        f"{plural(radius.pods_killed, 'pod')} {are} deleted although a PodDisruptionBudget or do-not-disrupt forbids "
+        f"it, {'at' if radius.pods_killed == 1 else 'the first at'} {when}"
+    )
+
+
+def fate(one: HeldPods) -> str:
+    """What becomes of pods that something keeps: `held until 14:20, then deleted although ... forbids it`."""
+    if one.deleted_at is None and one.until:
+        return f"held until {units.moment(one.until)} by {one.words}, then evicted"
+    if one.deleted_at is None:
+        return f"held for as long as {one.words} forbids it{'' if one.never else ', until more of its pods are ready'}"
+    when = units.moment(one.deleted_at)
+    if one.done:
+        return f"deleted at {when} although {one.words} forbids it"
+    after = units.duration(one.deleted)
+    if one.earliest:
+        return f"deleted at {when} at the earliest ({after}) although {one.words} forbids it"
+    return f"held until {when} ({after}), then deleted although {one.words} forbids it"
+
+
+def life(lived: Life) -> str:
+    """Return what the days that the changed cluster lived were like, in one sentence."""
+    usd = "costs that are not known" if lived.usd_per_day is None else f"{units.dollars(lived.usd_per_day)} a day"
+    gone = sum(lived.disruptions.values())
+    why = ", ".join(f"{count} {reason}" for reason, count in lived.disruptions.items())
+    told = [f"{span(lived)} of the changed cluster: {usd}", f"{plural(gone, 'node')} to go{f' ({why})' if why else ''}"]
+    longest = f", {units.duration(lived.longest_without_home)} at most" if lived.without_home else ""
+    told.append(f"{plural(lived.without_home, 'pod')} without a home for a while{longest}")
+    if lived.never:
+        told.append(f"{plural(len(lived.never), 'node')} drifted and still there at the end")
+    return f"{'; '.join(told)}."
+
+
+def span(lived: Life) -> str:
+    """Return how long a life was: `7 days`, `36 hours`."""
+    hours = (datetime.fromisoformat(lived.ends) - datetime.fromisoformat(lived.begins)).total_seconds() / 3600
+    if hours < 2:
+        return plural(round(hours * 60), "minute")
+    return plural(round(hours), "hour") if hours % 24 > 0.5 or hours < 24 else plural(round(hours / 24), "day")
+
+
+def pace(lived: Life) -> str:
+    """Return how the days of a life went by."""
+    return (
+        f"The {span(lived)} took {units.duration(lived.real_seconds)}; {units.duration(lived.skipped_seconds)} of them "
+        "were skipped, in which nothing moved. Moments are exact to half an hour."
+    )
+
+
+def drifted(stayed: Sequence[Surviving]) -> int:
+    """How many nodes are to be replaced for the change, and were not."""
+    return sum(one.drifted and not one.drifted_before for one in stayed)
+
+
+def _gist(refused: str) -> str:
+    """The line that says why, of all that was said."""
+    lines = [line.strip() for line in refused.splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return cut((telling or lines[-1:] or [""])[0], _GIST)
+
+
+def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], prices_of: str | None) -> str:
+    """What the change costs when it is at its end; where it is not, both figures and the nodes in each."""
+    never = sum(one.drifted and not one.drifted_before and one.never for one in stayed)
+    later = drifted(stayed) - never
+    so_far = f", {plural(later, 'drifted node')} not replaced yet" if later else ""
+    so_far += f", {plural(never, 'drifted node')} not replaced until {_ends_of_never(stayed)}" if never else ""
+    if before.usd_per_hour is None or after.usd_per_hour is None:
+        return f"What it costs is not known, because prices are missing{so_far}"
+    marked = f", at prices of {prices_of}" if prices_of else ""
+    marked += ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
+    if after.open_end and not after.leaving:
+        both = f"{units.dollars(before.usd_per_hour)} an hour before and {units.dollars(after.usd_per_hour)} so far"
+        return f"{both}{end_range(after)}{so_far}{marked}"
+    if not after.leaving:
+        if _alike(before.usd_per_hour, after.usd_per_hour):
+            return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour{so_far}{marked}"
+        both = f"{units.dollars(before.usd_per_hour)} before and {units.dollars(after.usd_per_hour)} after"
+        if after.coming:
+            return f"{both}, {plural(after.coming, 'node')} not launched yet{so_far}{marked}"
+        by = units.dollars(round(abs(after.usd_per_hour - before.usd_per_hour), 6))
+        share = abs(after.usd_per_hour / before.usd_per_hour - 1) if before.usd_per_hour else None
+        much = f" ({units.share(share)})" if share is not None else ""
+        return f"{by}{much} an hour {direction(before, after)}, {both}{so_far}{marked}"
+    either = direction(before, after)
+    return (
+        f"{units.dollars(before.usd_per_hour)} an hour before with {plural(before.nodes, 'node')}, {draining(after)}"
+        f"{f', {either} in both cases' if either else end_range(after)}{so_far}{marked}"
+    )
+
+
+def end_range(after: Inventory) -> str:
+    """Between which sums the end state is, where Karpenter may still remove or consolidate nodes; else empty."""
+    ends = after.open_end
+    if not ends:
+        return ""
+    if not ends.empty:
+        used_up = any(cause.used_up for cause in ends.causes)
+        return ", and Karpenter may consolidate further when its disruption budget allows it" if used_up else ""
+    names = listed([one.node_claim for one in ends.empty], _NAMED)
+    runs = "runs" if len(ends.empty) == 1 else "run"
+    since = min((one.removable_from for one in ends.empty if one.removable_from), default=None)
+    when = f"from {units.moment(since)} on at the latest" if since else "when its disruption budget allows it"
+    low = "an unknown sum" if ends.usd_per_hour is None else units.dollars(ends.usd_per_hour)
+    return (
+        f", in the end between {low} ({plural(ends.nodes, 'node')}) and {units.dollars(after.usd_per_hour or 0.0)} "
+        f"({plural(after.nodes, 'node')}): {names} {runs} only DaemonSet pods, and Karpenter may remove "
+        f"{'it' if len(ends.empty) == 1 else 'them'} {when}"
+    )
+
+
+def open_end(after: Inventory) -> str:
+    """Why the end state is not known, as a sentence; empty where it is."""
+    if not after.open_end:
+        return ""
+    causes = [
+        f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
+        for cause in after.open_end.causes
+    ]
+    return f"The end state is not known yet: {'; '.join(dict.fromkeys(causes))}."
+
+
+def _ends_of_never(stayed: Sequence[Surviving]) -> str:
+    """What ends the stay of drifted nodes that nothing replaces."""
+    ends = [one for one in stayed if one.drifted and not one.drifted_before and one.never]
+    expiring = [one for one in ends if one.expires]
+    if not expiring:
+        return "somebody changes something"
+    first = min(expiring, key=lambda one: datetime.fromisoformat(one.expires or ""))
+    which = "it expires" if len(ends) == 1 else "the first one expires"
+    return f"somebody changes something or {which}, {expiration(first)}"
+
+
+def expiration(one: Surviving) -> str:
+    """When a node expires that nothing replaces, and what becomes of its pods then; empty where it does not."""
+    if not one.expires:
+        return ""
+    homeless = any(cause.why in ("replacement", "limits") for cause in one.causes)
+    pods = ", and evicted pods have no home" if homeless else ""
+    return f"on {units.moment(one.expires)} at the latest (Karpenter then deletes it without a replacement{pods})"
+
+
+def draining(after: Inventory) -> str:
+    """Dollars while nodes are on their way out, and when they are gone: `$1.13 while 2 nodes drain (11 nodes), ...`."""
+    during = during_usd(after)
+    drain = f"{plural(after.leaving, 'node')} {'drains' if after.leaving == 1 else 'drain'}"
+    gone = "it is gone" if after.leaving == 1 else "they are gone"
+    return (
+        f"{'an unknown sum' if during is None else units.dollars(during)} while {drain} "
+        f"({plural(after.nodes + after.leaving, 'node')}), {units.dollars(after.usd_per_hour or 0.0)} when {gone} "
+        f"({plural(after.nodes, 'node')})"
+    )
+
+
+def during_usd(after: Inventory) -> float | None:
+    """Dollars an hour with the nodes that are on their way out; None where a price is not known."""
+    if after.usd_per_hour is None or after.leaving_usd_per_hour is None:
+        return None
+    return after.usd_per_hour + after.leaving_usd_per_hour
+
+
+def direction(before: Inventory, after: Inventory) -> str:
+    """`dearer` or `cheaper`; empty where that depends on the moment, or on what Karpenter may still do."""
+    signs = {
+        None if usd is None or before.usd_per_hour is None else _direction(before.usd_per_hour, usd)
+        for usd in (after.usd_per_hour, during_usd(after))
+    }
+    return (signs.pop() or "") if len(signs) == 1 and not after.coming and not after.open_end else ""
+
+
+def _direction(before: float, after: float) -> str:
+    if _alike(before, after):
+        return ""
+    return "dearer" if after > before else "cheaper"
+
+
+def _alike(before: float, after: float) -> bool:
+    """Whether nobody would call two amounts of dollars different: less than a thousandth is."""
+    return abs(after - before) <= 0.001 * before
+
+
+def constant(hours: Sequence[Sequence[int]]) -> bool:
+    """Whether a week has the same number at each hour."""
+    return len({number for row in hours for number in row}) == 1
+
+
+def _went(radius: BlastRadius, before: Inventory) -> str:
+    if not radius.replaced:
+        return f"none of {plural(before.nodes, 'node')} goes" if before.nodes else "there was no node"
+    goes = "goes" if len(radius.replaced) == 1 else "go"
+    many = f"{units.count(len(radius.replaced))} of {plural(before.nodes, 'node')} {goes}"
+    if radius.last is None:
+        left = sum(one.gone is None for one in radius.replaced)
+        stuck = sum(one.never for one in radius.replaced)
+        why = f", {units.count(stuck)} of them never unless somebody changes something" if stuck else ""
+        return f"{many}, {units.count(left)} of them not gone when the record ends{why}"
+    return f"{many} within {units.duration(radius.last - (radius.first or 0.0))}, {radius.at_once} at once at most"
+
+
+def _homes(radius: BlastRadius, before: Inventory) -> str:
+    has = "has" if radius.unschedulable == 1 else "have"
+    left = f", and {units.count(radius.unschedulable)} still {has} none" if radius.unschedulable else ""
+    if not radius.without_home and before.waiting:
+        return f"no further pod is without a home, {plural(before.waiting, 'pod')} had no node before"
+    if not radius.without_home:
+        return "no pod is without a home"
+    is_are = "pod is" if radius.without_home == 1 else "pods are"
+    return (
+        f"{units.count(radius.without_home)} {is_are} without a home, {units.duration(radius.longest_without_home)} at "
+        f"most{left}"
+    )
+
+
+def verdict(answer: Answer) -> str:
+    """The verdict in words."""
+    if answer.verdict == "refused":
+        return "refused"
+    broken = [limit for limit in answer.limits if not limit.kept]
+    if broken:
+        return f"{plural(len(broken), 'limit')} of {len(answer.limits)} broken"
+    return "within its limits" if is_limited(answer) else "no limit is set"
+
+
+def headline(answer: Answer) -> str:
+    """The shortest answer: the verdict, or where there is no limit what it is about."""
+    if is_limited(answer) or answer.after is None:
+        return capital(verdict(answer)).rstrip(".")
+    before, after = answer.before.usd_per_hour, answer.after.usd_per_hour
+    if before is None or after is None:
+        return "Dollars are not known"
+    if _alike(before, after) and not answer.after.open_end:
+        return "As dear as before"
+    if not (way := direction(answer.before, answer.after)):
+        return "Dearer or cheaper: not decided yet"
+    return f"{units.dollars(abs(after - before))} an hour {way}"
+
+
+def is_limited(answer: Answer) -> bool:
+    """Whether there is any limit that it keeps or breaks, or somebody refused it."""
+    return answer.verdict != "within limits" or any(limit.name != "mustSettle" for limit in answer.limits)
+
+
+def title(answer: Answer) -> str:
+    """What was asked."""
+    named = f"What if {answer.candidate} on {answer.stack}" if answer.candidate else f"A what-if on {answer.stack}"
+    return f"{named}, from {answer.base}" if answer.base else named
+
+
+def moved(radius: BlastRadius) -> str:
+    """How many pods moved: `310, of which 24 preempted`."""
+    preempted = f", of which {units.count(radius.pods_preempted)} preempted" if radius.pods_preempted else ""
+    return units.count(radius.pods_moved) + preempted
+
+
+def bound(inventory: Inventory) -> str:
+    """What the nodes cost against the lower bound: `$0.80, 1.25×`."""  # noqa: RUF002
+    if inventory.lower_bound_usd_per_hour is None:
+        return "not known"
+    times = times_bound(inventory)
+    told = units.dollars(inventory.lower_bound_usd_per_hour)
+    return f"{told}, {units.times(times)}" if times is not None else told
+
+
+def overhead(inventory: Inventory) -> str:
+    """What DaemonSets take."""
+    if inventory.daemon_sets is None:
+        return "none"
+    daemons = inventory.daemon_sets
+    shares = f"{units.share(daemons.cpu_share)} of CPU, {units.share(daemons.memory_share)} of memory"
+    usd = "not known" if daemons.usd_per_hour is None else units.dollars(daemons.usd_per_hour)
+    return f"{usd} ({shares})"
+
+
+def node(one: Node) -> str:
+    """A node: what it is."""
+    zone = zone_words(one.zone) if one.zone else None
+    what = " ".join(part for part in (one.instance_type or "not launched", one.capacity_type, zone) if part)
+    return f"{one.node_claim}{f' ({one.name})' if one.name else ''}: {what}"
+
+
+def cause(one: Replaced) -> str:
+    """Why a node went."""
+    why = one.reason or ("" if one.words else "nobody said why")
+    return ": ".join(part for part in (why, one.words) if part)
+
+
+def purpose(one: Made) -> str:
+    """What a node came for."""
+    if one.reason:
+        return f"replacement ({one.reason})"
+    if one.for_draining:
+        return f"for pods still on draining nodes: {listed(one.for_draining, _NAMED)}"
+    return "for pods that waited"
+
+
+def held(one: HeldUp) -> str:
+    """What held a node up."""
+    whose = f"{plural(one.pods, 'pod')} of {one.workload}" if one.workload else ""
+    if one.selecting:
+        whose += f", selected by PodDisruptionBudget {', '.join(one.selecting)}"
+    what = ": ".join(part for part in (whose, one.words) if part)
+    if one.workload:
+        return f"{what}, for {units.duration(one.until - one.first)}"
+    first, last = units.duration(one.first), units.duration(one.until)
+    return f"{what}, said after {first}" + (f" and last after {last}" if last != first else "")
+
+
+class Row(NamedTuple):
+    """Nodes that have something in common, before and after.
+
+    Attributes:
+        name: What they have in common.
+        nodes: How many.
+        usd: Dollars an hour; None where a price is not known.
+    """
+
+    name: str
+    nodes: tuple[int, int]
+    usd: tuple[float | None, float | None]
+
+
+def groups(before: Inventory, after: Inventory) -> list[tuple[str, list[Row]]]:
+    """Nodes before and after by NodePool, instance type, zone and capacity type."""
+    zones = [
+        [one.model_copy(update={"name": zone_words(one.name)}) for one in side.by_zone] for side in (before, after)
+    ]
+    return [
+        ("NodePool", side_by_side(before.by_pool, after.by_pool)),
+        ("instance type", side_by_side(before.by_type, after.by_type)),
+        ("zone", side_by_side(*zones)),
+        ("capacity type", side_by_side(before.by_capacity_type, after.by_capacity_type)),
+    ]
+
+
+def side_by_side(before: Sequence[Group], after: Sequence[Group]) -> list[Row]:
+    """Groups of nodes before and after, in one list."""
+    old, new = ({group.name: group for group in groups} for groups in (before, after))
+    none = Group(name="", nodes=0, usd_per_hour=0.0)
+    pairs = [(name, old.get(name, none), new.get(name, none)) for name in dict.fromkeys([*old, *new])]
+    return [Row(name, (one.nodes, other.nodes), (one.usd_per_hour, other.usd_per_hour)) for name, one, other in pairs]
+
+
+class Cause(NamedTuple):
+    """Nodes that stayed for the same cause.
+
+    Attributes:
+        why: The kind of cause.
+        words: The controller's; of several nodes that differ in the names of pods, with the first few of these.
+        said: Whether that was before the change or after it.
+        nodes: The nodes.
+    """
+
+    why: str
+    words: str
+    said: str
+    nodes: list[Surviving]
+
+
+def causes(stayed: Sequence[Surviving]) -> list[Cause]:
+    """Nodes that stayed, by their causes: those first that are to go and do not."""
+    found: dict[tuple[bool, str, str, str], list[Surviving]] = {}
+    for one in stayed:
+        said = "" if one.said is None else "before the change" if one.said < 0 else "after it"
+        kinds = " and ".join(dict.fromkeys(WHY[cause.why] for cause in one.causes)) or WHY["not said"]
+        found.setdefault((not one.drifted, kinds, _POD.sub("…", cause_words(one)), said), []).append(one)
+    return [
+        Cause(("" if settled else "drifted, and stays: ") + kinds, _together(nodes), said, nodes)
+        for (settled, kinds, _, said), nodes in sorted(
+            found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])
+        )
+    ]
+
+
+def dollars_label(answer: Answer) -> str:
+    """`Dollars an hour`, and at which region's prices where those are not the stack's."""
+    return f"Dollars an hour{f' (prices of {answer.prices_of})' if answer.prices_of else ''}"
+
+
+def cause_words(one: Surviving) -> str:
+    """All causes of a node, each with when it ends."""
+    if not one.causes:
+        return f"said before the change: {one.words}" if one.words else ""
+    told = [
+        f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
+        for cause in one.causes
+    ]
+    return "; ".join([*told, *([f"it expires {expiration(one)}"] if one.expires else [])])
+
+
+def _together(nodes: Sequence[Surviving]) -> str:
+    """What was said of several nodes, as of the first, with the pods of the others behind."""
+    first, *others = map(cause_words, nodes)
+    named = dict.fromkeys(_POD.findall(first))
+    more = [pod for pod in dict.fromkeys(pod for words in others for pod in _POD.findall(words)) if pod not in named]
+    if not more:
+        return first
+    shown = more[: _NAMED - 1]
+    rest = f" and {units.count(len(more) - len(shown))} more" if len(more) > len(shown) else ""
+    return f"{first}; also {', '.join(shown)}{rest}"
+
+
+def settings(used: Settings) -> list[str]:
+    """What was made other than it is, a sentence each."""
+    said = []
+    if used.wait_factor != 1:
+        said.append(f"Waits that NodePools ask for were divided by {used.wait_factor:g}.")
+    said += [
+        f"NodePool {one.pool}: {one.setting} was {one.used} in the rehearsal, the stack has {one.asked}."
+        for one in used.shortened
+    ]
+    if used.clock:
+        said.append(
+            f"Seconds are cluster time, which ran {used.clock.speed:.1f} times as fast as this machine's on average; "
+            f"no timer was late by more than {used.clock.late:.2f} s of it."
+        )
+    if used.at:
+        said.append(f"Asked for {units.moment(used.at)}, not for the time of the rehearsal.")
+    return said
+
+
+def capital(text: str) -> str:
+    """A sentence as it begins, and ends, in a list."""
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+
+
+def budgets_now(week: Week) -> str:
+    """Whether disruption budgets let happen what the change asks for."""
+    if week.possible_now is None:
+        return "the change asked them for nothing"
+    if not week.possible_now:
+        return f"they forbid it now: {', '.join(week.blocked)}"
+    return (
+        f"they allow the change, and are used up when the record ends: {'; '.join(week.used_up)}"
+        if week.used_up
+        else ("they allow the change now")
+    )
+
+
+def lasted(answer: Answer) -> str:
+    """How long the change was followed, and whether it had settled then."""
+    if answer.blast_radius and answer.blast_radius.applied == []:
+        return "not waited for: nothing was changed"
+    seconds = units.duration(answer.blast_radius.seconds if answer.blast_radius else None)
+    gave_up = any(moment.gave_up for moment in answer.moments if moment.phase == "change-settled")
+    return f"not settled after {seconds}" if gave_up else f"settled after {seconds}"
+
+
+def weekday(moment: str) -> int:
+    """Day of the week of a moment, from 0 for Monday."""
+    return datetime.fromisoformat(moment).weekday()

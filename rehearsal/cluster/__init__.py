@@ -1,4 +1,0 @@
-"""The Kubernetes side of a rehearsal: control plane, nodes, charts and the Karpenter controller.
-
-Knows no cloud: what a cloud decides comes through `rehearsal.cluster.cloud.Cloud`.
-"""

@@ -1,5 +1,0 @@
-"""Networks to rehearse in that the stack does not make: `python -m rehearsal network STACK`.
-
-What is made is a file beside the stack's, in the words of the cloud's API, to be changed as one likes: the same that is
-written of a real network (docs/existing-vpc.md, docs/existing-vnet.md). The rehearsed account has it from its start.
-"""
