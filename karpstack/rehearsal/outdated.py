@@ -20,7 +20,7 @@ from typing import Any
 from karpstack.rehearsal.engines import HERE
 from karpstack.rehearsal.engines.builder import BuildError, Go
 
-_ROOT = HERE.parents[1]
+_ROOT = HERE.parents[2]
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?==([^\s;]+)")
 _MODULES = ("kubernetes", "karpenter-aws", "karpenter-azure", "pulumi", "charts", "addons")
 # Kubernetes' own libraries have the version of k8s.io/kubernetes.

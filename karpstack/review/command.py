@@ -22,7 +22,7 @@ from .preview import made, preview
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 PACK: Final = PROJECT / "policies"
-_DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "karpstack.review.sarif": sarif.render}
+_DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
 _CODES: Final = {"passed": 0, "refused": 1, "failed": 2}
 
 

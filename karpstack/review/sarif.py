@@ -1,4 +1,4 @@
-"""karpstack.review.sarif: the findings in the Static Analysis Results Interchange Format 2.1.0, for code scanning.
+"""review.sarif: the findings in the Static Analysis Results Interchange Format 2.1.0, for code scanning.
 
 A finding is a result; one that an exception excuses is a result with a suppression; what could not be judged is a
 notification of the run, for it is no result. https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html

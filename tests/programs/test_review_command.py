@@ -85,7 +85,7 @@ def test_the_exit_code_tells_findings_from_failures(
     output = tmp_path / "out"
     arguments = ["--stack", "eks", "--policy-pack-config", "baseline", "--output", str(output)]
     assert import_module("karpstack.review.command").main(arguments) == code
-    assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "karpstack.review.sarif"]
+    assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "review.sarif"]
     told = capsys.readouterr()
     assert ("mandatory: node-pool-limits: pool, pool-too: boundless" in told.out) is (level == "mandatory")
     assert ("no" in told.err) is (code == 2)

@@ -89,7 +89,7 @@ def test_the_eks_environment_is_reviewed(eks: RehearsedStack, tmp_path: Path) ->
         assert "service account kube-system/karpenter" in text
         assert "ec2:RunInstances" in text
     assert ">m5.large</td>" in page
-    (run,) = json.loads((tmp_path / "karpstack.review.sarif").read_text())["runs"]
+    (run,) = json.loads((tmp_path / "review.sarif").read_text())["runs"]
     assert run["invocations"][0]["executionSuccessful"]
     assert [one["ruleId"] for one in run["results"] if one["suppressions"]] == ["node-image-pinned"] * 2
     places = [one["locations"][0]["physicalLocation"] for one in run["results"]]

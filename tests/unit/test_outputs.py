@@ -26,7 +26,7 @@ HEAD = """\
 | --- | --- |
 """
 #: Where a stack is known by its outputs. What looks an output up there has no types to be checked by.
-READERS = ("scale_test", "playbooks", "preflight", "karpstack/rehearsal/session")
+READERS = ("karpstack/scale_test", "playbooks", "karpstack/preflight", "karpstack/rehearsal/session")
 LOOKED_UP = re.compile(r"""\boutputs(?:\[|\.get\()["'](\w+)["']""")
 
 

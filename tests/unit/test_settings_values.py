@@ -87,7 +87,7 @@ def test_a_warning_goes_to_the_engine_and_tells_no_secret(monkeypatch: pytest.Mo
     (warning,) = said
     assert "karpstack:systemNodes.instanceType = (secret)" in warning
     assert "m10i" not in warning
-    assert "preflight facts" in warning
+    assert "karpstack facts" in warning
 
 
 def test_settings_of_a_program_are_judged_as_well_and_may_be_newer_than_the_facts() -> None:

@@ -13,7 +13,7 @@ SDKS = ("pulumi_aws", "pulumi_azure_native", "pulumi_kubernetes")
 
 def services() -> Iterator[str]:
     """Each submodule of an SDK that a source file imports, with dots."""
-    for folder in ("components", "policies", "rehearsal"):
+    for folder in ("components", "policies", "karpstack/rehearsal"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if not isinstance(node, ast.ImportFrom) or not node.module or node.module.split(".")[0] not in SDKS:

@@ -70,7 +70,7 @@ def test_a_second_command_waits_for_the_first(tmp_path: Path) -> None:
             sys.stdin.read()
     """)
     command = [sys.executable, "-c", code, str(tmp_path / "lock")]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[2])}
     first = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert first.stdout

@@ -63,7 +63,7 @@ def test_no_run_costs_more_than_the_ceiling_at_the_highest_rate() -> None:
 
 
 def test_a_price_that_is_not_known_is_said() -> None:
-    with pytest.raises(UnknowableError, match=r"no price of m5\.large in eu-west-1.*preflight facts aws eu-west-1"):
+    with pytest.raises(UnknowableError, match=r"no price of m5\.large in eu-west-1.*karpstack facts aws eu-west-1"):
         bill(loaded("real-eks", **{"aws:region": "eu-west-1"}), rehearsed())
 
 

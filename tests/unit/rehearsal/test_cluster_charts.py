@@ -82,7 +82,7 @@ def test_charts_are_found_as_releases_name_them(
             None,
             rf"no version 1.13.0.*ask for {versions.KARPENTER_AZURE} or 1.10.2",
         ),
-        (KARPENTER, "1.14.3", None, r"is not built yet; run .*engines FILE"),
+        (KARPENTER, "1.14.3", None, r"is not built yet; run .*engines build FILE"),
     ],
 )
 def test_another_chart_or_version_is_refused_by_name(

@@ -109,4 +109,4 @@ def test_the_program_judges_before_an_engine_is_built(
         return
     with pytest.raises(StackFileError, match=r"^Pulumi\.eks\.yaml: karpstack:karpentr$"):
         descriptions.look_before_building(stack_file)
-    assert asked[0][1:5] == ["-m", "karpstack", "preflight", "rights", "eks-existing-cluster"]
+    assert asked[0][1:6] == ["-m", "karpstack", "preflight", "rights", "eks-existing-cluster"]

@@ -15,7 +15,7 @@ from karpstack.rehearsal.engines import HERE, EngineSet, builder
 from karpstack.rehearsal.engines import __main__ as command
 from karpstack.rehearsal.engines.__main__ import _clouds
 
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 NEWEST = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts", "addons")
 EARLIER = {part: newest for newest, parts in engines.EARLIER.items() for part in parts}
 PARTS = (*NEWEST, *EARLIER)

@@ -50,7 +50,7 @@ IN_THE_WAY: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 def anonymise(path: Path) -> None:
-    assert snapshot.main(["anonymise", str(SMALL), "--output", str(path)]) == 2
+    assert snapshot.main(["anonymize", str(SMALL), "--output", str(path)]) == 2
 
 
 def convert(path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_is_not_ours_is_not_written_over(
 
 
 def test_a_device_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert snapshot.main(["anonymise", str(SMALL), "--output", "/dev/full"]) == 2
+    assert snapshot.main(["anonymize", str(SMALL), "--output", "/dev/full"]) == 2
     assert "/dev/full: is a device" in capsys.readouterr().err
     assert stat.S_ISCHR(Path("/dev/full").lstat().st_mode)
 
@@ -116,9 +116,9 @@ def test_a_device_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_snapshot_replaces_a_snapshot(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     for _ in range(2):
-        assert snapshot.main(["anonymise", str(SMALL), "--output", str(path)]) == 0
+        assert snapshot.main(["anonymize", str(SMALL), "--output", str(path)]) == 0
     path.write_bytes(b"")  # of a disk that was full
-    assert snapshot.main(["anonymise", str(SMALL), "--output", str(path)]) == 0
+    assert snapshot.main(["anonymize", str(SMALL), "--output", str(path)]) == 0
     assert [one.name for one in tmp_path.iterdir()] == [name]
 
 

@@ -42,6 +42,6 @@ def test_what_is_described_is_not_changed_under_a_running_rehearsal(
     lifetime.bring_up(folder, stack_file, keep=False, stay=True)
     assert updated == ["prepared", "up"]
     stack_file.network.write_text('{"Vpcs": [{"VpcId": "vpc-0123456789abcdef0", "CidrBlock": "10.1.0.0/16"}]}')
-    with pytest.raises(CommandError, match=r"Pulumi\.eks\.network\.json or .* has changed since .* rehearsal down eks"):
+    with pytest.raises(CommandError, match=r"Pulumi\.eks\.network\.json or .* has changed since .* karpstack down eks"):
         lifetime.bring_up(folder, stack_file, keep=False, stay=True)
     assert updated == ["prepared", "up"]
