@@ -147,7 +147,7 @@ def _touched(given: argparse.Namespace) -> tuple[Change, list[Touched]]:
 
 def _rehearse(given: argparse.Namespace) -> int:
     changed, touched = _touched(given)
-    if not (given.project / "karpstack" / "rehearsal" / "__main__.py").is_file():
+    if not (given.project / "karpstack" / "__main__.py").is_file():
         raise StacksError(
             f"--project {given.project}: is no copy of karpstack, whose program and policies the pull request's stacks "
             "would have, so nothing is rehearsed; compare its stack files there, one stack at a time: "

@@ -25,7 +25,7 @@ from tests.programs.pull_request.github_server import NUMBER, REPOSITORY, WRITES
 ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
 PARTS = (
-    "pull_request",
+    "karpstack/pull_request",
     "karpstack/text",
     "karpstack/rehearsal/engines",
     "karpstack/rehearsal/state",
@@ -91,7 +91,9 @@ class Repository:
     ) -> subprocess.CompletedProcess[str]:
         """Run the action's script with a command in it, as a runner does."""
         content = yaml.safe_load(ACTION.read_text())
-        (step,) = [step for step in content["runs"]["steps"] if f"pull_request {command}" in step.get("run", "")]
+        (step,) = [
+            step for step in content["runs"]["steps"] if f"karpstack.pull_request {command}" in step.get("run", "")
+        ]
         given = {name: one.get("default", "") for name, one in content["inputs"].items()} | inputs
         output = self.folder.parent / "output"
         output.write_text("")
@@ -136,9 +138,9 @@ def repository(tmp_path: Path) -> Repository:
     ignored = shutil.ignore_patterns("__pycache__", "*.sum")
     for part in PARTS:
         shutil.copytree(ROOT / part, made.folder / part, ignore=ignored)
-    for name in ("karpstack/rehearsal/__init__.py", "karpstack/scale_test/__init__.py", "requirements.lock"):
+    for name in ("karpstack/__init__.py", "karpstack/rehearsal/__init__.py", "requirements.lock"):
         shutil.copyfile(ROOT / name, made.folder / name)
-    (made.folder / "karpstack" / "rehearsal" / "__main__.py").write_text(REHEARSAL)
+    (made.folder / "karpstack" / "__main__.py").write_text(REHEARSAL)
     for name in (".venv/bin/python", "../bin/python"):
         program = made.folder / name
         program.parent.mkdir(parents=True, exist_ok=True)
@@ -233,6 +235,7 @@ def test_a_repository_of_stack_files_is_not_taken_for_karpstacks(
 ) -> None:
     """Its own commits are meant; nothing is built or written there, and what can be done is said."""
     shutil.rmtree(repository.folder / "karpstack" / "rehearsal")
+    (repository.folder / "karpstack" / "__main__.py").unlink()
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
     monkeypatch.chdir(repository.folder)
     assert cli.main(["stacks", "--base", "HEAD^1"]) == 0

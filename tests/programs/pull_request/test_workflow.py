@@ -155,7 +155,7 @@ def test_the_documented_workflow_is_pinned_as_ours_is_and_has_its_permissions() 
 def test_the_documented_job_of_gitlab_runs_commands_that_there_are() -> None:
     _, gitlab = documented()
     script = "\n".join([*gitlab["rehearse"]["script"], *gitlab["rehearse"]["after_script"]])
-    commands = re.findall(r"python3? -m karpstack.pull_request ([^>\n)]*)", script)
+    commands = re.findall(r"(?:python3? -m karpstack.pull_request|karpstack pull-request) ([^>\n)]*)", script)
     assert [cli.parser().parse_args(shlex.split(each)).command.__name__ for each in commands] == [
         "_stacks",
         "_rehearse",
