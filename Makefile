@@ -34,7 +34,7 @@ UNKNOWN := $(filter-out $(VARIABLES),$(foreach each,$(.VARIABLES),$(if $(filter 
 $(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN)) is no variable of this Makefile, so it would have no effect; those are $(VARIABLES)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-of-all base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-clock bench-kills bench-removal bench-spread bench-stories bench-truths bench-whatif lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup setup-of-all base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-clock bench-kills bench-removal bench-spread bench-stories bench-truths bench-whatif docs lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -92,7 +92,7 @@ preflight: environment ## Check your account or subscription for what blocks STA
 	@$(BIN)/karpstack preflight $(STACK)
 
 test: setup-of-all ## Run lint and all tests that need no cloud
-	@$(MAKE) --no-print-directory -j2 lint pytest
+	@$(MAKE) --no-print-directory -j2 lint docs pytest
 
 # In this order: the rehearsals, a worker for what shares a stack (tests/conftest.py), and then the rest, which fills the
 # gaps; of that, first what waits for programs.
@@ -111,10 +111,15 @@ lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline -q playbooks
 	@$(BIN)/python -m karpstack.rehearsal.engines --lint
 
+docs: environment ## Build the documentation as a site into build/docs; a broken link is an error
+	@mkdir -p build/docs && touch build/docs/.made-by-karpstack
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in build/docs/index.html"
+
 format: environment ## Format the Python code
 	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
 
-bench: setup-of-all ## Print the figures of docs/figures.md, measured in one run
+bench: setup-of-all ## Print the figures of docs/understanding/figures.md, measured in one run
 	@$(BIN)/python -m tests.bench
 
 bench-burst: setup-of-all ## Print how much the recorder slows a burst of 1,000 pods

@@ -1,6 +1,6 @@
 """What an environment tells those who use it, on either cloud: stated here once.
 
-The component registers it, the program exports it as the stack's outputs, and docs/outputs.md lists it.
+The component registers it, the program exports it as the stack's outputs, and docs/reference/outputs.md lists it.
 """
 
 from __future__ import annotations

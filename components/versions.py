@@ -72,7 +72,7 @@ class Compatible(NamedTuple):
     ended: str = ""
 
 
-#: The newest releases first. The sources are in `COMPATIBILITY_SOURCES`; docs/compatibility.md is made of both.
+#: The newest releases first; sources: `COMPATIBILITY_SOURCES`. docs/reference/compatibility.md is generated from both.
 COMPATIBILITY: Final[Mapping[str, tuple[Compatible, ...]]] = {
     # On any other Kubernetes it refuses to start.
     "karpenter-aws": (

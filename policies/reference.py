@@ -1,4 +1,4 @@
-"""Writes what follows from the rules: docs/policies.md, and the configurations of the production environment.
+"""Writes what follows from the rules: docs/reference/policies.md, and the configurations of the production environment.
 
 `make goldens` runs it, and tests compare. The exceptions in a configuration are people's, and are kept.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final
 from rules.rule import Rule
 
 PACK: Final = Path(__file__).resolve().parent
-DOCUMENT: Final = PACK.parent / "docs" / "policies.md"
+DOCUMENT: Final = PACK.parent / "docs" / "reference" / "policies.md"
 #: `production.json` is to be copied; the others are those of the example stacks: the same, with exceptions.
 EXAMPLES: Final = tuple(PACK / f"{stack}.json" for stack in ("eks", "aks-nap", "aks-self-hosted"))
 CONFIGURATIONS: Final = (PACK / "production.json", *EXAMPLES)
@@ -26,10 +26,10 @@ _HEAD: Final = """\
 
 <!-- Written by `make goldens` from policies/rules; do not edit. -->
 
-What each rule of [policies/](../policies/README.md) wants and why, and how it is enforced in the two environments:
+What each rule of [policies/](../../policies/README.md) wants and why, and how it is enforced in the two environments:
 `baseline` is the pack without configuration, `production` is `--policy-pack-config policies/production.json`. A
 mandatory rule stops the preview or the update, an advisory one warns, one that is off is not run. How to choose,
-tune and except is said in [policies/README.md](../policies/README.md).
+tune and except is said in [policies/README.md](../../policies/README.md).
 """
 
 
@@ -51,7 +51,7 @@ def configuration(rules: Sequence[Rule], exceptions: Mapping[str, Any] | None) -
 
 
 def document(rules: Sequence[Rule]) -> str:
-    """docs/policies.md."""
+    """docs/reference/policies.md."""
     groups = list(dict.fromkeys(rule.group for rule in rules))
     lines = [_HEAD]
     for group in groups:

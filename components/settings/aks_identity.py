@@ -1,7 +1,7 @@
 """What decides which cluster an AKS stack has: a change of it would delete what the stack has and make something else.
 
-The rules compare the settings with the stack's last state. Each has its row in docs/azure.md. azure-native deletes the
-old cluster first (its gen/replacement.go and provider.go).
+The rules compare the settings with the stack's last state. Each has its row in docs/how-to/aks/deploy.md. azure-native
+deletes the old cluster first (its gen/replacement.go and provider.go).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What decides which cluster an EKS stack has: a change of it would delete what the stack has and make something else.
 
-The rules compare the settings with the stack's last state. Each has its row in docs/aws.md.
+The rules compare the settings with the stack's last state. Each has its row in docs/how-to/eks/deploy.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the API server calls: webhooks of admission, and aggregated APIs. Both are Services with pods behind them.
 
 The managed control plane of EKS has no part in an overlay, so a call to a pod there ends in its timeout
-(docs/webhooks-and-overlay.md). Values may be unknown to who asks, so each is read only where it decides.
+(docs/how-to/eks/webhooks-and-overlay.md). Values may be unknown to who asks, so each is read only where it decides.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _pinned(name: str, version: str, kubernetes: str) -> Verdict | None:
             f"names a version, and the facts know no image of {name} for Kubernetes {kubernetes}: most likely none is "
             "found",
             f"write {name}@{_LATEST}, or a Kubernetes of which there are images, up to "
-            f"{max(known['first'], key=number)}; get newer facts with `karpstack facts` (docs/facts.md)",
+            f"{max(known['first'], key=number)}; get newer facts with `karpstack facts` (docs/how-to/facts.md)",
         )
     if first and _ordered(version) < _ordered(first):
         return Verdict(
@@ -115,7 +115,7 @@ def _pinned(name: str, version: str, kubernetes: str) -> Verdict | None:
     if newer:
         return Verdict(
             f"is no release of {name} that the facts know, so nobody has seen that it exists",
-            "compare it with the family's releases; get newer facts with `karpstack facts` (docs/facts.md)",
+            "compare it with the family's releases; get newer facts with `karpstack facts` (docs/how-to/facts.md)",
             certain=False,
         )
     return None

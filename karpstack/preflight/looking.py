@@ -77,13 +77,13 @@ def identifiers(
     if isinstance(settings, ExistingEksSettings):
         raise UnknowableError(
             f"{path.name} names a cluster that is there (cluster.existing), of which the stack takes nothing over, so "
-            "there is little to import; write the ID of what is, by docs/import.md"
+            "there is little to import; write the ID of what is, by docs/how-to/import.md"
         )
     if isinstance(settings, AksSettings | ExistingAksSettings):
         raise UnknowableError(
             f"{path.name} is for AKS, and IDs are looked for on AWS alone; those of Azure are in the portal, under "
-            "Properties, and `az resource list` prints them. What is in the way of such an import says docs/import.md; "
-            "cluster.existing takes nothing over"
+            "Properties, and `az resource list` prints them. What is in the way of such an import says "
+            "docs/how-to/import.md; cluster.existing takes nothing over"
         )
     aws = Aws.connect(settings.region, *deployer(configured.raw))
     seen = aws_subject(aws, settings, configured.raw, State())

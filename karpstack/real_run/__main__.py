@@ -1,4 +1,4 @@
-"""The command line: `karpstack real-run cost|left|remove|compare`. docs/first-real-run.md says when each is used."""
+"""The command line: `karpstack real-run cost|left|remove|compare`. docs/how-to/first-real-run.md explains their use."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _standing(settings: Settings) -> Iterator[tuple[str, float]]:
     else:
         raise UnknowableError(
             "the stack is on an existing cluster, of which a run must leave everything; run a stack of its own: "
-            "docs/first-real-run.md"
+            "docs/how-to/first-real-run.md"
         )
 
 

@@ -210,7 +210,7 @@ def _parser() -> argparse.ArgumentParser:
     rights.add_argument("--distil", type=Path, help="write the recording, without what no right depends on, to a file")
     form = rights.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument("--markdown", action="store_true", help="print the tables of docs/rights.md")
+    form.add_argument("--markdown", action="store_true", help="print the tables of docs/reference/rights.md")
     for name, module in (("whatif", whatif), ("network", networks)):
         asked = commands.add_parser(name, help=module.DESCRIPTION, description=module.DESCRIPTION)
         asked.add_argument("stack", type=stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")

@@ -78,7 +78,9 @@ def _wrong(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> Iterator[st
     """A sentence for each thing that is wrong."""
     for name, configured in content.items():
         if name not in rules and name != _ALL:
-            yield _said(name, "is no rule of this pack, so it would have no effect; docs/policies.md lists the rules")
+            yield _said(
+                name, "is no rule of this pack, so it would have no effect; docs/reference/policies.md lists the rules"
+            )
             continue
         settings = configured if isinstance(configured, dict) else {_LEVEL: configured}
         schemas = {_LEVEL: {"enum": _LEVELS}, **(rules[name].settings if name in rules else {})}

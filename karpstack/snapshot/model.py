@@ -1,4 +1,4 @@
-"""The format of a snapshot, version 1: the source of `schema.json` and of the tables in docs/snapshot.md."""
+"""The format of a snapshot, version 1: the source of `schema.json` and of the tables in docs/reference/snapshot.md."""
 
 from __future__ import annotations
 

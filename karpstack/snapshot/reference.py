@@ -1,4 +1,4 @@
-"""What is known of the format from its models: the JSON schema, and the tables of docs/snapshot.md.
+"""What is known of the format from its models: the JSON schema, and the tables of docs/reference/snapshot.md.
 
 `python -m karpstack.snapshot.reference` writes both, and tests compare. What a key means stands once, in its model.
 """
@@ -15,7 +15,7 @@ from .formats import models_in
 from .model import Bought, Snapshot
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-DOCUMENT: Final = ROOT / "docs" / "snapshot.md"
+DOCUMENT: Final = ROOT / "docs" / "reference" / "snapshot.md"
 SCHEMA: Final = ROOT / "karpstack" / "snapshot" / "schema.json"
 
 _BEGIN: Final = "<!-- format: written by `python -m karpstack.snapshot.reference`; do not edit -->"
@@ -60,7 +60,7 @@ def table() -> str:
 
 
 def document(text: str) -> str:
-    """docs/snapshot.md with its tables as they are now.
+    """docs/reference/snapshot.md with its tables as they are now.
 
     Raises:
         ValueError: It has no place for them.

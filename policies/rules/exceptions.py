@@ -93,7 +93,7 @@ def _granted(entry: Mapping[str, Any], rules: Sequence[str]) -> Granted:
     if entry["rule"] not in rules:
         raise ValueError(
             f"exceptions.granted has one for {entry['rule']!r}, which is no rule of this pack, so it would have no "
-            "effect; correct its name: docs/policies.md lists the rules"
+            "effect; correct its name: docs/reference/policies.md lists the rules"
         )
     try:
         until = date.fromisoformat(entry["until"])

@@ -1,4 +1,4 @@
-"""The same stories on a real cluster. Opt-in, because it costs money: see docs/aws.md.
+"""The same stories on a real cluster. Opt-in, because it costs money: see docs/how-to/eks/deploy.md.
 
 KARPSTACK_CLOUD_STACK names the stack; it must be up, with KUBECONFIG and KARPSTACK_METRICS_URL for its cluster:
 

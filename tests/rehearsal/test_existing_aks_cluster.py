@@ -130,7 +130,7 @@ def _destroy(stack: RehearsedStack) -> None:
 
 
 def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> None:
-    """docs/move-to-nap.md, with both user pools under load."""
+    """docs/how-to/aks/move-to-nap.md, with both user pools under load."""
     stack = example(tmp_path, _before)
     try:
         before = stack.command("up", "--keep")

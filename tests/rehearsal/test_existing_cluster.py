@@ -82,7 +82,7 @@ class GroupedShop(Shop):
 
 
 def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
-    """docs/move-from-cluster-autoscaler.md, with both groups under load."""
+    """docs/how-to/eks/move-from-cluster-autoscaler.md, with both groups under load."""
     stack = example(tmp_path)
     try:
         output = stack.succeed("up")

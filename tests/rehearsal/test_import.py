@@ -1,4 +1,4 @@
-"""What somebody made by hand with a stack's layout, taken over by `pulumi import`: the commands of docs/import.md."""
+"""What somebody made by hand with a stack's layout, taken over by `pulumi import`, as in docs/how-to/import.md."""
 
 from __future__ import annotations
 

@@ -137,13 +137,13 @@ UNLESS = "an HTTP proxy (unless `az aks show --query httpProxyConfig.enabled` sa
             "eks-existing-cluster",
             {},
             {"runs": replace(found.EKS_WORKLOADS, autoscalers=["kube-system/ca"])},
-            ["docs/move-from-cluster-autoscaler.md"],
+            ["docs/how-to/eks/move-from-cluster-autoscaler.md"],
         ),
         (
             "aks-existing-cluster",
             {},
             {"runs": replace(found.AKS_WORKLOADS, autoscalers=["kube-system/ca"])},
-            ["docs/move-to-nap.md"],
+            ["docs/how-to/aks/move-to-nap.md"],
         ),
         # The SDK's version of the API does not say whether it is switched off.
         ("aks-existing-cluster", OWN, {"told": PROXIED}, [UNLESS, "has certificate authorities of its own"]),

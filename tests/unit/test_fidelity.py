@@ -1,4 +1,4 @@
-"""docs/fidelity.md: each row says what refuses a thing, and names a test, a table or a golden that exists."""
+"""docs/understanding/fidelity.md: each row names a test, a table or a golden that exists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.example_stack import ROOT
 
-TABLES = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8").partition("## A change")[2]
+TABLES = (ROOT / "docs" / "understanding" / "fidelity.md").read_text(encoding="utf-8").partition("## A change")[2]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in TABLES.splitlines()

@@ -1,4 +1,4 @@
-"""The catalogue of findings: each code is used, each text gets its words, and docs/findings.md shows an example."""
+"""The catalogue of findings: each code is used, each text gets its words; docs/reference/findings.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ADDED = {
         *("resource_group", "state", "location", "node_group"),
     },
 }
-PAGE = ROOT / "docs" / "findings.md"
+PAGE = ROOT / "docs" / "reference" / "findings.md"
 TABLES = ROOT / "tests" / "unit" / "stacks"
 
 

@@ -13,7 +13,7 @@ from karpstack.components.outputs import descriptions
 from tests.unit.example_stack import ROOT, STACKS, example
 from tests.unit.mock_engine import deploy
 
-PAGE = ROOT / "docs" / "outputs.md"
+PAGE = ROOT / "docs" / "reference" / "outputs.md"
 HEAD = """\
 # Outputs of a stack
 

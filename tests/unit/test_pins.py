@@ -83,7 +83,7 @@ def test_every_direct_dependency_is_pinned_and_locked_with_hashes() -> None:
 
 
 def test_the_document_names_the_versions_that_can_be_rehearsed() -> None:
-    text = (ROOT / "docs" / "whatif.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "whatif.md").read_text(encoding="utf-8")
     rows = [
         line for line in text.splitlines() if line.startswith(("| `karpenter.chartVersion`", "| `cluster.version`"))
     ]

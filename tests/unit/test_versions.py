@@ -36,11 +36,11 @@ def test_every_azure_resource_in_use_has_a_reviewed_api(stack: str) -> None:
     assert used <= set(versions.AZURE_APIS)
 
 
-PAGE = example_stack.ROOT / "docs" / "compatibility.md"
+PAGE = example_stack.ROOT / "docs" / "reference" / "compatibility.md"
 HEAD = """# What goes together
 
 `make goldens` writes this page, from `COMPATIBILITY` in `components/versions.py` and from
-[the facts](../karpenter/facts/README.md). `pulumi preview` reads the same tables:
+[the facts](../../karpstack/karpenter/facts/README.md). `pulumi preview` reads the same tables:
 
 - It refuses a Kubernetes that Karpenter does not take.
 - It warns of a Cilium that upstream does not test with the cluster's Kubernetes.
@@ -74,7 +74,9 @@ def page() -> str:
         for one in releases(cloud).values():
             planned = " (planned)" if one.planned else ""
             lines.append(f"| {one.version} | {one.begins}{planned} | {one.standard} | {one.extended} |")
-    return "\n".join([*lines, "", "A day is the first without. [Newer days](facts.md) come from an account.", ""])
+    return "\n".join(
+        [*lines, "", "A day is the first without. [Newer days](../how-to/facts.md) come from an account.", ""]
+    )
 
 
 def test_the_page_shows_the_table(request: pytest.FixtureRequest) -> None:

@@ -1,4 +1,4 @@
-"""What whoever deploys an AKS stack must be allowed: the rows of grants.yaml. docs/deployer-policy.md shows them.
+"""Permissions for deploying an AKS stack: the rows of grants.yaml, shown in docs/reference/deployer-policy.md.
 
 Each grant names the types of resources that need it, so that a test finds a type without one.
 """

@@ -1,8 +1,8 @@
 """What an API server calls: webhooks of admission, and aggregated APIs. Both are Services with pods behind them.
 
 A managed control plane reaches nodes. Whether it reaches pods, too, depends on the network: EKS's has no part in an
-overlay, so that each call runs into its timeout (docs/webhooks-and-overlay.md). In a rehearsal no process answers in a
-pod at all; so what is called is judged, and left out of what is installed.
+overlay, so that each call runs into its timeout (docs/how-to/eks/webhooks-and-overlay.md). In a rehearsal no process
+answers in a pod at all; so what is called is judged, and left out of what is installed.
 """
 
 from __future__ import annotations

@@ -20,13 +20,14 @@ from karpstack.text import files
 
 DESCRIPTION: Final = (
     "Make a network that the rehearsed account has already, as a file beside the stack's, and print the settings with "
-    "which the stack uses it. For a real one, docs/existing-vpc.md and docs/existing-vnet.md have the commands."
+    "which the stack uses it. For a real one, docs/how-to/eks/existing-vpc.md and docs/how-to/aks/existing-vnet.md "
+    "have the commands."
 )
 #: Exit code where there is no network.
 FAILED: Final = 1
 _NAT: Final = "nat"
 _ZONES: Final = 3
-_PAGES: Final = {"aws": "docs/existing-vpc.md", "azure": "docs/existing-vnet.md"}
+_PAGES: Final = {"aws": "docs/how-to/eks/existing-vpc.md", "azure": "docs/how-to/aks/existing-vnet.md"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

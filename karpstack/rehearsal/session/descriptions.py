@@ -101,5 +101,5 @@ def _not_described(stack_file: StackFile) -> Iterator[str]:
                 f"has it only if {path} describes it, which "
                 + ("has none of that ID" if path.is_file() else "is not there")
                 + ", so that Azure would refuse the role on it after the cluster was made; add what `az resource show "
-                f"--ids {one}` prints, see docs/existing-vnet.md"
+                f"--ids {one}` prints, see docs/how-to/aks/existing-vnet.md"
             )

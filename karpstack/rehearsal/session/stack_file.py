@@ -126,15 +126,16 @@ class StackFile:
             raise StackFileError(
                 f"{self.path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the rehearsed account has that "
                 f"cluster only if {self.cluster} describes it, and there is no such file, so that there would be "
-                f"nothing to put Karpenter on; docs/existing-{'' if is_aws else 'aks-'}cluster.md says how to write it"
+                f"nothing to put Karpenter on; docs/how-to/{'eks' if is_aws else 'aks'}/existing-cluster.md "
+                "says how to write it"
             )
-        key, page = ("vpcId", "vpc") if is_aws else ("subnetId", "vnet")
+        key, page = ("vpcId", "eks/existing-vpc") if is_aws else ("subnetId", "aks/existing-vnet")
         given = _section(config, "network").get(key)
         if given is not None and not self.network.is_file():
             raise StackFileError(
                 f"{self.path}: karpstack:network.{key} = {reprlib.repr(given)}: the rehearsed account has that network "
                 f"only if {self.network} describes it, and there is no such file, so that the cluster would have none; "
-                f"docs/existing-{page}.md says how to write it, and `karpstack network` makes one"
+                f"docs/how-to/{page}.md says how to write it, and `karpstack network` makes one"
             )
 
     @property

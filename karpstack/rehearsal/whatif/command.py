@@ -113,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--curve",
         type=Path,
         metavar="FILE",
-        help="with --for: a daily curve of replicas, in YAML or CSV, see docs/whatif.md (default: replicas stay)",
+        help="with --for: a daily curve of replicas, YAML or CSV, see docs/how-to/whatif.md (default: replicas stay)",
     )
     parser.add_argument(
         "--image-every",
@@ -124,7 +124,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     speed.add_argument(parser)
     parser.add_argument("--limits", type=Path, metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
-    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own, see docs/whatif.md")
+    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own, see docs/how-to/whatif.md")
     parser.add_argument("--at-once", type=_seconds, metavar="N", help="candidates side by side (default: by memory)")
     parser.add_argument("--keep", action="store_true", help="leave the stack up (for one candidate)")
 

@@ -57,7 +57,7 @@ def earlier(replay: Replay, scenario: Scenario) -> Assertion | None:
         f"{'; '.join(said)}. For {minutes:g} min after a shortage Karpenter does not ask for it again, so another node "
         "may have come",
         passed=True,
-        where_to_look="docs/scenarios.md (What a story leaves short)",
+        where_to_look="docs/reference/scenarios.md (What a story leaves short)",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known of scenario files from their models: the tables of docs/scenarios.md, and a JSON schema for editors.
+"""Write the tables of docs/reference/scenarios.md and a JSON schema for editors, from the models of scenario files.
 
 `make goldens` writes both, and tests compare. What a key means is said
 once, under `Attributes` of its model.
@@ -21,7 +21,7 @@ from .pods import Deployment, PodForm, TopologySpread, Volume, WorkloadForm
 from .scenario import NodeClassCopy, Part, Scenario, Step, Workload
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCUMENT = ROOT / "docs" / "scenarios.md"
+DOCUMENT = ROOT / "docs" / "reference" / "scenarios.md"
 SCHEMA = ROOT / "playbooks" / "scenario.schema.json"
 
 #: The tables by the name of their place in the document: where the keys are written, and the model that has them.
@@ -89,7 +89,7 @@ def _default(value: object) -> str:
 
 
 def document(text: str) -> str:
-    """docs/scenarios.md with its tables as they are now.
+    """docs/reference/scenarios.md with its tables as they are now.
 
     Raises:
         ValueError: It has no place for one of them.
@@ -99,7 +99,7 @@ def document(text: str) -> str:
         if begin not in text or end not in text:
             raise ValueError(f"{DOCUMENT}: has no place for {name}: lines with {begin} and {end}")
         before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n{table(name)}\n{end}{rest.partition(end)[2]}"
+        text = f"{before}{begin}\n\n{table(name)}\n\n{end}{rest.partition(end)[2]}"
     return text
 
 

@@ -281,7 +281,7 @@ class Scenario(Model):
         node_classes: Name -> each node class that the story creates, as a copy of one of the stack's. The stack's own
             node classes never change.
         environments: Kind of environment -> differences there. So one file can be used on both clouds;
-            [drift.yml](../playbooks/scenarios/drift.yml) is an example.
+            [drift.yml](../../playbooks/scenarios/drift.yml) is an example.
         workload: The namespace, and the Deployment if one is enough.
         workloads: Name -> short form of each of several workloads.
         manifests: Other objects to deploy, as Kubernetes manifests of the kinds listed below. They get the story's

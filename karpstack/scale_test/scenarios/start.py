@@ -16,7 +16,7 @@ from .scenario import ScenarioError
 _START = """\
 # yaml-language-server: $schema={schema}
 ---
-# All keys are explained in docs/scenarios.md.
+# All keys are explained in docs/reference/scenarios.md.
 #   karpstack scenario check {folder}                              # is it right?
 #   karpstack run eks --scenario-dir {folder}              # in a rehearsal
 name: {name} # the same as the file's, without .yml

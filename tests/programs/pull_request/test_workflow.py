@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "rehearse.yml"
 FILES = (ACTION, WORKFLOW)
-DOCUMENT = ROOT / "docs" / "pull-request.md"
+DOCUMENT = ROOT / "docs" / "how-to" / "pull-request.md"
 
 Step = dict[str, Any]
 
@@ -139,7 +139,7 @@ def test_what_the_workflow_has_as_comments_are_inputs() -> None:
 
 
 def documented() -> list[dict[Any, Any]]:
-    """The examples of docs/pull-request.md: GitHub's, then GitLab's."""
+    """The examples of docs/how-to/pull-request.md: GitHub's, then GitLab's."""
     return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)]
 
 

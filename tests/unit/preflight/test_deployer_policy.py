@@ -15,7 +15,7 @@ from karpstack.preflight.azure.deployer import role
 from tests.unit import example_stack
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy
 
-PAGE = example_stack.ROOT / "docs" / "deployer-policy.md"
+PAGE = example_stack.ROOT / "docs" / "reference" / "deployer-policy.md"
 SCOPE = Scope(partition="aws", region="us-east-1", account="123456789012", names=EksNames("karpstack-eks"))
 HEAD = """\
 # The deployer's policy
@@ -31,7 +31,7 @@ us-east-1 of the account 123456789012. Names follow `karpstack:name`; the action
 provider creates, reads, changes and deletes the stack's resources. It is longer than one managed policy may be (6,144
 characters). `karpstack preflight rights eks` prints it for a stack's own names and choices, in documents that IAM
 takes; `--account ID` where no credentials say it. `karpstack preflight eks` asks IAM's simulator whether the caller has
-it ([what it looks at](preflight.md)).
+it ([what it looks at](../how-to/preflight.md)).
 
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
@@ -67,7 +67,7 @@ subnet, those of node classes and the API server's; with a zone of yours `roleAs
 `natGateways` and `publicIPAddresses` with `network.outboundType` only: all of them for a gateway of the stack's own,
 and otherwise their `read` and that of `routeTables`. With `cluster.deployerRole: existing` whoever deploys must have
 Azure Kubernetes Service RBAC Cluster Admin already. `karpstack preflight aks-nap` asks Azure whether the caller has
-it all ([what it looks at](preflight.md)).
+it all ([what it looks at](../how-to/preflight.md)).
 
 """
 

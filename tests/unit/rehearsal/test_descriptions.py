@@ -53,7 +53,7 @@ def test_broken_json_is_told_with_file_and_line(tmp_path: Path, example_of: tupl
     broken.write_text("\n".join([*lines[:4], "  oops", *lines[4:]]))
     said = refused(path)
     assert f"{broken}, line 5, column" in said
-    assert "mend that line, or write the file anew as docs/existing-" in said
+    assert "mend that line, or write the file anew as docs/how-to/" in said
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:

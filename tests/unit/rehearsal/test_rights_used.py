@@ -6,7 +6,7 @@ controller sees or with a new Karpenter:
     make soak STACK=eks
     karpstack rights eks --distil tests/unit/rehearsal/rights/eks.json
 
-and the same for aks-self-hosted; then `make goldens` for docs/rights.md.
+and the same for aks-self-hosted; then `make goldens` for docs/reference/rights.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.unit import example_stack
 from tests.unit.mock_engine import deploy
 
 FIXTURES = Path(__file__).parent / "rights"
-PAGE = example_stack.ROOT / "docs" / "rights.md"
+PAGE = example_stack.ROOT / "docs" / "reference" / "rights.md"
 REASONS = example_stack.ROOT / "components" / "documents" / "unused_rights.json"
 NAMES = EksNames("karpstack-eks")
 SCOPE = ControllerScope(
@@ -254,7 +254,7 @@ Commands:
     karpstack rights eks          # these tables; --json, --markdown; --recording FILE, for several runs
 
 The command fails for a call without a permission, for an unused permission without a reason, and for a reason without
-a permission. The reasons are in [unused_rights.json](../components/documents/unused_rights.json).
+a permission. The reasons are in [unused_rights.json](../../components/documents/unused_rights.json).
 
 The simulated AWS refuses requests by the same evaluation while it runs. Tests compare its checks for each request with
 AWS's Service Authorization Reference of 2026-09-26, the policies with upstream's template for Karpenter 1.14, and the

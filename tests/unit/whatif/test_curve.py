@@ -101,7 +101,7 @@ def test_a_pattern_that_matches_nothing_is_refused() -> None:
 
 
 def test_what_the_documents_show_is_read(tmp_path: Path) -> None:
-    text = (PROJECT / "docs" / "whatif.md").read_text().partition("<!-- curve -->")[2]
+    text = (PROJECT / "docs" / "how-to" / "whatif.md").read_text().partition("<!-- curve -->")[2]
     (tmp_path / "curve.yml").write_text(text.partition("```yaml")[2].partition("```")[0])
     assert load(tmp_path / "curve.yml").replicas("shop/web", 10, NOON.replace(hour=3)) == 3
     office = load(PROJECT / "examples" / "curves" / "office-hours.yml")

@@ -166,7 +166,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_the_example_of_the_documentation_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "prices.yml"
-    document = Path(__file__).resolve().parents[3] / "docs" / "whatif.md"
+    document = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "whatif.md"
     text = document.read_text().partition("<!-- prices -->")[2].partition("```yaml")[2].partition("```")[0]
     path.write_text(text)
     found = load(path, AWS)

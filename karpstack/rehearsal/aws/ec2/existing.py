@@ -134,7 +134,7 @@ class Networks(_Part):
             NetworkFileError,
             what="network",
             command="aws ec2 describe-...",
-            page="docs/existing-vpc.md",
+            page="docs/how-to/eks/existing-vpc.md",
         )
 
 

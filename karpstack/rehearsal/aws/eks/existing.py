@@ -1,7 +1,7 @@
 """An EKS cluster that the rehearsed account has already: as a file beside the stack's describes it.
 
-The file is in the words of the EKS API and of kubectl (docs/existing-cluster.md). What it describes is made by the
-requests that would make it, so that EKS refuses what it refuses of anybody, before the stack's first request.
+The file is in the words of the EKS API and of kubectl (docs/how-to/eks/existing-cluster.md). What it describes is made
+by the requests that would make it, so that EKS refuses what it refuses of anybody, before the stack's first request.
 
 Simplified: launch templates of node groups are left out, and an add-on has the version that the file says, whichever
 that is. Roles are made with the policies that EKS's user guide has them get.
@@ -144,7 +144,7 @@ class Description(_Part):
             ClusterFileError,
             what="cluster",
             command="aws eks describe-...",
-            page="docs/existing-cluster.md",
+            page="docs/how-to/eks/existing-cluster.md",
         )
 
     @classmethod
@@ -153,7 +153,7 @@ class Description(_Part):
         if isinstance(said, dict) and (unknown := sorted(said.keys() - known)):
             raise ClusterFileError(
                 f"{unknown[0]} is no part of it, and would be left out of the rehearsed cluster; its parts "
-                f"are {', '.join(sorted(known - _OF_A_LIST))}, see docs/existing-cluster.md"
+                f"are {', '.join(sorted(known - _OF_A_LIST))}, see docs/how-to/eks/existing-cluster.md"
             )
         return cls.model_validate(said)
 

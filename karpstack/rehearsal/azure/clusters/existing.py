@@ -1,12 +1,11 @@
 """An AKS cluster that the rehearsed subscription has already: as a file beside the stack's describes it.
 
-The file is in the words of `az aks show` and of kubectl (docs/existing-aks-cluster.md); ARM's own, of `az resource
-show`, are taken too. What it describes is made by the requests that would make it, so that ARM refuses what it refuses
-of anybody, before the stack's first request. Afterwards the cluster follows its agent pools and its profile of node
-auto provisioning, whoever changes them.
-
-Simplified: an identity of AKS's own (SystemAssigned) is played as one of the owner's, its roles on the subnets are
-given to it, and the cluster's patch version is the one that the rehearsal has of the minor version.
+The file is in the words of `az aks show` and of kubectl (docs/how-to/aks/existing-cluster.md); ARM's own, of `az
+resource show`, are taken too. What it describes is made by the requests that would make it, so that ARM refuses what it
+refuses of anybody, before the stack's first request. Afterwards the cluster follows its agent pools and its profile of
+node auto provisioning, whoever changes them. Simplified: an identity of AKS's own (SystemAssigned) is played as one of
+the owner's, its roles on the subnets are given to it, and the cluster's patch version is the one that the rehearsal has
+of the minor version.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from karpstack.rehearsal.host import described
 from karpstack.rehearsal.host.described import DescriptionError
 
 _log = logging.getLogger(__name__)
-_PAGE: Final = "docs/existing-aks-cluster.md"
+_PAGE: Final = "docs/how-to/aks/existing-cluster.md"
 #: ARM's spelling of names that the Azure CLI spells otherwise (`vnetSubnetId`), by their lower case.
 _SPELLED: Final = {
     name.lower(): name

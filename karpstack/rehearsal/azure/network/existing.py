@@ -28,7 +28,7 @@ _TYPES: Final = (
     *("Microsoft.ContainerRegistry/registries", "Microsoft.KeyVault/vaults"),
     *("Microsoft.OperationalInsights/workspaces", "Microsoft.Monitor/accounts"),
 )
-_PAGE: Final = "docs/existing-vnet.md"
+_PAGE: Final = "docs/how-to/aks/existing-vnet.md"
 
 
 class NetworkFileError(DescriptionError):
