@@ -25,13 +25,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from karpstack.karpenter import clock
+from karpstack.rehearsal import recorded_rights as recording
 from karpstack.rehearsal.cluster.controller import DAYS
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import BuildError, ensure
 from karpstack.rehearsal.host import limits, user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.networks import command as networks
-from karpstack.rehearsal.rights import completeness, reasons, recording
+from karpstack.rehearsal.rights import completeness, reasons
 from karpstack.rehearsal.session import command, crashes, daemon, descriptions, lifetime, lock, speed
 from karpstack.rehearsal.session.deployment import PROJECT, PROTECTION, CommandError, Deployment, environment, protected
 from karpstack.rehearsal.session.removal import NotLookedError

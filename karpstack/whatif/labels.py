@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
+from karpstack.scale_test.labels import SCENARIO_LABEL, WORKLOAD_SELECTOR
 
 #: The scenario whose label it has.
 SCENARIO: Final = "whatif"

@@ -17,7 +17,7 @@ from karpstack.karpenter import clock
 from karpstack.karpenter.quantities import exact
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
 from karpstack.scale_test.judging.replay import OF_DAEMON_SETS
-from karpstack.scale_test.recording.timeline import WORKLOAD_LABEL
+from karpstack.scale_test.labels import WORKLOAD_LABEL
 from karpstack.snapshot.effective_requests import requests
 from karpstack.snapshot.manifests import IMAGE
 from karpstack.snapshot.model import Workload

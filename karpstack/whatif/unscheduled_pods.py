@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from karpstack.scale_test.judging.replay import Pod
+from karpstack.scale_test.labels import WORKLOAD_LABEL
 from karpstack.scale_test.numbers.figures import accumulate
-from karpstack.scale_test.recording.timeline import WORKLOAD_LABEL
 
 from .answer import Homeless
 from .nodes import waits

@@ -18,8 +18,8 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from karpstack.rehearsal.attachment import values
+from karpstack.rehearsal.control import TOKEN_VARIABLE
 from karpstack.rehearsal.session import listeners
-from karpstack.rehearsal.session.control import TOKEN_VARIABLE
 from tests.rehearsal.conftest import RehearsedStack, descendants
 
 needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the kernel's tables in /proc")

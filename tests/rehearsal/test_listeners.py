@@ -6,8 +6,8 @@ from pathlib import Path
 
 import urllib3
 
+from karpstack.rehearsal.control import TOKEN_VARIABLE, URL_VARIABLE
 from karpstack.rehearsal.session import listeners
-from karpstack.rehearsal.session.control import TOKEN_VARIABLE, URL_VARIABLE
 from tests.chromium import needs_chromium
 from tests.rehearsal.attacking_page import attack
 from tests.rehearsal.conftest import RehearsedStack

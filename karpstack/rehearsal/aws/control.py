@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from karpstack.karpenter import clock
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.aws.ec2.fleet import Shortage
-from karpstack.rehearsal.session.control import Body, Hits, refusal
+from karpstack.rehearsal.control import Body, Hits, refusal
 
 # Karpenter tags what it makes with the pool, and an instance with its claim once its node has joined.
 _POOL_TAG = "karpenter.sh/nodepool"
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class AwsControl:
-    """Implements `karpstack.rehearsal.session.control.Cloud` for an account."""
+    """Implements `karpstack.rehearsal.control.Cloud` for an account."""
 
     def __init__(self, account: Account) -> None:
         self._account = account

@@ -27,7 +27,7 @@ from karpstack.rehearsal.aws.iam.roles import INVALID_TOKEN
 from karpstack.rehearsal.aws.patching import Patches
 from karpstack.rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from karpstack.rehearsal.host.loopback import Loopback
-from karpstack.rehearsal.rights.recording import Question
+from karpstack.rehearsal.recorded_rights import Question
 
 #: Services that are served, by their names in signatures; moto has them. Each of them asks `roles` about each request's
 #: caller.

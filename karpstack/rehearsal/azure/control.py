@@ -12,7 +12,7 @@ from karpstack.rehearsal.azure.machines import MACHINE_TYPE
 from karpstack.rehearsal.azure.machines.catalogue import ZONES, offered
 from karpstack.rehearsal.azure.network.networks import INTERFACE_TYPE
 from karpstack.rehearsal.azure.subscription import Subscription
-from karpstack.rehearsal.session.control import Body, ControlError, Hits
+from karpstack.rehearsal.control import Body, ControlError, Hits
 
 _POOL_TAG = "karpenter.sh_nodepool"
 # Karpenter names a VM after its claim, and tags it with the pool only.
@@ -24,7 +24,7 @@ _NO_EVENTS = (
 
 
 class AzureControl:
-    """Implements `karpstack.rehearsal.session.control.Cloud` for a subscription."""
+    """Implements `karpstack.rehearsal.control.Cloud` for a subscription."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription

@@ -31,7 +31,7 @@ from karpstack.rehearsal.azure.kinds import KINDS
 from karpstack.rehearsal.azure.machines.prices import PriceTable
 from karpstack.rehearsal.azure.wire.routes import IDENTITY_PATH, Routes
 from karpstack.rehearsal.azure.wire.server import Server
-from karpstack.rehearsal.rights.recording import Recorder
+from karpstack.rehearsal.recorded_rights import Recorder
 from karpstack.rehearsal.timing import Timing
 
 SUBSCRIPTION_ID = "12345678-1234-1234-1234-123456789012"

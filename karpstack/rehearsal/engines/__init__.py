@@ -23,6 +23,11 @@ from karpstack.rehearsal.state import ancestors
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.259.0"
+#: Written beside Pulumi, which looks for the language host there first. The environment says which interpreter, and so
+#: which checkout, serves: all checkouts share the cache.
+LANGUAGE_HOST = """#!/bin/sh
+exec "${KARPSTACK_PYTHON:?set by karpstack env}" -m karpstack.rehearsal.attachment.language_host "$@"
+"""
 # Raised whenever the builder makes something else of the same pins; the second for each Karpenter, the third for
 # Cilium's charts.
 _RECIPE = 6
@@ -177,7 +182,7 @@ def _parts() -> list[str]:
 
 def part_key(part: str) -> str:
     """Key of a part: changes with its pins, what is ours in it, the recipe and the platform."""
-    version = PULUMI_VERSION if part == "pulumi" else ""
+    version = PULUMI_VERSION + LANGUAGE_HOST if part == "pulumi" else ""
     karpenter = part.startswith("karpenter-")
     recipe = _KARPENTER_RECIPE if karpenter else _CILIUM_RECIPE if part.startswith("charts") else _RECIPE
     digest = hashlib.sha256(f"{recipe} {version} {platform.system()} {platform.machine()}".encode())

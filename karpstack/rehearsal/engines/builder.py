@@ -28,6 +28,7 @@ from karpstack.rehearsal.engines import (
     CONTROLLERS,
     EARLIER,
     HERE,
+    LANGUAGE_HOST,
     PULUMI_VERSION,
     EngineSet,
     cache_folder,
@@ -343,13 +344,8 @@ def _mark(file: Path, values: Mapping[str, str]) -> None:
 
 
 def _install_language_host(folder: Path) -> None:
-    # Pulumi looks for the language host beside its own binary first. The rehearsal's environment says which
-    # checkout and interpreter serve, because all checkouts share the cache.
     host = folder / "pulumi-language-python"
-    host.write_text(
-        "#!/bin/sh\n"
-        'exec "${KARPSTACK_PYTHON:?set by karpstack env}" -m karpstack.rehearsal.attachment.language_host "$@"\n'
-    )
+    host.write_text(LANGUAGE_HOST)
     host.chmod(0o755)
 
 

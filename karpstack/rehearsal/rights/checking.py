@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from karpstack.rehearsal.aws.iam import policies
-from karpstack.rehearsal.rights.recording import Cloud, Document, Recording, RecordingError
+from karpstack.rehearsal.recorded_rights import Cloud, Document, Recording, RecordingError
 
 
 def _known(operator: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 import yaml
 
-from karpstack.rehearsal.rights.recording import Cloud, Recording
+from karpstack.rehearsal.recorded_rights import Cloud, Recording
 from karpstack.text import files
 
 #: The kind of environment, as scenarios call it, whose controller has rights of the stack's.

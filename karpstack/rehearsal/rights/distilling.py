@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from karpstack.rehearsal.aws.iam import policies
-from karpstack.rehearsal.rights.recording import ANY_ROLE, Document, Principal, Question, Recording, Use, add
+from karpstack.rehearsal.recorded_rights import ANY_ROLE, Document, Principal, Question, Recording, Use, add
 
 
 def distilled(recording: Recording) -> Recording:

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from karpstack.rehearsal.aws.iam import policies
 from karpstack.rehearsal.azure.arm.identifiers import within
 from karpstack.rehearsal.azure.identity.roles import Role
-from karpstack.rehearsal.rights.recording import (
+from karpstack.rehearsal.recorded_rights import (
     ANY_ROLE,
     UNKNOWN,
     Cloud,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from karpstack.rehearsal.recorded_rights import Cloud
 from karpstack.rehearsal.rights.judging import Grant
-from karpstack.rehearsal.rights.recording import Cloud
 
 _ALL = ("*",)
 

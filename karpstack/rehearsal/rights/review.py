@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from karpstack.rehearsal.recorded_rights import Recording, Use
 from karpstack.rehearsal.rights import reasons
 from karpstack.rehearsal.rights.judging import Answered, Grant, Judgement, judge
 from karpstack.rehearsal.rights.reasons import Reason
-from karpstack.rehearsal.rights.recording import Recording, Use
 
 
 @dataclass(frozen=True)

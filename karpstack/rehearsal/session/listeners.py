@@ -18,9 +18,9 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
+from karpstack.rehearsal.control import URL_VARIABLE
 from karpstack.rehearsal.host.guard import LOOPBACK, NO_BROWSER, OWN_USER
 from karpstack.rehearsal.session.clouds import CLOUDS
-from karpstack.rehearsal.session.control import URL_VARIABLE
 from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.state.folder import StackFolder
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from karpstack.karpenter import clock
+from karpstack.rehearsal import control
 from karpstack.rehearsal.attachment.package import Configuration, Provider
 from karpstack.rehearsal.attachment.resource import Properties
 from karpstack.rehearsal.attachment.server import ProviderServer
@@ -28,7 +29,7 @@ from karpstack.rehearsal.cluster.servers import API_SERVER
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host import log
 from karpstack.rehearsal.host.processes import Engines, start_time
-from karpstack.rehearsal.session import control, speed
+from karpstack.rehearsal.session import speed
 from karpstack.rehearsal.session.daemon import STAY, DaemonInfo
 from karpstack.rehearsal.session.simulated import Parts, simulation
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, assert_never
 
+from karpstack.rehearsal import control
 from karpstack.rehearsal.attachment.package import Configuration
 from karpstack.rehearsal.cluster.control_plane import Clusters
 from karpstack.rehearsal.engines import EngineSet
-from karpstack.rehearsal.session import control
 from karpstack.rehearsal.session.clouds import Name
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state.folder import StackFolder

@@ -13,7 +13,7 @@ from typing import Any
 from karpstack.karpenter import clock
 from karpstack.text.shown import value, visible
 
-from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
+from ..labels import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from ..scenarios.environments import ENVIRONMENTS
 from ..scenarios.formats import merge_patch
 from ..scenarios.manifests import COPY_OF, COUNTED, IN_NO_NAMESPACE, title

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..recording.timeline import SCENARIO_LABEL, Line
+from ..labels import SCENARIO_LABEL
+from ..recording.timeline import Line
 from .assertion import Assertion
 
 MOST = 20

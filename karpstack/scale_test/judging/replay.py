@@ -14,9 +14,10 @@ from typing import Final
 
 from karpstack.karpenter import age, images
 
+from ..labels import SCENARIO_LABEL
 from ..market.prices import Offering, PriceSource, offering_of
 from ..market.quantities import amount
-from ..recording.timeline import SCENARIO_LABEL, Line, parse_time
+from ..recording.timeline import Line, parse_time
 from ..scenarios.scenario import Scenario
 
 NODE_POOL_LABEL = "karpenter.sh/nodepool"

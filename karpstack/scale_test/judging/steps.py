@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from ..recording.timeline import WORKLOAD_LABEL, Line
+from ..labels import WORKLOAD_LABEL
+from ..recording.timeline import Line
 from ..scenarios.expectation import Pending
 from ..scenarios.manifests import Wanted, wanted
 from ..scenarios.scenario import Scenario, Step

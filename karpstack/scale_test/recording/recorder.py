@@ -20,12 +20,13 @@ from kubernetes import client
 from karpstack.karpenter import clock
 
 from ..connecting import connect
+from ..labels import WORKLOAD_SELECTOR
 from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
 from ..scenarios.environments import JUDGED_BY, Stack
 from .following import WATCH_SECONDS, Follower, Resource
 from .metrics import Reading, by_zone, cheapest, scrape
 from .request import ask
-from .timeline import WORKLOAD_SELECTOR, Line, Writer, api_time
+from .timeline import Line, Writer, api_time
 
 _CONNECT_SECONDS = 10
 # Between two looks at the metrics: the shortest step takes about ten, and some wait for a price.

@@ -64,9 +64,6 @@ from ..market.quantities import amount, pod_requests
 
 Line = dict[str, Any]
 
-SCENARIO_LABEL = "app.kubernetes.io/instance"
-WORKLOAD_SELECTOR = "app.kubernetes.io/part-of=karpstack-scale-test"
-WORKLOAD_LABEL = "karpstack.io/workload"  # on a pod: which of the story's workloads it is of
 LONGEST = 16 * 1024 * 1024  # bytes of a line; those with the prices of a cloud have a tenth of one
 _RELAXED = "karpenter.sh/nodeclaim-min-values-relaxed"
 # Annotation -> key of an excerpt. The last one is a what-if's, on a NodeClaim made for a node of a snapshot.

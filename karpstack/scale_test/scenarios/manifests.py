@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
+from ..labels import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
 from .formats import DnsLabel, DnsName, Pods
 from .problems import refuse
 

@@ -21,7 +21,7 @@ from karpstack.karpenter.findings import Finding
 from karpstack.text import shown
 from karpstack.text.yaml_file import YamlError, read
 
-from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
+from ..labels import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
 from .actions import (
     FAULTS,
     Churn,

@@ -22,7 +22,7 @@ from karpstack.rehearsal.aws.iam import questions
 from karpstack.rehearsal.aws.iam.pod_credentials import PodIdentity
 from karpstack.rehearsal.aws.load_balancers import ClassicLoadBalancers
 from karpstack.rehearsal.cluster.cloud import LoadBalancerError
-from karpstack.rehearsal.rights.recording import Question
+from karpstack.rehearsal.recorded_rights import Question
 from karpstack.rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import CLUSTER, REGION, Stack, account, client, document, trust
 from tests.unit.rehearsal.steps import Row, Steps, cases

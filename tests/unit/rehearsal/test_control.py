@@ -18,8 +18,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, binary, data, integers, sampled_from
 
-from karpstack.rehearsal.host.processes import EngineCrashError
-from karpstack.rehearsal.session.control import (
+from karpstack.rehearsal.control import (
     TOKEN_VARIABLE,
     URL_VARIABLE,
     Body,
@@ -28,6 +27,7 @@ from karpstack.rehearsal.session.control import (
     ControlServer,
     Hits,
 )
+from karpstack.rehearsal.host.processes import EngineCrashError
 from tests.mutations import mutations
 
 

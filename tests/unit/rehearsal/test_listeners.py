@@ -14,8 +14,8 @@ import pytest
 import yaml
 from rich.console import Console
 
+from karpstack.rehearsal.control import URL_VARIABLE
 from karpstack.rehearsal.session import listeners
-from karpstack.rehearsal.session.control import URL_VARIABLE
 from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.state.folder import StackFolder
 

@@ -11,11 +11,8 @@ import pytest
 import yaml
 
 from karpstack.rehearsal import cli
-from karpstack.rehearsal.rights import reasons, recording
-from karpstack.rehearsal.rights.distilling import distilled
-from karpstack.rehearsal.rights.judging import judge
-from karpstack.rehearsal.rights.reasons import Reason
-from karpstack.rehearsal.rights.recording import (
+from karpstack.rehearsal import recorded_rights as recording
+from karpstack.rehearsal.recorded_rights import (
     ANY_ROLE,
     UNKNOWN,
     Principal,
@@ -25,6 +22,10 @@ from karpstack.rehearsal.rights.recording import (
     Use,
     generalised,
 )
+from karpstack.rehearsal.rights import reasons
+from karpstack.rehearsal.rights.distilling import distilled
+from karpstack.rehearsal.rights.judging import judge
+from karpstack.rehearsal.rights.reasons import Reason
 from karpstack.rehearsal.rights.review import review
 
 INSTANCE = "arn:aws:ec2:us-east-1:123456789012:instance/i-0a1b2c3d4e5f60718"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from karpstack.rehearsal import cli
-from karpstack.rehearsal.rights import completeness, recording
-from karpstack.rehearsal.rights.recording import Principal, Question, Recording, Use
+from karpstack.rehearsal import recorded_rights as recording
+from karpstack.rehearsal.recorded_rights import Principal, Question, Recording, Use
+from karpstack.rehearsal.rights import completeness
 from karpstack.rehearsal.rights.review import review
 from karpstack.rehearsal.session import daemon
 from karpstack.rehearsal.state import ownership

@@ -23,11 +23,12 @@ import pytest
 from karpstack.components import aks
 from karpstack.components.documents.iam import CONTROLLER_POLICIES, ControllerScope
 from karpstack.components.naming import EksNames
+from karpstack.rehearsal import recorded_rights as recording
 from karpstack.rehearsal.aws.iam import policies
 from karpstack.rehearsal.azure.identity import roles
-from karpstack.rehearsal.rights import reasons, recording, shown
+from karpstack.rehearsal.recorded_rights import UNKNOWN, Cloud, Principal, Question, Recording
+from karpstack.rehearsal.rights import reasons, shown
 from karpstack.rehearsal.rights.judging import Grant, judge, without_action
-from karpstack.rehearsal.rights.recording import UNKNOWN, Cloud, Principal, Question, Recording
 from karpstack.rehearsal.rights.review import Review, review
 from tests.unit import example_stack
 from tests.unit.mock_engine import deploy

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from karpstack.karpenter.instance_types import Facts
-from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, Line
+from karpstack.scale_test.labels import SCENARIO_LABEL
+from karpstack.scale_test.recording.timeline import Line
 from karpstack.scale_test.reports.report import make
 from karpstack.scale_test.scenarios.environments import Stack
 from karpstack.scale_test.scenarios.scenario import Scenario, parse

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, Line
+from karpstack.scale_test.labels import SCENARIO_LABEL
+from karpstack.scale_test.recording.timeline import Line
 
 STORY = "eks-cheapest-fit"  # whose NodePool is TAKEN
 TAKEN = "cheapest-fit"

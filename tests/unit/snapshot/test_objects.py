@@ -14,7 +14,7 @@ import jmespath
 import pytest
 import yaml
 
-from karpstack.scale_test.recording import timeline
+from karpstack.scale_test import labels
 from karpstack.snapshot.manifests import WORKLOAD_LABEL
 from karpstack.snapshot.objects import Loaded, objects
 from karpstack.snapshot.portability import Place
@@ -55,7 +55,7 @@ def test_objects(case: dict[str, Any]) -> None:
 
 
 def test_the_scale_test_knows_pods_by_the_same_label() -> None:
-    assert WORKLOAD_LABEL == timeline.WORKLOAD_LABEL
+    assert WORKLOAD_LABEL == labels.WORKLOAD_LABEL
 
 
 def test_long_names_are_cut_and_stay_apart() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, Line
+from karpstack.scale_test.labels import SCENARIO_LABEL, WORKLOAD_LABEL
+from karpstack.scale_test.recording.timeline import Line
 from karpstack.whatif.labels import SCENARIO
 from tests.unit.whatif.told import STACK
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from karpstack.scale_test.acting.ownership import TakenError, make, remove
-from karpstack.scale_test.recording.timeline import SCENARIO_LABEL
+from karpstack.scale_test.labels import SCENARIO_LABEL
 from karpstack.whatif import leftovers, placing
 from tests.unit.whatif.live import Live
 from tests.unit.whatif.test_placing import LABELS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from karpstack.scale_test.acting.cluster import ClusterError
-from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL
+from karpstack.scale_test.labels import SCENARIO_LABEL, WORKLOAD_LABEL
 from karpstack.whatif import base_nodes, placing
 from tests.unit.snapshot.made import snapshot, workload
 from tests.unit.whatif.live import Clock, Live

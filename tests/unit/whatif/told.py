@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from karpstack.karpenter.instance_types import Facts
-from karpstack.scale_test.recording.timeline import SCENARIO_LABEL, Line, parse_time
+from karpstack.scale_test.labels import SCENARIO_LABEL
+from karpstack.scale_test.recording.timeline import Line, parse_time
 from karpstack.whatif.answer import Answer
 from karpstack.whatif.judge import answer
 from karpstack.whatif.labels import SCENARIO

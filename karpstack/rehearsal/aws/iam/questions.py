@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from karpstack.rehearsal.rights.recording import Context, Question
+from karpstack.rehearsal.recorded_rights import Context, Question
 
 # Condition keys.
 _REGION: Final = "aws:RequestedRegion"

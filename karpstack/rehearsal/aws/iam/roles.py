@@ -23,7 +23,7 @@ from karpstack.rehearsal.aws import errors
 from karpstack.rehearsal.aws.errors import answer
 from karpstack.rehearsal.aws.iam import policies, questions
 from karpstack.rehearsal.aws.patching import Patches
-from karpstack.rehearsal.rights.recording import UNKNOWN, Question, Recorder
+from karpstack.rehearsal.recorded_rights import UNKNOWN, Question, Recorder
 
 ADMINISTRATOR = "administrator"
 ADMINISTRATOR_POLICY = "AdministratorAccess"

@@ -17,7 +17,7 @@ from karpstack.rehearsal.azure.arm.store import Resource, Store
 from karpstack.rehearsal.azure.identity import roles
 from karpstack.rehearsal.azure.identity.entra import DEPLOYER, Directory
 from karpstack.rehearsal.azure.identity.roles import Role
-from karpstack.rehearsal.rights.recording import ANY_ROLE, Question, Recorder
+from karpstack.rehearsal.recorded_rights import ANY_ROLE, Question, Recorder
 
 ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
 DENY_TYPE = "Microsoft.Authorization/denyAssignments"
