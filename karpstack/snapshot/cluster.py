@@ -18,6 +18,7 @@ from karpstack.text.shown import cut, visible
 from .from_api import snapshot_of
 from .left_out import Ledger
 from .model import Snapshot
+from .problems import SnapshotError, finding
 
 _PAGE: Final = 500
 _TIMEOUTS: Final = (5, 60)  # seconds to connect, and to answer
@@ -58,7 +59,7 @@ COLLECTIONS: Final = (
 )
 
 
-class ClusterError(Exception):
+class ClusterError(SnapshotError):
     """The cluster does not answer, or refuses what there is no snapshot without; the text says what to do."""
 
 
@@ -91,9 +92,7 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
     try:
         api = connect(kubeconfig, context)
     except (config.ConfigException, OSError) as error:
-        raise ClusterError(
-            f"no cluster to read: {visible(error)}; name a kubeconfig with KUBECONFIG or -e kubeconfig=FILE"
-        ) from error
+        raise ClusterError.of(finding("snapshot-no-cluster", error=visible(error))) from error
     for collection in COLLECTIONS:
         try:
             yield from _objects(api, collection)
@@ -101,9 +100,14 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
             if refused.status == HTTPStatus.NOT_FOUND:
                 continue  # the cluster has no such kind
             if collection.needed:
-                raise ClusterError(
-                    f"GET {collection.path}: {refused.status} {refused}; there is no snapshot without "
-                    f"{collection.kind}s. Whoever takes one needs the right to list them"
+                raise ClusterError.of(
+                    finding(
+                        "snapshot-list-refused",
+                        key=f"GET {collection.path}",
+                        status=refused.status,
+                        reason=refused,
+                        kind=collection.kind,
+                    )
                 ) from refused
             ledger.add(f"kind {collection.kind}", f"the cluster refused the list ({refused.status})")
 
@@ -139,11 +143,11 @@ def _page(api: client.ApiClient, path: str, query: dict[str, str]) -> dict[str, 
         answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=_TIMEOUTS).response
         content = answer.read()
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise ClusterError(f"GET {path}: {visible(error)}; is the API server there?") from error
+        raise ClusterError.of(finding("snapshot-no-answer", key=f"GET {path}", error=visible(error))) from error
     if answer.status != HTTPStatus.OK:
         raise _RefusedError(cut(visible(content.decode(errors="replace")), _REASON), answer.status)
     try:
         page: dict[str, Any] = json.loads(content)
     except ValueError as error:
-        raise ClusterError(f"GET {path}: half an answer ({error}); try again") from error
+        raise ClusterError.of(finding("snapshot-half-answer", key=f"GET {path}", error=error)) from error
     return page

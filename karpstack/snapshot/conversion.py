@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from karpstack.text import json_file
 from karpstack.text.json_file import FileError
-from karpstack.text.shown import message, visible
 
 from . import kubectl_files, kubereplay, simkube
 from .from_api import Source, snapshot_of
 from .left_out import Ledger
 from .model import KIND, Snapshot
-from .reading import SnapshotError, load
+from .problems import SnapshotError, finding
+from .reading import load, unreadable
 
 _MOST: Final = 512 * 2**20  # bytes; 5,000 pods as kubectl writes them have a tenth
 _DEPTH: Final = 200
@@ -53,11 +53,10 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
                 items, taken = simkube.objects(data, path, ledger)
             else:
                 items += kubectl_files.objects(data, path)
-    except FileError as error:
-        raise SnapshotError(message([str(error)])) from error
     except OSError as error:
-        raise SnapshotError(
-            message([f"{error.filename}: cannot be read ({error.strerror}); give a file that can"])
+        why = f"cannot be read ({error.strerror})"
+        raise SnapshotError.of(
+            finding("snapshot-file-unreadable", str(error.filename), why=why, how="give a file that can")
         ) from error
     return snapshot_of(items, taken.replace(microsecond=0), source, ledger)
 
@@ -66,16 +65,17 @@ def data_of(path: Path) -> Any:
     """Return what a file of JSON, or a trace in msgpack, holds.
 
     Raises:
-        FileError: It is neither, or too large.
+        SnapshotError: It is neither, or too large.
     """
-    content = json_file.content(path, most=_MOST)
-    if simkube.is_packed(content):
-        return simkube.unpacked(content, path, depth=_DEPTH, values=_VALUES)
-    return json_file.parse(content, path, depth=_DEPTH, values=_VALUES)
+    try:
+        content = json_file.content(path, most=_MOST)
+        if simkube.is_packed(content):
+            return simkube.unpacked(content, path, depth=_DEPTH, values=_VALUES)
+        return json_file.parse(content, path, depth=_DEPTH, values=_VALUES)
+    except FileError as error:
+        raise unreadable(error) from error
 
 
 def _alone(files: Sequence[Path], path: Path) -> None:
     if len(files) > 1:
-        raise FileError(
-            f"{visible(path)}: is no export of kubectl, and only of those may there be several; give it alone"
-        )
+        raise SnapshotError.of(finding("snapshot-one-of-several", path))

@@ -15,6 +15,8 @@ from pydantic.alias_generators import to_camel
 from karpstack.karpenter.quantities import exact
 from karpstack.text.shown import visible
 
+from .problems import refuse
+
 MOST_PODS: Final = 100_000  # of a snapshot: ten times what a cluster of 5,000 nodes is known to hold well
 _DIGITS: Final = 40  # of a quantity
 
@@ -44,17 +46,17 @@ def _pattern(meaning: str, longest: int) -> StringConstraints:
 
 def _quantity(value: str) -> str:
     if len(value) > _DIGITS or value.startswith("-"):
-        raise ValueError("Kubernetes would refuse it as a quantity; write one such as 2, 500m or 1.5Gi")
+        raise refuse("snapshot-quantity")
     try:
         exact(value)
     except ValueError as error:
-        raise ValueError("Kubernetes would refuse it as a quantity; write one such as 2, 500m or 1.5Gi") from error
+        raise refuse("snapshot-quantity") from error
     return value
 
 
 def _text(value: str) -> str:
     if visible(value) != value:
-        raise ValueError("terminals could not show it; use characters that can be seen")
+        raise refuse("snapshot-text")
     return value
 
 

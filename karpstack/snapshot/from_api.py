@@ -28,7 +28,7 @@ from .model import (
     Snapshot,
 )
 from .pod import LabelSelector, Pod
-from .reading import SnapshotError, explained
+from .reading import explained
 
 Source = Literal["cluster", "exports", "kubereplay", "simkube"]
 Item = Mapping[str, Any]
@@ -92,7 +92,7 @@ def snapshot_of(items: Iterable[Item], taken: datetime, source: Source, ledger: 
     try:
         return _Taking(items, ledger or Ledger()).snapshot(taken, source)
     except ValidationError as error:
-        raise SnapshotError(explained(error)) from error
+        raise explained(error) from error
 
 
 class _Taking:

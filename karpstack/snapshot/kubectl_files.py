@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from karpstack.text.json_file import FileError
 from karpstack.text.shown import value
+
+from .problems import SnapshotError, finding
 
 _SUFFIXES: Final = (".json", ".json.gz")
 
@@ -16,15 +17,13 @@ def files(paths: Iterable[Path]) -> list[Path]:
     """The files that are meant: those of a folder are its `.json` and `.json.gz`.
 
     Raises:
-        FileError: There is none.
+        SnapshotError: There is none.
     """
     found = []
     for path in paths:
         inside = [path] if not path.is_dir() else sorted(one for one in path.iterdir() if one.name.endswith(_SUFFIXES))
         if not inside:
-            raise FileError(
-                f"{path}: has no {' or '.join(_SUFFIXES)}, so there is nothing to read; give another folder"
-            )
+            raise SnapshotError.of(finding("snapshot-no-files", path, suffixes=" or ".join(_SUFFIXES)))
         found += inside
     return found
 
@@ -37,19 +36,16 @@ def objects(data: Any, path: Path) -> Iterator[dict[str, Any]]:
         path: The file, which is named in errors.
 
     Raises:
-        FileError: It is no list and no object of the API.
+        SnapshotError: It is no list and no object of the API.
     """
     if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
-        raise FileError(
-            f"{path}: no object of Kubernetes ({value(data)} has no kind), so nothing of it is read; write it with "
-            "`kubectl get -o json`"
-        )
+        raise SnapshotError.of(finding("snapshot-no-object", path, "", value(data)))
     if "items" not in data:
         yield data
         return
     items = data["items"]
     if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
-        raise FileError(f"{path}: items: is no list of objects, so nothing of it is read; write it with kubectl anew")
+        raise SnapshotError.of(finding("snapshot-no-list", path, "items"))
     # The API's own lists, unlike kubectl's, say once what all of their items are.
     common = {"apiVersion": data.get("apiVersion"), "kind": data["kind"].removesuffix("List")}
     for one in items:

@@ -11,10 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from karpstack.text.json_file import FileError
-from karpstack.text.shown import value
-
 from .left_out import Ledger
+from .problems import SnapshotError, broken, finding
 
 _VERSIONS: Final = {"Deployment": "apps/v1", "Job": "batch/v1"}
 
@@ -33,7 +31,7 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
         ledger: Gets what is left out.
 
     Raises:
-        FileError: An event is not as kubereplay writes it.
+        SnapshotError: An event is not as kubereplay writes it.
     """
     there: dict[tuple[str, str], dict[str, Any]] = {}
     events = data.get("events") or []
@@ -43,10 +41,7 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
         for event in ordered:
             _apply(event, there, ledger)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FileError(
-            f"{path}: not as kubereplay writes it ({type(error).__name__}: {value(str(error))}), so nothing of it is "
-            "read; capture it anew"
-        ) from error
+        raise SnapshotError.of(finding("snapshot-not-kubereplay", path, error=broken(error))) from error
     jobs = sum(kind == "Job" for kind, _ in there)
     ledger.add("ends of Jobs", "kubereplay does not record them: each Job counts as if it still ran", jobs)
     return list(there.values()), captured

@@ -28,6 +28,7 @@ from .formats import (
     Word,
 )
 from .pod import LabelSelector, Pod, Volume
+from .problems import refuse
 
 #: What a file says that it is, and the version of the format that is written.
 KIND: Final = "karpstack-snapshot"
@@ -102,9 +103,7 @@ class Workload(Model):
     @model_validator(mode="after")
     def _counted(self) -> Self:
         if sum(self.nodes.values()) > self.replicas:
-            raise ValueError(
-                f"more pods are on nodes ({sum(self.nodes.values())}) than there are ({self.replicas}); fix replicas"
-            )
+            raise refuse("snapshot-more-on-nodes", there=sum(self.nodes.values()), replicas=self.replicas)
         return self
 
     @property
@@ -128,7 +127,7 @@ class PodDisruptionBudget(Model):
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if self.min_available is not None and self.max_unavailable is not None:
-            raise ValueError("minAvailable and maxUnavailable are both there, which Kubernetes refuses; leave one out")
+            raise refuse("snapshot-budget-both")
         return self
 
 
@@ -229,7 +228,7 @@ def _pool_spec(spec: dict[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place}: {first['msg']}; no NodePool of Karpenter's is so; mend it") from error
+        raise refuse("snapshot-node-pool", place=place, message=f"{place}: {first['msg']}") from error
     return spec
 
 
@@ -279,11 +278,13 @@ class Snapshot(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if wrong := list(self._contradictions()):
-            raise ValueError("; ".join(wrong))
+        if twice := list(self._named_twice()):
+            raise refuse("snapshot-named-twice", names=twice)
+        if self.pods > MOST_PODS:
+            raise refuse("snapshot-too-many-pods", count=self.pods, most=MOST_PODS)
         return self
 
-    def _contradictions(self) -> Iterator[str]:
+    def _named_twice(self) -> Iterator[str]:
         named: dict[str, Iterable[Any]] = {
             "namespaces": (one.name for one in self.namespaces),
             "priorityClasses": (one.name for one in self.priority_classes),
@@ -296,9 +297,7 @@ class Snapshot(Model):
         }
         for key, names in named.items():
             if twice := [name for name, count in Counter(names).items() if count > 1]:
-                yield f"{key} has {', '.join(twice[:3])} twice, of which one would be lost; rename or remove one"
-        if self.pods > MOST_PODS:
-            yield f"there are {self.pods} pods, more than any cluster holds ({MOST_PODS}); take a part of them"
+                yield f"{key}: {', '.join(twice[:3])}"
 
     @property
     def pods(self) -> int:

@@ -8,17 +8,23 @@ import re
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from karpstack.karpenter.findings import Finding
 from karpstack.text import files, json_file, shown
 from karpstack.text.json_file import FileError
+from karpstack.text.validation import readable_message, refused
 
 from .formats import WORDS, models_in
 from .model import KIND, VERSION, Snapshot
+from .problems import SnapshotError, finding
+
+__all__ = ["Read", "SnapshotError", "as_data", "check_output", "checked", "explained", "load", "unreadable", "write"]
 
 _MOST: Final = 64 * 2**20  # bytes; 5,000 pods have less than two million
 _DEPTH: Final = 40
@@ -33,10 +39,6 @@ _OTHERS: Final = {
     "captured": "it is kubereplay's; read it with `karpstack snapshot convert`",
     "pod_lifecycles": "it is a trace of SimKube's; read it with `karpstack snapshot convert`",
 }
-
-
-class SnapshotError(ValueError):
-    """A file that is no snapshot, or not a whole one; the text has each key, value, consequence and fix."""
 
 
 class Read(NamedTuple):
@@ -59,11 +61,16 @@ def load(path: Path, *, known_only: bool = False) -> Read:
     try:
         data = json_file.read(path, most=_MOST, depth=_DEPTH, values=_VALUES)
     except FileError as error:
-        raise SnapshotError(shown.message([str(error)])) from error
+        raise unreadable(error) from error
     try:
         return checked(data, known_only=known_only)
     except SnapshotError as error:
-        raise SnapshotError(f"{shown.visible(path)} is not loaded:\n{error}") from error
+        raise SnapshotError.of(*(replace(one, file=str(path)) for one in error.findings)) from error
+
+
+def unreadable(error: FileError) -> SnapshotError:
+    """The error of a file that cannot be read."""
+    return SnapshotError.of(finding("snapshot-file-unreadable", error.path, why=error.why, how=error.fix))
 
 
 def checked(data: Any, *, known_only: bool = False) -> Read:
@@ -73,15 +80,13 @@ def checked(data: Any, *, known_only: bool = False) -> Read:
         SnapshotError: As of `load`.
     """
     if not isinstance(data, dict) or data.get("kind") != KIND:
-        raise SnapshotError(_no_snapshot(data))
+        raise SnapshotError.of(_no_snapshot(data))
     passed_over: list[str] = []
     version = data.get("version")
     if isinstance(version, int) and version > VERSION:
         if not known_only:
-            raise SnapshotError(
-                f"version: {shown.value(version)}: a newer format than this one ({VERSION}), whose fields could mean "
-                "something else; take a newer karpstack, take the snapshot anew with this one, or read what is known "
-                "of it with --known-only"
+            raise SnapshotError.of(
+                finding("snapshot-version-newer", "", "version", shown.value(version), version=VERSION)
             )
         passed_over.append(f"version: {shown.value(version)}: read as if it were {VERSION}")
         data = {**data, "version": VERSION}
@@ -89,26 +94,23 @@ def checked(data: Any, *, known_only: bool = False) -> Read:
         return Read(_validated(data), tuple(passed_over))
     except ValidationError as error:
         if error.error_count() > _MISTAKES:
-            raise SnapshotError(
-                f"(the whole file): has {error.error_count():,} mistakes, so it is no snapshot that karpstack wrote "
-                "and nothing of it is read; take it again with playbooks/snapshot.yml"
-            ) from error
+            raise SnapshotError.of(finding("snapshot-too-many-mistakes", count=error.error_count())) from error
         details = error.errors(include_url=False)
     unknown = [one for one in details if one["type"] == "extra_forbidden"]
     if not known_only or not unknown:
-        raise SnapshotError(shown.message([_explained(one) for one in details]))
+        raise SnapshotError.of(*map(_explained, details))
     for one in unknown:
         data = _without(data, one["loc"])
         passed_over.append(f"{shown.key(one['loc'])}: not known, so it is passed over")
     try:
         return Read(_validated(data), tuple(passed_over))
     except ValidationError as error:
-        raise SnapshotError(explained(error)) from error
+        raise explained(error) from error
 
 
-def explained(error: ValidationError) -> str:
-    """What is wrong, a line each: key, value, consequence and fix."""
-    return shown.message([_explained(one) for one in error.errors(include_url=False)])
+def explained(error: ValidationError) -> SnapshotError:
+    """The error of what pydantic says is wrong."""
+    return SnapshotError.of(*map(_explained, error.errors(include_url=False)))
 
 
 def as_data(snapshot: Snapshot) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def check_output(path: Path, option: str) -> None:
     try:
         files.check_output(path, option, "snapshot", _begins_as_one)
     except files.OutputError as error:
-        raise SnapshotError(str(error)) from error
+        raise SnapshotError.of(finding("snapshot-output-exists", message=str(error))) from error
 
 
 def write(snapshot: Snapshot, path: Path) -> None:
@@ -150,30 +152,29 @@ def _validated(data: Any) -> Snapshot:
     return Snapshot.model_validate_json(json.dumps(data), by_alias=True, by_name=False)
 
 
-def _no_snapshot(data: Any) -> str:
+def _no_snapshot(data: Any) -> Finding:
     keys = data if isinstance(data, Mapping) else {}
-    what = next((what for key, what in _OTHERS.items() if key in keys), "take one with playbooks/snapshot.yml")
+    instead = next((what for key, what in _OTHERS.items() if key in keys), "take one with playbooks/snapshot.yml")
     found = shown.value(keys.get("kind")) if "kind" in keys else "missing"
-    return f"kind: {found}: only {KIND} is one, so nothing could be read from it; {what}"
+    return finding("snapshot-kind", "", "kind", found, kind=KIND, instead=instead)
 
 
-def _explained(details: ErrorDetails) -> str:
-    """One of pydantic's errors as key, value, consequence and fix."""
-    key, value = shown.key(details["loc"]) or "(the whole file)", shown.value(details["input"])
+def _explained(details: ErrorDetails) -> Finding:
+    """One of pydantic's errors."""
+    words: dict[str, object] = {}
     match details["type"]:
         case "extra_forbidden":
-            known = ", ".join(_keys(details["loc"][:-1]))
-            return f"{key}: {value}: unknown, so it would have no effect; use of {known}, or give --known-only"
+            code, words = "snapshot-key-unknown", {"known": _keys(details["loc"][:-1])}
         case "missing":
-            return f"{key}: missing, so nothing of the file is read; add it"
+            code = "snapshot-key-missing"
         case "string_pattern_mismatch":
-            words = WORDS.get(str(details["ctx"]["pattern"]), "right")
-            return f"{key}: {value}: Kubernetes would refuse it, for it is not {words}; mend it"
-        case "value_error":
-            message = details["msg"].removeprefix("Value error, ")
-            return f"{key}: {message}" if key == "(the whole file)" else f"{key}: {value}: {message}"
-    message = f"{details['msg'][0].lower()}{details['msg'][1:]}"
-    return f"{key}: {value}: {message}; nothing of the file is read until it is mended"
+            pattern = str(details["ctx"]["pattern"])
+            code, words = "snapshot-pattern", {"pattern": WORDS.get(pattern, f"like {pattern}")}
+        case _:
+            code, words = refused(details) or ("snapshot-value-invalid", {"message": readable_message(details)})
+    of_all = code == "snapshot-key-missing" or not details["loc"]
+    value = "" if of_all else shown.value(details["input"])
+    return finding(code, "", shown.key(details["loc"]) or "(the whole file)", value, **words)
 
 
 def _keys(location: tuple[int | str, ...]) -> list[str]:

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 import msgpack
 
-from karpstack.text.json_file import FileError, parse
+from karpstack.text.json_file import parse
 from karpstack.text.shown import value
 
 from .from_api import KINDS
 from .left_out import Ledger
+from .problems import SnapshotError, broken, finding
 
 _VERSION: Final = 2
 #: First bytes of a mapping in msgpack, with which no JSON begins.
@@ -41,17 +42,14 @@ def unpacked(content: bytes, path: Path, *, depth: int, values: int) -> Any:
         values: Values at most.
 
     Raises:
-        FileError: It is no such trace.
+        SnapshotError: It is no such trace.
     """
     try:
         # Owners of pods are keys that are tuples, which only tuples can be.
         data = msgpack.unpackb(content, strict_map_key=False, use_list=False, max_array_len=values, max_map_len=values)
         text = json.dumps({key: data[key] for key in _READ})
     except (KeyError, RecursionError, TypeError, ValueError) as error:
-        raise FileError(
-            f"{path}: no trace of SimKube's ({type(error).__name__}: {value(str(error))}), so nothing of it is read; "
-            "export it anew"
-        ) from error
+        raise SnapshotError.of(finding("snapshot-not-simkube", path, error=broken(error))) from error
     return parse(text.encode(), path, depth=depth, values=values)
 
 
@@ -69,13 +67,11 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
         ledger: Gets what is left out.
 
     Raises:
-        FileError: It is of another version, or an event is not as SimKube writes it.
+        SnapshotError: It is of another version, or an event is not as SimKube writes it.
     """
     if data["version"] != _VERSION:
-        raise FileError(
-            f"{path}: version: {value(data['version'])}: a trace of another version of SimKube than {_VERSION}, whose "
-            f"fields could mean something else; export it anew with a SimKube that writes version {_VERSION}"
-        )
+        version = value(data["version"])
+        raise SnapshotError.of(finding("snapshot-simkube-version", path, "version", version, version=_VERSION))
     there: dict[tuple[str, str, str], dict[str, Any]] = {}
     seconds = 0
     try:
@@ -89,10 +85,7 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
         found = [made for one in there.values() for made in _known(one, tracked, ledger)]
         ended = datetime.fromtimestamp(seconds, UTC)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, OSError) as error:
-        raise FileError(
-            f"{path}: not as SimKube writes it ({type(error).__name__}: {value(str(error))}), so nothing of it is "
-            "read; export it anew"
-        ) from error
+        raise SnapshotError.of(finding("snapshot-not-simkube", path, error=broken(error))) from error
     ledger.add("lifecycles of pods", "a snapshot is of one moment: each pod counts as if it still ran")
     return found, ended
 

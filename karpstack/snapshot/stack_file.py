@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from karpstack.karpenter.quantities import quantity
+from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
 from .model import NodeClass, Snapshot
-from .reading import SnapshotError
+from .problems import SnapshotError, finding
 
 _REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
 _HEADER: Final = """\
@@ -82,21 +83,16 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     try:
         content = read(like)
     except YamlError as error:
-        raise SnapshotError(f"{like}: {error}: nothing could be taken from it; name a stack file") from error
+        raise SnapshotError.of(finding("snapshot-like-unreadable", like, message=str(error))) from error
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict):
-        raise SnapshotError(f"{like}: has no config, so it is no stack file; name one such as Pulumi.eks.yaml")
+        raise SnapshotError.of(finding("snapshot-like-no-config", like))
     cloud, region = snapshot.cluster.cloud, snapshot.cluster.region
     if not snapshot.node_pools:
-        raise SnapshotError(
-            "nodePools: the snapshot has none, so nothing would provision its pods' nodes; take one of a cluster "
-            "with Karpenter, or write the NodePools into a stack file yourself"
-        )
+        raise SnapshotError.of(finding("snapshot-no-node-pools", "", "nodePools"))
     if cloud not in _REGIONS or config.get("karpstack:cloud") != cloud:
-        raise SnapshotError(
-            f"cloud: the snapshot's is {cloud!r} and that of {like} is {config.get('karpstack:cloud')!r}, so its "
-            "NodePools would be refused there; name a stack file of the same cloud"
-        )
+        other = value(config.get("karpstack:cloud"))
+        raise SnapshotError.of(finding("snapshot-other-cloud", "", "cloud", value(cloud), like=str(like), other=other))
     models = config.get("karpstack:nodeClasses")
     model = next(iter(models), "") if isinstance(models, dict) else ""
     base = models[model] if isinstance(models, dict) and model else {}

@@ -15,11 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from karpstack.text.json_file import FileError
-from karpstack.text.shown import value
-
 from . import kubereplay, simkube
 from .conversion import data_of
+from .problems import SnapshotError, broken, finding
 
 _HOUR: Final = timedelta(hours=1)
 _SCALED: Final = ("Deployment", "StatefulSet")
@@ -35,32 +33,23 @@ def curve_of(path: Path) -> dict[str, dict[int, float]]:
     """Return workload (`namespace/name`) -> hour of the day in UTC -> factor, for those whose replicas changed.
 
     Raises:
-        FileError: The file is no trace of kubereplay or SimKube, or no workload in it is scaled.
+        SnapshotError: The file is no trace of kubereplay or SimKube, or no workload in it is scaled.
     """
     data = data_of(path)
     read = _of_kubereplay if kubereplay.is_one(data) else _of_simkube if simkube.is_one(data) else None
     if read is None:
-        raise FileError(
-            f"{path}: no trace of kubereplay or SimKube, so it does not tell when anything was scaled; give one, or "
-            "write the curve by hand"
-        )
+        raise SnapshotError.of(finding("snapshot-curve-no-trace", path))
     try:
         changes = sorted(read(data), key=lambda one: one.at)
         end = datetime.fromisoformat(data["captured"]) if "captured" in data else changes[-1].at
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, OSError) as error:
-        raise FileError(
-            f"{path}: not as its tool writes it ({type(error).__name__}: {value(str(error))}), so no curve is made of "
-            "it; record it again"
-        ) from error
+        raise SnapshotError.of(finding("snapshot-curve-unreadable", path, error=broken(error))) from error
     histories: dict[str, list[_Change]] = {}
     for change in changes:
         histories.setdefault(change.workload, []).append(change)
     found = {name: hours for name, history in sorted(histories.items()) if (hours := _hours(history, end))}
     if not found:
-        raise FileError(
-            f"{path}: no workload that is there at its end was scaled meanwhile, so there is no curve; record for "
-            "longer, or write the curve by hand"
-        )
+        raise SnapshotError.of(finding("snapshot-curve-nothing-scaled", path))
     return found
 
 

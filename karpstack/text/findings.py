@@ -10,16 +10,44 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from karpstack.karpenter.findings import Finding
 
 from . import markdown
-from .shown import cut, visible
+from .shown import cut, message, visible
 
 SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LONGEST: Final = 600  # characters of a cell
 _COLUMNS: Final = ("severity", "code", "where", "found", "consequence and fix")
+
+
+class FindingsError(ValueError):
+    """Something is refused.
+
+    Attributes:
+        findings: What is wrong; empty where only the text says it.
+    """
+
+    def __init__(self, text: str, findings: Iterable[Finding] = ()) -> None:
+        super().__init__(text)
+        self.findings = tuple(findings)
+
+    @classmethod
+    def of(cls, *findings: Finding) -> Self:
+        """The error of findings; its text has a line for each."""
+        return cls(lines(findings), findings)
+
+
+def line(finding: Finding, *more: str) -> str:
+    """On one line: file, key, value, what is wrong, how to fix it, and more."""
+    why = "; ".join(filter(None, (finding.what, finding.consequence, finding.fix, *more)))
+    return ": ".join(filter(None, (finding.where, finding.value, why)))
+
+
+def lines(findings: Iterable[Finding]) -> str:
+    """The text of an error: a line for each finding; of many the first ones."""
+    return message([line(one) for one in findings])
 
 
 def as_data(finding: Finding) -> dict[str, Any]:

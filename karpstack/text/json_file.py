@@ -21,8 +21,21 @@ _COLUMNS, _BEFORE = 500, 60  # characters
 _STRUCTURE: Final = (b"{", b"[", b",")
 
 
+_PART: Final = "take a part of the cluster, for example some of its namespaces"
+
+
 class FileError(ValueError):
-    """A file that is not read; the text says which, why, and what to do."""
+    """A file that is not read; the text says which, why, and what to do.
+
+    Attributes:
+        path: The file.
+        why: What is wrong with it.
+        fix: What to do.
+    """
+
+    def __init__(self, path: Path, why: str, fix: str) -> None:
+        super().__init__(f"{path}: {why}, so nothing of it is read; {fix}")
+        self.path, self.why, self.fix = path, why, fix
 
 
 def read(path: Path, *, most: int, depth: int, values: int) -> Any:
@@ -56,14 +69,11 @@ def content(path: Path, *, most: int) -> bytes:
             else:
                 found = file.read(most + 1)
     except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror or error}); give a file that can") from error
+        raise FileError(path, f"cannot be read ({error.strerror or error})", "give a file that can") from error
     except (EOFError, zlib.error) as error:
-        raise FileError(f"{path}: half a compressed file ({error}), so nothing of it is read; copy it anew") from error
+        raise FileError(path, f"half a compressed file ({error})", "copy it again") from error
     if len(found) > most:
-        raise FileError(
-            f"{path}: has more than {most // 2**20} MiB, so it is not read; take a part of the cluster, for example "
-            "some of its namespaces"
-        )
+        raise FileError(path, f"has more than {most // 2**20} MiB", _PART)
     return found
 
 
@@ -74,19 +84,14 @@ def parse(text: bytes, path: Path, *, depth: int, values: int) -> Any:
         FileError: As of `read`.
     """
     if is_beyond(text, values):
-        raise FileError(
-            f"{path}: has more than {values:,} values, so it is not read; take a part of the cluster, for example some "
-            "of its namespaces"
-        )
+        raise FileError(path, f"has more than {values:,} values", _PART)
     try:
         value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
     except RecursionError as error:
         raise _too_deep(path, depth) from error
     except ValueError as error:
-        raise FileError(
-            f"{path}: not JSON ({cut(visible(_where(error)), 200)}), so nothing of it is read; write it with "
-            "`kubectl get -o json` or `karpstack snapshot`"
-        ) from error
+        why = f"not JSON ({cut(visible(_where(error)), 200)})"
+        raise FileError(path, why, "write it with `kubectl get -o json` or `karpstack snapshot`") from error
     _measure(value, path, depth)
     return value
 
@@ -126,7 +131,7 @@ def _measure(value: Any, path: Path, depth: int) -> None:
             elif isinstance(one, list):
                 below += one
             elif isinstance(one, float) and not math.isfinite(one):
-                raise FileError(f"{path}: has a number that is too large to reckon with; write another")
+                raise FileError(path, "has a number that is too large to reckon with", "write another")
         if not below:
             return
         level = below
@@ -134,4 +139,4 @@ def _measure(value: Any, path: Path, depth: int) -> None:
 
 
 def _too_deep(path: Path, depth: int) -> FileError:
-    return FileError(f"{path}: more than {depth} levels deep, so it is not read; nothing of a cluster is so deep")
+    return FileError(path, f"more than {depth} levels deep", "nothing of a cluster is so deep")

@@ -17,13 +17,21 @@ from karpstack.components.problems import CATALOGUE, finding
 from karpstack.components.settings.schema_checks import _shown
 from karpstack.karpenter.findings import Catalogue
 from karpstack.preflight.finding import CATALOGUE as CHECKS
+from karpstack.scale_test.scenarios.problems import CATALOGUE as SCENARIOS
+from karpstack.snapshot.problems import CATALOGUE as SNAPSHOTS
 from tests.unit.example_stack import ROOT
 
 SOURCES = sorted((ROOT / "components").rglob("*.py"))
 PREFLIGHT = [*sorted((ROOT / "karpstack" / "preflight").rglob("*.py")), ROOT / "karpstack" / "real_run" / "left.py"]
-#: Functions of preflight that make a finding, where their code stands, and the words that they add themselves.
-HOLDERS = {"finding": 0, "_holds": 2}
+SCENARIO_FILES = sorted((ROOT / "karpstack" / "scale_test" / "scenarios").glob("*.py"))
+SNAPSHOT_FILES = sorted((ROOT / "karpstack" / "snapshot").glob("*.py"))
+#: Catalogue, the modules that use it, and how many of its codes stand in calls with their words, at least.
+USED = [(CHECKS, PREFLIGHT, 100), (SCENARIOS, SCENARIO_FILES, 60), (SNAPSHOTS, SNAPSHOT_FILES, 28)]
+#: Functions that make a finding, where their code stands, and the words that they add themselves.
+HOLDERS = {"finding": 0, "refuse": 0, "_holds": 2}
 HELD = {"_holds": {"pool", "waits"}}
+#: Arguments of these functions that are no words of a text.
+OF_FINDINGS = {"severity", "file", "key", "value"}
 #: Functions that make a finding, and where their code stands among the arguments.
 MAKERS = {"finding": 0, "replacing": 0, "refuse": 0, "UserDataError": 0, "_of_requirements": 0, "say": 0}
 #: What these functions add themselves; of a judge that says it, what it knows of its stack.
@@ -35,6 +43,10 @@ ADDED = {
     },
 }
 PAGE = ROOT / "docs" / "reference" / "findings.md"
+ABOUT_FILES = [
+    ("scenario files", "scale_test/scenarios", SCENARIOS),
+    ("snapshots and the files that they are made of", "snapshot", SNAPSHOTS),
+]
 TABLES = ROOT / "tests" / "unit" / "stacks"
 
 
@@ -62,23 +74,24 @@ def test_each_text_gets_its_words() -> None:
     assert seen > 200
 
 
-def test_each_text_of_preflight_gets_its_words() -> None:
+@pytest.mark.parametrize(("catalogue", "sources", "least"), USED)
+def test_each_text_gets_its_words_and_no_others(catalogue: Catalogue, sources: list[Path], least: int) -> None:
     """A call may choose between codes, whose words it gives together."""
     seen: dict[str, str] = {}
-    for path in PREFLIGHT:
+    for path in sources:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in HOLDERS:
                 continue
             choice = node.args[HOLDERS[node.func.id] :][:1]
             codes = {str(part.value) for one in choice for part in ast.walk(one) if isinstance(part, ast.Constant)}
-            codes &= set(CHECKS.entries)
-            given = {word.arg for word in node.keywords} - {"severity"}
+            codes &= set(catalogue.entries)
+            given = {word.arg for word in node.keywords} - OF_FINDINGS
             if None in given or not codes:
                 continue
-            used = {code: wanted(CHECKS.entries[code]) for code in codes}
+            used = {code: wanted(catalogue.entries[code]) - OF_FINDINGS for code in codes}
             assert set().union(*used.values()) == given | HELD.get(node.func.id, set()), (path, used, given)
             seen |= dict.fromkeys(used, path.name)
-    assert len(seen) > 100
+    assert len(seen) >= least
 
 
 def wanted(entry: Mapping[str, str]) -> set[str]:
@@ -87,8 +100,8 @@ def wanted(entry: Mapping[str, str]) -> set[str]:
     return {field for text in texts for _, field, _, _ in Formatter().parse(text) if field}
 
 
-@pytest.mark.parametrize(("catalogue", "sources"), [(CATALOGUE, SOURCES), (CHECKS, PREFLIGHT)])
-def test_each_code_is_used(catalogue: Catalogue, sources: list[Path]) -> None:
+@pytest.mark.parametrize(("catalogue", "sources", "_"), [(CATALOGUE, SOURCES, 0), *USED])
+def test_each_code_is_used(catalogue: Catalogue, sources: list[Path], _: int) -> None:
     texts = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     by_cloud = {code for code in catalogue.entries if f'"{code.rpartition("-")[0]}-{{subject.cloud}}"' in texts}
     assert [code for code in catalogue.entries if f'"{code}"' not in texts and code not in by_cloud] == []
@@ -138,6 +151,11 @@ def page() -> str:
         parts.append(
             f"## {code}\n\n> {kind}{entry['what']}\n\nWhat would happen: {entry['consequence']}.\n\n{key}{fix}"
         )
+    for about, folder, catalogue in ABOUT_FILES:
+        parts.append(f"# Findings about {about}\n\nGenerated from `karpstack/{folder}/findings.yaml`.\n")
+        for code, entry in catalogue.entries.items():
+            fix = f"\n\nFix: {entry['fix']}." if "fix" in entry else ""
+            parts.append(f"## {code}\n\n> {entry['consequence']}{fix}\n")
     return "\n".join(parts)
 
 

@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from karpstack.karpenter.findings import Finding
 from karpstack.text import shown
+from karpstack.text.validation import readable_message
 
 from .environments import missing_zone, of_kind
 from .formats import instead, merge_patch
 from .manifests import COUNTED, IN_NO_NAMESPACE, wanted
 from .node_pool import UNASKED, NodePoolSpec, taint_keys
-from .problems import finding, readable_message
+from .problems import finding
 from .refusals import Refusal, leads, of_patch, of_spec
 
 if TYPE_CHECKING:

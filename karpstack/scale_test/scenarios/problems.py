@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pydantic_core import ErrorDetails, PydanticCustomError
-
 from karpstack.karpenter.findings import Catalogue, Finding
-from karpstack.text import shown
+from karpstack.text import shown, validation
+from karpstack.text.findings import FindingsError, line
 
 CATALOGUE: Final = Catalogue(Path(__file__).with_name("findings.yaml"))
-_REFUSED: Final = "refused"
 _UNTIL: Final = "the scenario cannot run until this is fixed"
 #: Codes of what would not keep a scenario from being run by itself, or says so.
 _BY_THEMSELVES: Final = ("key-unknown", "key-missing")
 
 
-class ScenarioError(ValueError):
-    """Scenarios that cannot be run; the text has one line for each thing to mend.
+#: Return the error by which a validator refuses a value, of a code and its words.
+refuse: Final = partial(validation.refuse, CATALOGUE)
 
-    Attributes:
-        findings: What is wrong, where it is about keys of one file.
-    """
 
-    def __init__(self, text: str, findings: Sequence[Finding] = ()) -> None:
-        super().__init__(text)
-        self.findings = tuple(findings)
+class ScenarioError(FindingsError):
+    """Scenarios that cannot be run; the text has one line for each thing to mend."""
 
 
 class ContradictionError(ValueError):
@@ -50,35 +46,12 @@ def finding(code: str, key: str, value: object, /, **words: object) -> Finding:
     return CATALOGUE.finding(code, words, key=key, value=shown.value(value))
 
 
-def refuse(code: str, /, **words: object) -> PydanticCustomError:
-    """Return the error by which a validator refuses a value."""
-    consequence, fix, _ = CATALOGUE.words(code, words)
-    return PydanticCustomError(
-        _REFUSED, "{text}", {"text": shown.visible(f"{consequence}; {fix}"), "code": code, "words": words}
-    )
-
-
-def refused(details: ErrorDetails) -> tuple[str, dict[str, object]] | None:
-    """Return code and words of what `refuse` refused; None for another error of pydantic's."""
-    context = details.get("ctx", {})
-    return (context["code"], context["words"]) if details["type"] == _REFUSED else None
-
-
-def readable_message(details: ErrorDetails) -> str:
-    """What pydantic says of an error, or who raised it."""
-    said = details["msg"]
-    return said.removeprefix("Value error, ") if details["type"] == "value_error" else f"{said[0].lower()}{said[1:]}"
-
-
 def sentence(found: Finding) -> str:
     """A finding on one line: where, what, and how to mend it."""
     parts = found.key.split(".")
     step = f" (this is step {int(parts[1]) + 1})" if parts[0] == "steps" and parts[1:2] and parts[1].isdigit() else ""
-    value = f"{found.value}: " if found.code != "key-missing" else ""
-    why = "; ".join(
-        part for part in (found.consequence, found.fix, _UNTIL if found.code not in _BY_THEMSELVES else "") if part
-    )
-    return f"{found.where}: {value}{why}{step}"
+    shown_value = found.value if found.code != "key-missing" else ""
+    return line(replace(found, value=shown_value), _UNTIL if found.code not in _BY_THEMSELVES else "") + step
 
 
 def message(findings: Iterable[Finding]) -> str:

@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from karpstack.karpenter.findings import Finding
 from karpstack.text import shown
+from karpstack.text.validation import readable_message, refused
 from karpstack.text.yaml_file import YamlError, read
 
 from ..labels import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
@@ -53,7 +54,7 @@ from .manifests import (
     with_pods,
 )
 from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
-from .problems import ContradictionError, ScenarioError, finding, message, readable_message, refuse, refused
+from .problems import ContradictionError, ScenarioError, finding, message, refuse
 
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 

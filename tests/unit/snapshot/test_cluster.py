@@ -99,28 +99,29 @@ def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
 
 
 @pytest.mark.parametrize(
-    ("status", "content", "words"),
+    ("status", "content", "code", "words"),
     [
-        (403, "pods is forbidden", "403 pods is forbidden; there is no snapshot without Pods"),
-        (200, '{"items": [', "half an answer"),
+        (403, "pods is forbidden", "list-refused", "403 (pods is forbidden); there is no snapshot without Pods"),
+        (200, '{"items": [', "half-answer", "GET /api/v1/pods"),
     ],
 )
 def test_there_is_no_snapshot_without_pods(
-    server: FakeServer, kubeconfig: Path, status: int, content: str, words: str
+    server: FakeServer, kubeconfig: Path, status: int, content: str, code: str, words: str
 ) -> None:
     serve(server)
     server.said["/api/v1/pods?limit=500"] = status, content
     with pytest.raises(ClusterError) as error:
         take(kubeconfig)
+    assert [one.code for one in error.value.findings] == [f"snapshot-{code}"]
     assert words in str(error.value)
 
 
 def test_no_cluster(kubeconfig: Path, server: FakeServer, tmp_path: Path) -> None:
     server.__exit__()
-    with pytest.raises(ClusterError, match="is the API server there"):
+    with pytest.raises(ClusterError, match="check that the API server runs"):
         list(read(Ledger(), kubeconfig))
     for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(ClusterError, match="no cluster to read"):
+        with pytest.raises(ClusterError, match="there is no cluster to read"):
             list(read(Ledger(), path))
-    with pytest.raises(ClusterError, match="no cluster to read"):
+    with pytest.raises(ClusterError, match="there is no cluster to read"):
         list(read(Ledger(), kubeconfig, "other"))

@@ -13,11 +13,17 @@ from karpstack.snapshot import reading
 from karpstack.snapshot.reading import SnapshotError, as_data, checked, load, write
 from tests.unit.snapshot.made import data, snapshot, workload
 
+WHOLE = "(the whole file)"
 
-def refused(content: Any) -> str:
+
+def refused(content: Any) -> SnapshotError:
     with pytest.raises(SnapshotError) as error:
         checked(content)
-    return str(error.value)
+    return error.value
+
+
+def node_pool(spec: dict[str, Any]) -> dict[str, Any]:
+    return data(nodePools=[{"name": "a", "spec": spec}])
 
 
 @pytest.mark.parametrize("name", ["one.json", "one.json.gz"])
@@ -48,50 +54,80 @@ def test_defaults_are_not_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "code", "key"),
     [
-        ([], "kind: missing: only karpstack-snapshot is one"),
+        ([], "kind", "kind"),
+        ({"kind": "List", "items": []}, "kind", "kind"),
+        ({"cluster": "x", "captured": "now", "events": []}, "kind", "kind"),
+        (data(version=2), "version-newer", "version"),
+        (data(version=0), "value-invalid", "version"),
+        (data(version="1"), "value-invalid", "version"),
+        (data(taken="yesterday"), "value-invalid", "taken"),
+        ({key: value for key, value in data().items() if key != "taken"}, "key-missing", "taken"),
+        (data(flavour=1), "key-unknown", "flavour"),
+        (data(workloads=[workload(replicas="3")]), "value-invalid", "workloads.0.replicas"),
+        (data(workloads=[workload(replicas=-1)]), "value-invalid", "workloads.0.replicas"),
+        (data(workloads=[workload(replicas=True)]), "value-invalid", "workloads.0.replicas"),
+        (data(workloads=[workload("Web")]), "pattern", "workloads.0.name"),
+        (data(workloads=[workload("web\n")]), "pattern", "workloads.0.name"),
+        (data(workloads=[workload(namespace="a.b")]), "pattern", "workloads.0.namespace"),
+        (data(workloads=[workload(), workload()]), "named-twice", WHOLE),
+        (data(workloads=[workload(nodes={"a": 4})]), "more-on-nodes", "workloads.0"),
+        (data(workloads=[workload(str(n), replicas=60_000) for n in range(2)]), "too-many-pods", WHOLE),
+        (data(workloads=[workload(pod={"requests": {"cpu": "lots"}})]), "quantity", "workloads.0.pod.requests.cpu"),
+        (data(workloads=[workload(pod={"requests": {"cpu": "-1"}})]), "quantity", "workloads.0.pod.requests.cpu"),
+        (data(workloads=[workload(pod={"node_selector": {}})]), "key-unknown", "workloads.0.pod.node_selector"),
+        (data(workloads=[workload(pod={"labels": {"a b": "c"}})]), "pattern", "workloads.0.pod.labels.a b.[key]"),
         (
-            {"kind": "List", "items": []},
-            "it is an export of kubectl; read it with `karpstack snapshot convert`",
+            data(workloads=[workload(pod={"nodeSelector": {"a": "x" * 64}})]),
+            "value-invalid",
+            "workloads.0.pod.nodeSelector.a",
         ),
-        ({"cluster": "x", "captured": "now", "events": []}, "it is kubereplay's"),
-        (data(version=2), "version: 2: a newer format than this one (1)"),
-        (data(version=0), "version: 0: "),
-        (data(version="1"), "version: '1': "),
-        (data(taken="yesterday"), "taken: 'yesterday': input should be a valid datetime"),
-        ({key: value for key, value in data().items() if key != "taken"}, "taken: missing"),
-        (data(flavour=1), "flavour: 1: unknown, so it would have no effect; use of kind, version"),
-        (data(workloads=[workload(replicas="3")]), "workloads.0.replicas: '3': input should be a valid integer"),
-        (data(workloads=[workload(replicas=-1)]), "workloads.0.replicas: -1: "),
-        (data(workloads=[workload(replicas=True)]), "workloads.0.replicas: True: "),
-        (data(workloads=[workload("Web")]), "workloads.0.name: 'Web': Kubernetes would refuse it"),
-        (data(workloads=[workload("web\n")]), "workloads.0.name"),
-        (data(workloads=[workload(namespace="a.b")]), "workloads.0.namespace: 'a.b': Kubernetes would refuse it"),
-        (data(workloads=[workload(), workload()]), "workloads has shop/web twice"),
-        (data(workloads=[workload(nodes={"a": 4})]), "more pods are on nodes (4) than there are (3)"),
-        (data(workloads=[workload(str(n), replicas=60_000) for n in range(2)]), "there are 120000 pods"),
-        (data(workloads=[workload(pod={"requests": {"cpu": "lots"}})]), "would refuse it as a quantity"),
-        (data(workloads=[workload(pod={"requests": {"cpu": "-1"}})]), "would refuse it as a quantity"),
-        (data(workloads=[workload(pod={"node_selector": {}})]), "node_selector: {}: unknown"),
-        (data(workloads=[workload(pod={"labels": {"a b": "c"}})]), "is not a key like name or example.com/name"),
-        (data(workloads=[workload(pod={"nodeSelector": {"a": "x" * 64}})]), "workloads.0.pod.nodeSelector.a"),
         (
             data(podDisruptionBudgets=[{"namespace": "a", "name": "b", "minAvailable": 1, "maxUnavailable": 1}]),
-            "which Kubernetes refuses; leave one out",
+            "budget-both",
+            "podDisruptionBudgets.0",
         ),
-        (data(nodes=[{"name": "a", "pricePerHour": -1}]), "nodes.0.pricePerHour"),
-        (data(nodes=[{"name": "a", "created": "2026-01-01T00:00:00"}]), "nodes.0.created"),  # of no time zone
-        (data(leftOut=[{"what": "\x1b[31m", "count": 1, "why": ""}]), "terminals could not show it"),
+        (data(nodes=[{"name": "a", "pricePerHour": -1}]), "value-invalid", "nodes.0.pricePerHour"),
+        (
+            data(nodes=[{"name": "a", "created": "2026-01-01T00:00:00"}]),
+            "value-invalid",
+            "nodes.0.created",
+        ),  # no time zone
+        (data(leftOut=[{"what": "\x1b[31m", "count": 1, "why": ""}]), "text", "leftOut.0.what"),
+        (node_pool({"template": {"spec": {"requirements": 5}}}), "node-pool", "nodePools.0.spec"),
+        (node_pool({"template": {"metadata": {"labels": {"a": 5}}}}), "node-pool", "nodePools.0.spec"),
+        (node_pool({"template": {"spec": {"nodeClassRef": {"name": None}}}}), "node-pool", "nodePools.0.spec"),
+        (node_pool({"limits": {"cpu": "lots"}}), "node-pool", "nodePools.0.spec"),
     ],
 )
-def test_a_bad_file_is_refused_in_words(content: Any, words: str) -> None:
-    assert words in refused(content)
+def test_a_bad_file_is_refused_at_its_key(content: Any, code: str, key: str) -> None:
+    assert (f"snapshot-{code}", key) in {(one.code, one.key) for one in refused(content).findings}
+
+
+def test_a_finding_is_one_line_with_file_key_value_and_fix(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(data(flavour=1, workloads=[workload("Web")])))
+    with pytest.raises(SnapshotError) as error:
+        load(tmp_path / "a.json")
+    first, second = str(error.value).splitlines()
+    assert first == (
+        f"{tmp_path}/a.json: workloads.0.name: 'Web': Kubernetes would refuse this value, because it is not a name of "
+        "at most 253 of a-z, 0-9, - and .; write such a value"
+    )
+    assert second.startswith(f"{tmp_path}/a.json: flavour: 1: unknown key, so it would have no effect; use one of kind")
+
+
+@pytest.mark.parametrize(
+    ("other", "tool"),
+    [({"items": []}, "export of kubectl"), ({"captured": ""}, "kubereplay's"), ({"pod_lifecycles": {}}, "SimKube's")],
+)
+def test_another_tools_file_is_called_so(other: dict[str, Any], tool: str) -> None:
+    assert f"{tool}; read it with `karpstack snapshot convert`" in str(refused(other)).replace("a trace of ", "")
 
 
 def test_every_key_that_is_wrong_is_named() -> None:
-    text = refused(data(flavour=1, cluster={"cloud": "a b", "shape": {}}))
-    assert [line.split(":")[0] for line in text.splitlines()] == ["cluster.cloud", "cluster.shape", "flavour"]
+    found = refused(data(flavour=1, cluster={"cloud": "a b", "shape": {}})).findings
+    assert [one.key for one in found] == ["cluster.cloud", "cluster.shape", "flavour"]
 
 
 def test_what_is_known_of_a_newer_file_can_be_read() -> None:
@@ -153,16 +189,3 @@ def test_an_error_shows_nothing_that_acts(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError) as error:
         load(tmp_path / "bad.json")
     assert "\x1b" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ({"template": {"spec": {"requirements": 5}}}, "template.spec.requirements: Input should be a valid list"),
-        ({"template": {"metadata": {"labels": {"a": 5}}}}, "template.metadata.labels.a"),
-        ({"template": {"spec": {"nodeClassRef": {"name": None}}}}, "template.spec.nodeClassRef.name"),
-        ({"limits": {"cpu": "lots"}}, "limits.cpu"),
-    ],
-)
-def test_a_node_pool_has_the_outline_of_one(spec: Any, words: str) -> None:
-    assert words in refused(data(nodePools=[{"name": "a", "spec": spec}]))

@@ -34,13 +34,13 @@ def test_it_has_the_snapshots_node_pools_and_else_what_the_other_file_has() -> N
 
 
 def test_one_of_another_cloud_is_refused() -> None:
-    with pytest.raises(SnapshotError, match=r"the snapshot's is 'aws' and that of .* is 'azure'"):
+    with pytest.raises(SnapshotError, match=r"^cloud: 'aws': the cloud of .* is 'azure'"):
         stack_file(load(SMALL).snapshot, ROOT / "Pulumi.aks-nap.yaml")
 
 
 def test_one_without_node_pools_is_refused(tmp_path: Path) -> None:
     snapshot = load(SMALL).snapshot.model_copy(update={"node_pools": []})
-    with pytest.raises(SnapshotError, match="nodePools: the snapshot has none"):
+    with pytest.raises(SnapshotError, match="nodePools: the snapshot has no NodePools"):
         stack_file(snapshot, EKS)
 
 

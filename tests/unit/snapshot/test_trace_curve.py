@@ -10,8 +10,8 @@ import pytest
 
 from karpstack.scale_test.scenarios.curve import load
 from karpstack.snapshot.cli import main
+from karpstack.snapshot.problems import SnapshotError
 from karpstack.snapshot.trace_curve import curve_of
-from karpstack.text.json_file import FileError
 
 TRACE = Path(__file__).parent / "data" / "simkube-trace.json"
 WEB = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}}
@@ -67,18 +67,19 @@ def test_an_hour_has_the_most_replicas_of_it(tmp_path: Path, trace: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("trace", "why"),
+    ("trace", "code"),
     [
-        ({"kind": "List"}, "no trace of kubereplay or SimKube"),
-        (json.loads(TRACE.read_text()), "no workload that is there at its end was scaled"),
-        (kubereplay(("01:00", "create", None), ("02:00", "scale", 9), ("03:00", "delete", None)), "no workload"),
-        (kubereplay(("1 o'clock", "create", None)), "record it again"),
+        ({"kind": "List"}, "no-trace"),
+        (json.loads(TRACE.read_text()), "nothing-scaled"),
+        (kubereplay(("01:00", "create", None), ("02:00", "scale", 9), ("03:00", "delete", None)), "nothing-scaled"),
+        (kubereplay(("1 o'clock", "create", None)), "unreadable"),
     ],
 )
-def test_what_gives_no_curve_is_refused(tmp_path: Path, trace: dict[str, Any], why: str) -> None:
+def test_what_gives_no_curve_is_refused(tmp_path: Path, trace: dict[str, Any], code: str) -> None:
     path = tmp_path / "trace.json"
     path.write_text(json.dumps(trace))
-    with pytest.raises(FileError, match=why):
+    with pytest.raises(SnapshotError) as refused:
         curve_of(path)
+    assert [one.code for one in refused.value.findings] == [f"snapshot-curve-{code}"]
     assert main(["curve", str(path), "--output", str(tmp_path / "curve.csv")]) == 2
     assert not (tmp_path / "curve.csv").exists()
