@@ -14,12 +14,6 @@ from karpstack.karpenter.offers import LABELS
 from ..documents import manifests
 from ..problems import Shown, did_you_mean, finding, in_quotes, key_of, shown
 
-_REFERENCES: Final = {
-    "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
-    "EC2NodeClass": "https://karpenter.sh/docs/concepts/nodeclasses/",
-    "AKSNodeClass": "https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass",
-}
-
 
 def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Finding]) -> Iterator[Finding]:
     """Problems of the specs, completed as they will be.
@@ -51,14 +45,14 @@ def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Finding]
 
 
 def _fix(found: crds.Problem, kind: str) -> str:
-    if found.message.endswith("is not of type 'string'") and isinstance(found.value, (bool, int, float)):
+    if found.is_unquoted:
         return in_quotes(found.value)
-    return _meant(found) + f"write it as {_REFERENCES[kind]} says"
+    return _meant(found) + f"write it as {crds.REFERENCES[kind]} says"
 
 
 def _meant(found: crds.Problem) -> str:
     """What may have been meant: another field, another value, or another of Karpenter's labels."""
-    if found.path and "is no field" in found.message:
+    if found.code == "unknown-field":
         return did_you_mean(str(found.path[-1]), found.choices)
     if "is restricted" in found.message:
         return did_you_mean(str(found.value), LABELS)

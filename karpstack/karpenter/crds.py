@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from jsonschema import Draft4Validator, ValidationError, validators
 
@@ -39,7 +39,16 @@ FUNCTIONS: Final = {
 _UNKNOWN: Final = "unknown field"
 _CHOICES: Final = {"enum": "is none of", _UNKNOWN: "is no field here; there are"}
 
+#: Where the fields of a kind are documented.
+REFERENCES: Final = {
+    "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
+    "EC2NodeClass": "https://karpenter.sh/docs/concepts/nodeclasses/",
+    "AKSNodeClass": "https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass",
+}
+
 Schema = Mapping[str, Any]
+#: What is wrong; `invalid` is everything that the others are not.
+Code = Literal["unknown-field", "not-a-choice", "missing", "not-text", "invalid"]
 
 
 class Problem(NamedTuple):
@@ -50,12 +59,19 @@ class Problem(NamedTuple):
         value: What is there; None where nothing is.
         message: What is wrong with it, in the words of the schema's rule where there is one.
         choices: What could stand there instead, where that is a list.
+        code: What kind of mistake it is.
     """
 
     path: tuple[str | int, ...]
     value: Any
     message: str
     choices: tuple[str, ...] = ()
+    code: Code = "invalid"
+
+    @property
+    def is_unquoted(self) -> bool:
+        """Whether a number or a truth value stands where a text belongs: quotes are missing."""
+        return self.code == "not-text" and isinstance(self.value, (bool, int, float))
 
 
 def kinds(cloud: str) -> tuple[str, ...]:
@@ -122,9 +138,12 @@ def _problem(error: ValidationError) -> Problem:
     path, value, message = tuple(error.absolute_path), error.instance, error.message
     if error.validator in ("enum", _UNKNOWN):
         choices = tuple(map(str, error.validator_value))
-        return Problem(path, value, f"{_CHOICES[error.validator]} {', '.join(choices)}", choices)
+        code: Code = "unknown-field" if error.validator == _UNKNOWN else "not-a-choice"
+        return Problem(path, value, f"{_CHOICES[error.validator]} {', '.join(choices)}", choices, code)
     if error.validator == "required":
-        return Problem((*path, error.message.split("'")[1]), None, "is required")
+        return Problem((*path, error.message.split("'")[1]), None, "is required", code="missing")
+    if error.validator == "type" and error.validator_value == "string":
+        return Problem(path, value, message, code="not-text")
     if error.validator == "anyOf" and error.schema.get("x-kubernetes-int-or-string"):
         message = "is neither a whole number nor a text"
     return Problem(path, value, message)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from karpstack.karpenter import crds
 from karpstack.karpenter.findings import Finding
 from karpstack.text import shown
 from karpstack.text.validation import readable_message
@@ -17,7 +17,7 @@ from .formats import instead, merge_patch
 from .manifests import COUNTED, IN_NO_NAMESPACE, wanted
 from .node_pool import UNASKED, NodePoolSpec, taint_keys
 from .problems import finding
-from .refusals import Refusal, leads, of_patch, of_spec
+from .refusals import leads, of_patch, refused
 
 if TYPE_CHECKING:
     from .expectation import Expectation
@@ -86,27 +86,22 @@ def _api_server(scenario: Scenario) -> Iterator[Finding]:
             if not node_class_name(spec) or any(_unreadable(name, spec)):
                 continue  # which is said already
             own = part.node_pools.get(name) if part else None
-            for refusal in of_spec(cloud, "NodePool", spec):
-                here = own is not None and (name not in scenario.node_pools or leads(refusal.path, own))
-                yield _refused(f"{f'environments.{kind}.' * here}nodePools.{name}", refusal)
+            for found in crds.problems(cloud, "NodePool", spec):
+                here = own is not None and (name not in scenario.node_pools or leads(found.path, own))
+                yield refused(f"{f'environments.{kind}.' * here}nodePools.{name}", "NodePool", found)
         for name, copy in scenario.node_classes_in(kind).items():
             where = f"{f'environments.{kind}.' * bool(part and name in part.node_classes)}nodeClasses.{name}.spec"
-            yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, copy.spec))
+            yield from (refused(where, node_class, found) for found in of_patch(cloud, node_class, copy.spec))
         for index, step in enumerate(scenario.steps):
             change, patch = step.patch_node_pool, step.patch_node_class
             if change and change.name in pools:
                 where, before = f"steps.{index}.patchNodePool.spec", pools[change.name]
-                yield from (_refused(where, one) for one in of_patch(cloud, "NodePool", change.spec, before))
+                wrong = of_patch(cloud, "NodePool", change.spec, before)
+                yield from (refused(where, "NodePool", found) for found in wrong)
                 pools[change.name] = merge_patch(before, change.spec)
             if patch:
                 where = f"steps.{index}.patchNodeClass.spec"
-                yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, patch.spec))
-
-
-def _refused(where: str, refusal: Refusal) -> Finding:
-    key = f"{where}.{shown.key(refusal.path)}" if refusal.path else where
-    found = finding("api-server", key, refusal.value, **refusal.words)
-    return found if refusal.value is not None else replace(found, value="nothing")
+                yield from (refused(where, node_class, found) for found in of_patch(cloud, node_class, patch.spec))
 
 
 def _manifests(scenario: Scenario) -> Iterator[Finding]:

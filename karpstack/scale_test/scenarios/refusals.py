@@ -7,46 +7,37 @@ it is judged what its patch says by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from karpstack.karpenter import crds
+from karpstack.karpenter.findings import Finding
+from karpstack.text import shown
 
 from .formats import instead, merge_patch
-
-_REFERENCES: Final = {
-    "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
-    "EC2NodeClass": "https://karpenter.sh/docs/concepts/nodeclasses/",
-    "AKSNodeClass": "https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass",
-}
+from .problems import finding
 
 
-class Refusal(NamedTuple):
-    """What would be refused of a spec, or of a patch of one.
-
-    Attributes:
-        path: Steps from the spec, or the patch, to what is wrong.
-        value: What is there.
-        words: Of the finding `api-server`.
-    """
-
-    path: tuple[str | int, ...]
-    value: Any
-    words: Mapping[str, str]
-
-
-def of_spec(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Refusal]:
-    """What would be refused of a whole spec.
+def refused(where: str, kind: str, found: crds.Problem) -> Finding:
+    """Return the finding about a spec, or a patch of one, that the API server would refuse.
 
     Args:
-        cloud: `aws` or `azure`.
+        where: The key of the spec.
         kind: NodePool, EC2NodeClass or AKSNodeClass.
-        spec: The spec.
+        found: What is wrong.
     """
-    return [_refusal(kind, found, found.path, found.value) for found in crds.problems(cloud, kind, spec)]
+    key = f"{where}.{shown.key(found.path)}" if found.path else where
+    what = "is no field here" if found.code == "unknown-field" else found.message
+    made = finding("api-server", key, found.value, what=what, kind=kind, fix=_fix(kind, found))
+    return made if found.value is not None else replace(made, value="nothing")
 
 
-def of_patch(cloud: str, kind: str, patch: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> list[Refusal]:
+def of_patch(
+    cloud: str, kind: str, patch: Mapping[str, Any], before: Mapping[str, Any] | None = None
+) -> list[crds.Problem]:
     """What would be refused of a JSON merge patch of a spec that was right, or wrong in another way.
+
+    Path and value are those of the patch, as far as a path leads within it.
 
     Args:
         cloud: `aws` or `azure`.
@@ -55,16 +46,18 @@ def of_patch(cloud: str, kind: str, patch: Mapping[str, Any], before: Mapping[st
         before: The spec before it; None where it is not known.
     """
     # A null removes a field, so that of a field that there is not nothing is left to judge in what comes of it.
-    found = [problem for problem in crds.problems(cloud, kind, _without_nulls(patch)) if _is_unknown(problem)]
+    found = [
+        problem for problem in crds.problems(cloud, kind, _without_nulls(patch)) if problem.code == "unknown-field"
+    ]
     if before is None:
         found += [problem for problem in crds.problems(cloud, kind, patch) if _by_itself(problem)]
     else:
         old = crds.problems(cloud, kind, before)
         found += [problem for problem in crds.problems(cloud, kind, merge_patch(before, patch)) if problem not in old]
-    told: dict[tuple[str | int, ...], Refusal] = {}
+    told: dict[tuple[str | int, ...], crds.Problem] = {}
     for problem in found:
         path, value = _reached(patch, problem.path)
-        told.setdefault(path, _refusal(kind, problem, path, value))
+        told.setdefault(path, problem._replace(path=path, value=value))
     return list(told.values())
 
 
@@ -73,21 +66,10 @@ def leads(path: tuple[str | int, ...], given: Mapping[str, Any]) -> bool:
     return _reached(given, path)[0] == path
 
 
-def _refusal(kind: str, found: crds.Problem, path: tuple[str | int, ...], value: Any) -> Refusal:
-    what = "is no field here" if _is_unknown(found) else found.message
-    return Refusal(path, value, {"what": what, "kind": kind, "fix": _fix(kind, found)})
-
-
 def _fix(kind: str, found: crds.Problem) -> str:
     if found.choices:
-        return instead(str(found.path[-1] if _is_unknown(found) else found.value), found.choices)
-    if found.message.endswith("is not of type 'string'") and isinstance(found.value, (bool, int, float)):
-        return "put it in quotes"
-    return f"write it as {_REFERENCES[kind]} says"
-
-
-def _is_unknown(found: crds.Problem) -> bool:
-    return found.message.startswith("is no field here")
+        return instead(str(found.path[-1] if found.code == "unknown-field" else found.value), found.choices)
+    return "put it in quotes" if found.is_unquoted else f"write it as {crds.REFERENCES[kind]} says"
 
 
 def _by_itself(found: crds.Problem) -> bool:
