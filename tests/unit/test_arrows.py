@@ -107,6 +107,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "text": {"text"},
     "text/findings": {"text", "karpenter/findings"},
+    "text/validation": {"text", "karpenter/findings"},
     "scale_test": {"scale_test", "karpenter", "text"},
     "snapshot": {"snapshot", "karpenter", "scale_test/connecting", "text"},
     # Where the comment is written, nothing is installed but what speaks HTTP.
