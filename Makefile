@@ -113,7 +113,7 @@ lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 
 docs: environment ## Build the documentation as a site into build/docs; a broken link is an error
 	@mkdir -p build/docs && touch build/docs/.made-by-karpstack
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in build/docs/index.html"
 
 format: environment ## Format the Python code

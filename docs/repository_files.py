@@ -67,7 +67,7 @@ def _target(source: Path, link: str) -> Path:
 
 
 def _place(path: Path) -> str:
-    """Return a file's path in the site."""
+    """Return a file's path in the site, which has no hidden folders."""
     if DOCS in path.parents:
         return path.relative_to(DOCS).as_posix()
-    return f"{_FOLDER}/{path.relative_to(ROOT).as_posix()}"
+    return "/".join([_FOLDER, *(part.lstrip(".") for part in path.relative_to(ROOT).parts)])

@@ -1,17 +1,13 @@
-"""The catalogue of findings: each code is used, each text gets its words; docs/reference/findings.md."""
+"""The catalogue of findings: each code is used, each text gets its words; the pages in docs/reference/findings."""
 
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from string import Formatter
-from typing import Any
 
 import pytest
-import yaml
 
 from karpstack.components.problems import CATALOGUE, finding
 from karpstack.components.settings.schema_checks import _shown
@@ -19,6 +15,7 @@ from karpstack.karpenter.findings import Catalogue
 from karpstack.preflight.finding import CATALOGUE as CHECKS
 from karpstack.scale_test.scenarios.problems import CATALOGUE as SCENARIOS
 from karpstack.snapshot.problems import CATALOGUE as SNAPSHOTS
+from tests.unit import findings_pages
 from tests.unit.example_stack import ROOT
 
 SOURCES = sorted((ROOT / "components").rglob("*.py"))
@@ -42,12 +39,6 @@ ADDED = {
         *("resource_group", "state", "location", "node_group"),
     },
 }
-PAGE = ROOT / "docs" / "reference" / "findings.md"
-ABOUT_FILES = [
-    ("scenario files", "scale_test/scenarios", SCENARIOS),
-    ("snapshots and the files that they are made of", "snapshot", SNAPSHOTS),
-]
-TABLES = ROOT / "tests" / "unit" / "stacks"
 
 
 def calls() -> Iterator[tuple[str, ast.Call, str]]:
@@ -107,62 +98,12 @@ def test_each_code_is_used(catalogue: Catalogue, sources: list[Path], _: int) ->
     assert [code for code in catalogue.entries if f'"{code}"' not in texts and code not in by_cloud] == []
 
 
-@cache
-def examples() -> dict[str, tuple[str, dict[str, Any]]]:
-    """For each code the first row of the tables of stack files that leads to it: the stack, and what is changed."""
-    found: dict[str, tuple[str, dict[str, Any]]] = {}
-    for table in ("refused.yaml", "warned.yaml"):
-        for stack, changes, _, code, *_ in yaml.safe_load((TABLES / table).read_text(encoding="utf-8")):
-            if isinstance(code, str):  # a row of several findings is no example of one
-                found.setdefault(code, (stack, changes))
-    return found
-
-
-def example(code: str) -> str:
-    """A stack file's lines that lead to a finding; empty if no row does."""
-    if code not in examples():
-        return ""
-    stack, changes = examples()[code]
-    keys = {path: "one more requirement" if path in ("+", "++") else path for path in changes}
-    keys = {path: key if ":" in key or path in ("+", "++") else f"karpstack:{key}" for path, key in keys.items()}
-    lines = "\n".join(f"    {keys[path]}: {json.dumps(value)}" for path, value in changes.items())
-    return f"Example, in `Pulumi.{stack}.yaml` (`null`: not set):\n\n{lines}\n\n"
-
-
-def page() -> str:
-    """The page of all findings."""
-    parts = [
-        "# Findings\n\nWhat `pulumi preview` refuses or warns of in a stack file, by code. A code never changes. In "
-        "braces stands what the program knows of your stack. Generated from `components/findings.yaml` and the tests' "
-        "stack files by `make goldens`.\n"
-    ]
-    for code, entry in CATALOGUE.entries.items():
-        kind = "Warning: " if entry.get("severity") == "warning" else ""
-        said = " ".join(entry["consequence"].split())
-        parts.append(f"## {code}\n\n> {kind}{said}\n\n{example(code)}Fix: {' '.join(entry['fix'].split())}.\n")
-    parts.append(
-        "# Findings of preflight\n\nWhat `karpstack preflight` and `karpstack preflight destroy` find in an account or "
-        "a cluster. Generated from `karpstack/preflight/findings.yaml`.\n"
-    )
-    for code, entry in CHECKS.entries.items():
-        kind = {"warning": "Warning: ", "note": "Note: "}.get(entry.get("severity", "error"), "")
-        fix = f"Fix: {entry['fix']}.\n" if "fix" in entry else "Nothing needs to be done.\n"
-        key = f"Setting: `{entry['key']}`.\n\n" if "key" in entry else ""
-        parts.append(
-            f"## {code}\n\n> {kind}{entry['what']}\n\nWhat would happen: {entry['consequence']}.\n\n{key}{fix}"
-        )
-    for about, folder, catalogue in ABOUT_FILES:
-        parts.append(f"# Findings about {about}\n\nGenerated from `karpstack/{folder}/findings.yaml`.\n")
-        for code, entry in catalogue.entries.items():
-            fix = f"\n\nFix: {entry['fix']}." if "fix" in entry else ""
-            parts.append(f"## {code}\n\n> {entry['consequence']}{fix}\n")
-    return "\n".join(parts)
-
-
-def test_the_page_is_the_catalogues(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("name", findings_pages.PAGES)
+def test_the_page_is_the_catalogues(name: str, request: pytest.FixtureRequest) -> None:
+    path, text = findings_pages.FOLDER / f"{name}.md", findings_pages.PAGES[name].text()
     if request.config.getoption("--update-goldens"):
-        PAGE.write_text(page(), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == page()
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(("value", "said"), [({"a": "secret"}, "an object with a"), (None, "(not set)"), ("x", '"x"')])
