@@ -23,7 +23,7 @@ from karpstack.components.settings import AksSettings, EksSettings, ExistingAksS
 from tests.unit.example_stack import ROOT
 
 FOLDER: Final = ROOT / "docs" / "reference" / "settings"
-_MODELS: Final = {
+_MODELS: Final[Mapping[str, tuple[str, type[BaseModel], type[BaseModel]]]] = {
     "eks": ("EKS", EksSettings, ExistingEksSettings),
     "aks": ("AKS", AksSettings, ExistingAksSettings),
 }
