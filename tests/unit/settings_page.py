@@ -98,8 +98,8 @@ def _table(
     refused = defaultdict[str, list[str]](list)
     for key, code in getattr(model, "REFUSED", {}).items():
         refused[code].append(key)
-    for code, keys in refused.items():
-        names = ", ".join(f"`{key}`" for key in keys)
+    for code, keys in sorted(refused.items()):
+        names = ", ".join(f"`{key}`" for key in sorted(keys))
         yield f"Refused as [`{code}`](../findings/settings.md#{code}), in upper or lower case: {names}.\n"
 
 
