@@ -58,16 +58,24 @@ class Finding:
         return self.severity != "error"
 
     @property
+    def place(self) -> str:
+        """`Pulumi.eks.yaml:12`, as much of it as is known."""
+        return f"{self.file}:{self.line}" if self.file and self.line else self.file
+
+    @property
     def where(self) -> str:
         """`Pulumi.eks.yaml:12: karpstack:network.podCidr`, as much of it as is known."""
-        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return ": ".join(filter(None, (place, self.key)))
+        return ": ".join(filter(None, (self.place, self.key)))
+
+    @property
+    def found(self) -> str:
+        """What it is about, and what is wrong, on one line; the value where no words say what is wrong."""
+        return ": ".join(filter(None, (self.subject, self.what or f"{self.key} = {self.value}")))
 
     @property
     def message(self) -> str:
-        """Where it is, and what is wrong, on one line; the value where no words say what is wrong."""
-        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return ": ".join(filter(None, (place, self.subject, self.what or f"{self.key} = {self.value}")))
+        """Where it is, what it is about, and what is wrong, on one line."""
+        return ": ".join(filter(None, (self.place, self.found)))
 
     def __str__(self) -> str:
         message, consequence, fix = map(readable, (self.message, self.consequence, self.fix))

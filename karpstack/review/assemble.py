@@ -47,7 +47,7 @@ def assemble(
     declared = resources(preview.digest)
     by_name = {rule.name: rule for rule in rules}
     project, named = _identity(preview)
-    places = Places(configuration, project)
+    places = Places(configuration, project, uri)
     verdicts = Verdicts(preview.events, by_name, by_urn(declared), exceptions(settings), places)
     regions = _regions(declared, preview.digest.config)
     known = partial(facts, regions=regions)

@@ -149,8 +149,8 @@ def _tell(review: Review, folder: Path, missing: Path | None) -> None:
     for failure in review.failures:
         print(failure, file=sys.stderr)
     for finding, *others in wording.alike(review.mandatory):
-        about = ", ".join(wording.subject(each.resource) for each in (finding, *others))
-        print(f"mandatory: {finding.rule}: {about}: {finding.violation}")
+        about = ", ".join(wording.subject(each.subject) for each in (finding, *others))
+        print(f"mandatory: {finding.code}: {about}: {finding.what}")
     print(f"{wording.headline(review)} {wording.summary(review)}")
     print(f"Judged by {wording.judge(review, missing)}.")
     print(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it")

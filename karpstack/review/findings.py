@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from rules.exception_rules import EXCEPTIONS_IN_FORCE
@@ -11,8 +12,10 @@ from rules.exceptions import Granted
 from rules.rule import Rule
 from rules.tokens import STACK
 
+from karpstack.karpenter.findings import Severity
+
 from .engine import ONLY_THEN, PolicyEvent, Resource, name_of, token_of, waits
-from .model import SEVERITIES, Excused, Finding, NotJudged, Severity
+from .model import LEVELS, Excused, Judged, Level, NotJudged
 from .places import Places
 
 _NOT_RUN: Final = re.compile(r"can't run policy '[^']+' from policy pack '[^']+' during preview: (.*)", re.DOTALL)
@@ -36,8 +39,8 @@ class Verdicts:
         self._by_name = {resource.name: resource for resource in resources.values()}
         # A report may begin like that of a shorter one.
         self._exceptions = sorted(exceptions, key=lambda granted: len(str(granted)), reverse=True)
-        self._places = places
-        findings: list[Finding] = []
+        self._places, self._file = places, places.uri
+        findings: list[Judged] = []
         self._excused: list[Excused] = []
         self._not_judged: dict[tuple[str, str, str], NotJudged] = {}
         for event in events:
@@ -47,8 +50,7 @@ class Verdicts:
                 self._excused.append(excused)
             else:
                 findings.append(self._finding(event))
-        order = {severity: rank for rank, severity in enumerate(SEVERITIES)}
-        findings.sort(key=lambda said: (order[said.severity], not said.mandatory, said.rule, said.resource))
+        findings.sort(key=lambda said: (LEVELS.index(said.level), not said.mandatory, said.code, said.subject))
         self.findings = tuple(findings)
 
     @property
@@ -61,44 +63,43 @@ class Verdicts:
         """What was not judged, each once."""
         return tuple(self._not_judged.values())
 
-    def _finding(self, event: PolicyEvent) -> Finding:
+    def _finding(self, event: PolicyEvent) -> Judged:
         rule = self._rules.get(event.policy)
-        resource, urn = _about(event.urn)
-        severity = rule.severity.value if rule else event.severity
-        said: dict[str, str] = {}
-        if rule:
-            said = {"consequence": rule.consequence, "remediation": rule.remediation, "url": rule.url}
-        return Finding(
-            rule=event.policy,
-            severity=_severity(severity),
-            mandatory=event.level == "mandatory",
-            resource=resource,
-            urn=urn,
-            description=rule.description if rule else "",
-            violation=rule.finding_in(event.message) if rule else event.message,
-            place=self._places.of(self._resources.get(urn), event.policy),
-            **said,
+        level = _level(rule.severity.value if rule else event.severity)
+        severity: Severity = "error" if event.level == "mandatory" else "note" if level == "low" else "warning"
+        found = self._about(event.policy, event.urn, rule.finding_in(event.message) if rule else event.message)
+        found = replace(found, severity=severity, level=level)
+        if rule is None:
+            return found
+        return replace(
+            found,
+            what=found.what or rule.description,
+            consequence=rule.consequence,
+            fix=rule.remediation,
+            link=rule.url,
+            description=rule.description,
         )
+
+    def _about(self, rule: str, urn: str, what: str) -> Judged:
+        """What is said of a resource, or of the stack."""
+        subject, urn = _subject(urn)
+        place = self._places.of(self._resources.get(urn), rule)
+        return Judged(rule, place.key, "", "", "", "note", what, subject, self._file, place.line, urn=urn)
 
     def _exception(self, event: PolicyEvent) -> Excused | None:
         report = EXCEPTIONS_IN_FORCE.finding_in(event.message)
-        resource, urn = _about(event.urn)
         for granted in self._exceptions:
             if (violation := granted.finding_in(report)) is not None:
                 return Excused(
-                    rule=granted.rule,
+                    finding=self._about(granted.rule, event.urn, violation),
                     pattern=granted.resource,
                     reason=granted.reason,
                     until=granted.until.isoformat(),
-                    resource=resource,
-                    urn=urn,
-                    violation=violation,
-                    place=self._places.of(self._resources.get(urn), granted.rule),
                 )
         return None
 
     def _not(self, event: PolicyEvent, why: str) -> None:
-        resource, urn = _about(event.urn)
+        resource, urn = _subject(event.urn)
         if later := _LATER.fullmatch(why):
             path = later[1].split(".")
             about = self._resources.get(urn)
@@ -110,13 +111,13 @@ class Verdicts:
         )
 
 
-def _about(urn: str) -> tuple[str, str]:
+def _subject(urn: str) -> tuple[str, str]:
     """Name and URN; both are empty for the stack itself."""
     return ("", "") if not urn or token_of(urn) == STACK else (name_of(urn), urn)
 
 
-def _severity(text: str) -> Severity:
-    for severity in SEVERITIES:
-        if severity == text:
-            return severity
+def _level(text: str) -> Level:
+    for level in LEVELS:
+        if level == text:
+            return level
     return "medium"  # another pack's rule that says none

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from karpstack.text.markdown import code, escape, escape_url, fitting, folded, table
+from karpstack.text.findings import cells
+from karpstack.text.markdown import code, escape, fitting, folded, table
 
 from . import wording
-from .model import Finding, Permission, Pool, Review
+from .model import Judged, Permission, Pool, Review
 
 _WHOLE: Final = "review.html"
 _ITEMS: Final = 4
@@ -42,24 +43,25 @@ def _findings(review: Review) -> Iterator[str]:
     else:
         rows = [
             (
-                finding.severity + (" **mandatory**" if finding.mandatory else " advisory"),
-                _rule(finding.rule, finding.url),
-                _subjects([finding, *others]) + _line(review, finding.place.line, finding.place.key),
-                escape(finding.violation or finding.description),
-                _advice(finding.consequence, finding.remediation),
+                finding.level + (" **mandatory**" if finding.mandatory else " advisory"),
+                row.code,
+                _subjects([finding, *others]) + (f"<br>{code(finding.place)}" if finding.key else ""),
+                row.found,
+                row.advice,
             )
             for finding, *others in wording.alike(review.findings)
+            for row in (cells(finding, escape),)
         ]
         yield from _table(("Severity", "Rule", "Resource", "Found", "Otherwise, and fix"), rows)
     if review.excused:
         yield "#### Exceptions in force\n"
         excused = [
             (
-                code(excused.rule),
-                escape(excused.resource or excused.pattern),
+                code(excused.finding.code),
+                escape(excused.finding.subject or excused.pattern),
                 excused.until,
                 escape(excused.reason),
-                escape(excused.violation or "nothing in this preview"),
+                escape(excused.finding.what or "nothing in this preview"),
             )
             for excused in review.excused
         ]
@@ -132,25 +134,13 @@ def _not_judged(review: Review) -> Iterator[str]:
     yield from folded(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
 
 
-def _subjects(findings: Sequence[Finding]) -> str:
+def _subjects(findings: Sequence[Judged]) -> str:
     """What findings that are alike are about: each, and where they are many, folded behind their number."""
-    names = [escape(wording.subject(finding.resource)) for finding in findings]
+    names = [escape(wording.subject(finding.subject)) for finding in findings]
     together = ", ".join(names)
     if len(names) <= _NAMED:
         return together
     return f"<details><summary>{len(names)} resources</summary>{together}</details>"
-
-
-def _rule(name: str, url: str) -> str:
-    return f'<a href="{escape_url(url)}">{code(name)}</a>' if url.startswith("https://") else code(name)
-
-
-def _advice(consequence: str, remediation: str) -> str:
-    return "<br>".join(filter(None, (escape(consequence), f"<b>Fix</b> {escape(remediation)}" if remediation else "")))
-
-
-def _line(review: Review, line: int, key: str) -> str:
-    return f"<br>{code(f'{review.configuration}:{line}')}" if key else ""
 
 
 def _some(items: Sequence[str]) -> str:

@@ -6,13 +6,16 @@ apart from markup, which is each document's matter.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 from rules.values import readable
 
-Severity = Literal["critical", "high", "medium", "low"]
-SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+from karpstack.karpenter.findings import Finding
+
+Level = Literal["critical", "high", "medium", "low"]
+LEVELS: tuple[Level, ...] = ("critical", "high", "medium", "low")
 Verdict = Literal["passed", "refused", "failed"]
 
 
@@ -52,20 +55,32 @@ class Change(_Model):
     properties: tuple[str, ...] = ()
 
 
-class Finding(_Model):
-    """What a rule found. `resource` is a logical name; both it and `urn` are empty for the stack as a whole."""
+@dataclass(frozen=True, kw_only=True)
+class Judged(Finding):
+    """What a rule found: an error stops the update.
 
-    rule: str
-    severity: Severity
-    mandatory: bool
-    resource: str
-    urn: str
-    description: str
-    violation: str
-    consequence: str = ""
-    remediation: str = ""
-    url: str = ""
-    place: Place = Place()
+    The code is the rule's name; `subject` is the logical name of a resource, and empty for the stack as a whole.
+
+    Attributes:
+        level: How severe the rule is.
+        urn: The resource's; empty for the stack as a whole.
+        description: What the rule asks for.
+    """
+
+    level: Level = "medium"
+    urn: str = ""
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        """Make each text one that can be shown."""
+        for field in fields(self):
+            if isinstance(text := getattr(self, field.name), str):
+                object.__setattr__(self, field.name, readable(text))
+
+    @property
+    def mandatory(self) -> bool:
+        """Whether it stops the update."""
+        return self.severity == "error"
 
 
 class NotJudged(_Model):
@@ -78,16 +93,12 @@ class NotJudged(_Model):
 
 
 class Excused(_Model):
-    """An exception in force; `violation` is what it excused, empty where that was nothing."""
+    """An exception in force, and the finding that it excused; `what` of that is empty where it excused nothing."""
 
-    rule: str
+    finding: Judged
     pattern: str
     reason: str
     until: str
-    resource: str
-    urn: str
-    violation: str
-    place: Place = Place()
 
 
 class Offer(_Model):
@@ -171,7 +182,7 @@ class RuleText(_Model):
 
     name: str
     group: str
-    severity: Severity
+    severity: Level
     description: str
     rationale: str
     consequence: str
@@ -199,7 +210,7 @@ class Review(_Model):
     counts: tuple[Count, ...]
     beside: int
     changes: tuple[Change, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Judged, ...]
     excused: tuple[Excused, ...]
     not_judged: tuple[NotJudged, ...]
     cost: Cost
@@ -209,12 +220,12 @@ class Review(_Model):
     rules: tuple[RuleText, ...]
 
     @property
-    def mandatory(self) -> tuple[Finding, ...]:
+    def mandatory(self) -> tuple[Judged, ...]:
         """The findings that stop the update."""
         return tuple(finding for finding in self.findings if finding.mandatory)
 
     @property
-    def advisory(self) -> tuple[Finding, ...]:
+    def advisory(self) -> tuple[Judged, ...]:
         """The findings that don't."""
         return tuple(finding for finding in self.findings if not finding.mandatory)
 

@@ -41,9 +41,9 @@ _OF_RULE: Final = {"tags-required": "tags"}
 class Places:
     """The lines of one stack's configuration."""
 
-    def __init__(self, path: Path, project: str) -> None:
-        """Read a file; one that is missing, no YAML or far too long has the line 1 only."""
-        self._project = project
+    def __init__(self, path: Path, project: str, uri: str) -> None:
+        """Read a file, which documents call `uri`; one that is missing, no YAML or far too long has the line 1 only."""
+        self._project, self.uri = project, uri
         self._lines = _lines(path)
 
     def of(self, resource: Resource | None, rule: str = "") -> Place:

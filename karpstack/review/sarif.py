@@ -9,18 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from karpstack.text.findings import sarif
+from karpstack.text.findings import result, sarif
 
 from . import wording
-from .model import Excused, Finding, NotJudged, Place, Review, RuleText, Severity
+from .model import Excused, Judged, Level, NotJudged, Review, RuleText
 
 _ROOT: Final = "%SRCROOT%"
 #: Scores as CVSS has them, by which code scanning sorts into critical, high, medium and low.
-_SCORES: Final[Mapping[Severity, str]] = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
-_LEVELS: Final[Mapping[Severity, str]] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
+_SCORES: Final[Mapping[Level, str]] = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
+_LEVELS: Final[Mapping[Level, str]] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
 
 
 def render(review: Review) -> str:
@@ -45,7 +46,7 @@ def document(review: Review) -> dict[str, Any]:
         "invocations": [_invocation(review, known)],
         "results": [
             *(_finding(review, finding, known) for finding in review.findings),
-            *(_excused(review, excused, known) for excused in review.excused if excused.violation),
+            *(_excused(review, excused, known) for excused in review.excused if excused.finding.what),
         ],
     }
     return sarif(run)
@@ -72,50 +73,33 @@ def _rule(rule: RuleText) -> dict[str, Any]:
     }
 
 
-def _finding(review: Review, finding: Finding, known: Mapping[str, int]) -> dict[str, Any]:
-    advisory = "note" if finding.severity == "low" else "warning"
-    text = finding.violation or finding.description
-    result = _result(review, finding.rule, finding.resource, finding.urn, text, finding.place, known)
-    advice = " ".join(filter(None, (finding.consequence, f"Fix: {finding.remediation}" if finding.remediation else "")))
-    message = "\n".join(filter(None, (result["message"]["text"], advice)))
+def _finding(review: Review, finding: Judged, known: Mapping[str, int]) -> dict[str, Any]:
+    enforcement = "mandatory" if finding.mandatory else "advisory"
     return {
-        **result,
-        "level": "error" if finding.mandatory else advisory,
-        "message": {"text": message},
-        "properties": {"enforcement": "mandatory" if finding.mandatory else "advisory", "severity": finding.severity},
+        **_result(review, finding, known),
+        "properties": {"enforcement": enforcement, "severity": finding.level},
     }
 
 
 def _excused(review: Review, excused: Excused, known: Mapping[str, int]) -> dict[str, Any]:
     reason = f"{excused.reason} (until {excused.until})"
     return {
-        **_result(review, excused.rule, excused.resource, excused.urn, excused.violation, excused.place, known),
-        "level": "note",
+        **_result(review, excused.finding, known),
         "suppressions": [{"kind": "external", "status": "accepted", "justification": reason}],
     }
 
 
-def _result(
-    review: Review, rule: str, resource: str, urn: str, violation: str, place: Place, known: Mapping[str, int]
-) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "ruleId": rule,
-        "message": {"text": f"{resource or 'The stack'}: {violation}"},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": quote(review.configuration), "uriBaseId": _ROOT},
-                    "region": {"startLine": place.line},
-                },
-                "logicalLocations": [_logical(review, resource, urn)],
-            }
-        ],
-        # The same finding on the same resource, wherever its line has moved to.
-        "partialFingerprints": {"karpstackFinding/v1": _digest(review.stack, rule, urn, violation)},
-    }
-    if rule in known:
-        result["ruleIndex"] = known[rule]
-    return result
+def _result(review: Review, finding: Judged, known: Mapping[str, int]) -> dict[str, Any]:
+    made = result(replace(finding, subject=finding.subject or "The stack"))
+    (place,) = made["locations"]
+    place["physicalLocation"]["artifactLocation"] = {"uri": quote(review.configuration), "uriBaseId": _ROOT}
+    place["logicalLocations"] = [_logical(review, finding.subject, finding.urn)]
+    # The same finding on the same resource, wherever its line has moved to.
+    digest = _digest(review.stack, finding.code, finding.urn, finding.what)
+    made["partialFingerprints"] = {"karpstackFinding/v1": digest}
+    if finding.code in known:
+        made["ruleIndex"] = known[finding.code]
+    return made
 
 
 def _logical(review: Review, resource: str, urn: str) -> dict[str, str]:

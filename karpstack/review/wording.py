@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from .changes import OPERATIONS
-from .model import SEVERITIES, Cost, Entry, Finding, Permission, Pool, Review, Severity
+from .model import LEVELS, Cost, Entry, Judged, Level, Permission, Pool, Review
 
 _DOING = {
     "create": "to create",
@@ -97,17 +98,17 @@ def plural(word: str, number: int) -> str:
     return word if number == 1 else f"{word}s"
 
 
-def by_severity(findings: Sequence[Finding]) -> list[tuple[Severity, list[list[Finding]]]]:
-    """Findings, those alike together, the most severe first; severities without any are left out."""
-    groups = [(severity, alike([each for each in findings if each.severity == severity])) for severity in SEVERITIES]
-    return [(severity, group) for severity, group in groups if group]
+def by_severity(findings: Sequence[Judged]) -> list[tuple[Level, list[list[Judged]]]]:
+    """Judgeds, those alike together, the most severe first; severities without any are left out."""
+    groups = [(level, alike([each for each in findings if each.level == level])) for level in LEVELS]
+    return [(level, group) for level, group in groups if group]
 
 
-def alike(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings of which the same is said, of several resources, together; in the order of each first one."""
-    groups: dict[Finding, list[Finding]] = {}
+def alike(findings: Sequence[Judged]) -> list[list[Judged]]:
+    """Judgeds of which the same is said, of several resources, together; in the order of each first one."""
+    groups: dict[Judged, list[Judged]] = {}
     for finding in findings:
-        groups.setdefault(finding.model_copy(update={"resource": "", "urn": ""}), []).append(finding)
+        groups.setdefault(replace(finding, subject="", urn=""), []).append(finding)
     return list(groups.values())
 
 

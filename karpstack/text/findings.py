@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from karpstack.karpenter.findings import Finding
 
@@ -100,14 +100,14 @@ def table(title: str, groups: Mapping[str, Sequence[Finding]], width: int = 150)
 
 def as_markdown(findings: Sequence[Finding], whole: str) -> str:
     """A table in GitHub's Markdown; `whole` is the file that has all rows, where they are too many."""
-    rows = [_cells(one, markdown.escape) for one in findings]
+    rows = [cells(one, markdown.escape) for one in findings]
     return "\n".join(markdown.table(_COLUMNS, rows, whole)).rstrip() + "\n"
 
 
 def as_html(findings: Sequence[Finding]) -> str:
     """A table for a page."""
     head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
-    rows = [_cells(one, html.escape) for one in findings]
+    rows = [cells(one, html.escape) for one in findings]
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return f'<table class="findings">\n<tr>{head}</tr>\n{body}</table>\n'
 
@@ -130,7 +130,7 @@ def result(finding: Finding) -> dict[str, Any]:
     made: dict[str, Any] = {
         "ruleId": finding.code,
         "level": finding.severity,
-        "message": {"text": visible("\n".join(filter(None, (finding.message, *_advice(finding)))))},
+        "message": {"text": visible("\n".join(filter(None, (finding.found, *_advice(finding)))))},
     }
     if finding.file:
         place: dict[str, Any] = {"artifactLocation": {"uri": finding.file}}
@@ -140,13 +140,29 @@ def result(finding: Finding) -> dict[str, Any]:
     return made
 
 
-def _cells(finding: Finding, escape: Callable[[str], str]) -> tuple[str, ...]:
-    code = escape(finding.code)
+class Cells(NamedTuple):
+    """A row of a table, in Markdown or HTML."""
+
+    severity: str
+    code: str
+    where: str
+    found: str
+    advice: str
+
+
+def cells(finding: Finding, escape: Callable[[str], str]) -> Cells:
+    """A finding as a row.
+
+    Args:
+        finding: The finding.
+        escape: Returns a text as Markdown or HTML.
+    """
+    code = f"<code>{escape(finding.code)}</code>"
     if finding.link.startswith("https://"):
         code = f'<a href="{markdown.escape_url(finding.link)}">{code}</a>'
     advice = "<br>".join(escape(_cell(line)) for line in _advice(finding))
     found = finding.what or finding.value
-    return finding.severity, code, escape(_cell(finding.where or finding.subject)), escape(_cell(found)), advice
+    return Cells(finding.severity, code, escape(_cell(finding.where or finding.subject)), escape(_cell(found)), advice)
 
 
 def _advice(finding: Finding) -> list[str]:

@@ -87,7 +87,7 @@ def test_a_finding_is_the_rules_without_what_surrounds_it() -> None:
             code=255,
         )
     )
-    assert [(one.rule, one.severity, one.mandatory, one.resource, one.violation) for one in found.findings] == [
+    assert [(one.code, one.level, one.mandatory, one.subject, one.what) for one in found.findings] == [
         ("iam-trust-bound", "critical", True, "role", "it trusts *."),
         ("node-pool-limits", "high", False, "pool", "spec.limits sets nothing."),
         ("stack-cost-ceiling", "medium", True, "", "600 USD/h"),
@@ -146,7 +146,10 @@ def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
     ]
     found = review(preview(events=reports), settings=excepting(shorter, longer))
     assert not found.findings
-    assert [(one.rule, one.pattern, one.reason, one.until, one.resource, one.violation) for one in found.excused] == [
+    assert [
+        (one.finding.code, one.pattern, one.reason, one.until, one.finding.subject, one.finding.what)
+        for one in found.excused
+    ] == [
         ("node-image-pinned", "urn:*::x", readable(granted.reason), "2099-12-31", resource, said)
         for granted in (shorter, longer)
         for resource, said in (("pool", "alias is\nal2023@latest."), ("", ""))
@@ -159,7 +162,7 @@ def test_an_exception_that_is_not_in_the_configuration_is_told_as_it_came() -> N
     unread: list[Mapping[str, Any]] = [{}, {"exceptions": "advisory"}, {"exceptions": {"granted": [{"rule": 1}]}}]
     for settings in unread:
         found = review(preview(events=[report]), settings=settings)
-        assert [one.violation for one in found.findings] == [granted.told("latest")]
+        assert [one.what for one in found.findings] == [granted.told("latest")]
         assert not found.excused
 
 
@@ -295,7 +298,7 @@ def test_findings_have_the_line_of_the_configuration(tmp_path: Path) -> None:
         found = review(
             preview(node_pool(), step(tokens.VPC, "vpc", {}), events=list(events)), configuration=configuration
         )
-        return [(one.place.line, one.place.key) for one in found.findings]
+        return [(one.line, one.key) for one in found.findings]
 
     assert places(violation("node-pool-limits", "x", POOL)) == [(6, "karpstack:nodePools.pool")]
     assert places(violation("tags-required", "x", urn(tokens.VPC, "vpc"))) == [(3, "karpstack:tags")]
@@ -327,7 +330,7 @@ def test_eks_before_there_is_anything() -> None:
     assert (found.verdict, found.stack, found.project) == ("passed", "eks", "karpstack")
     assert [(name, number) for name, number in wording.totals(found)] == [("create", 73)]
     assert not found.findings
-    assert {(one.rule, one.place.key) for one in found.excused} == {
+    assert {(one.finding.code, one.finding.key) for one in found.excused} == {
         ("node-image-pinned", "karpstack:nodeClasses.default"),
         ("node-image-pinned", "karpstack:nodeClasses.bottlerocket"),
     }
@@ -356,15 +359,15 @@ def test_aks_with_node_auto_provisioning_is_refused_without_its_exception() -> N
     found = recorded_review("aks-nap-new", "aks-nap")
     assert (found.verdict, found.failures) == ("refused", ())
     ((one),) = found.findings
-    assert (one.rule, one.mandatory, one.resource) == ("aks-logs", True, "aks-cluster-control-plane")
-    assert one.place.key == "karpstack:cluster"
+    assert (one.code, one.mandatory, one.subject) == ("aks-logs", True, "aks-cluster-control-plane")
+    assert one.key == "karpstack:cluster"
     assert "default and system-surge" in found.cost.notes[0]
     assert [pool.place.key for pool in found.pools] == ["karpstack:nodePools.batch"]
 
 
 def test_aks_with_its_own_karpenter() -> None:
     found = recorded_review("aks-self-hosted-new", "aks-self-hosted")
-    assert (found.verdict, [one.rule for one in found.excused]) == ("passed", ["aks-logs"])
+    assert (found.verdict, [one.finding.code for one in found.excused]) == ("passed", ["aks-logs"])
     (tie,) = found.entries
     assert (tie.identity, tie.who) == ("identity karpstack-aks-karpenter", "service account kube-system/karpenter-sa")
     assert tie.when[0] == "issuer of aks-cluster-control-plane"
@@ -447,9 +450,8 @@ def test_the_page_says_what_others_wrote_as_text() -> None:
     assert "script" not in {tag for tag, _ in Page(html).elements}
     assert " ".join(readable(NASTY).split()) in Page(html).text
     other = review(preview(events=[event(policyName="x", message="y", enforcementLevel="mandatory")], code=1))
-    hostile = other.model_copy(
-        update={"findings": tuple(one.model_copy(update={"url": "javascript:alert(1)"}) for one in other.findings)}
-    )
+    linked = tuple(replace(one, link="javascript:alert(1)") for one in other.findings)
+    hostile = other.model_copy(update={"findings": linked})
     assert not [value for value in Page(page.render(hostile)).values("href") if "javascript" in value]
     assert "href" not in markdown.render(hostile)
 

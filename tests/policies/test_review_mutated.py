@@ -106,7 +106,7 @@ def test_a_stack_file_that_can_not_be_read_has_one_line(content: bytes, tmp_path
     path = tmp_path / "Pulumi.test.yaml"
     path.write_bytes(content)
     started = time.process_time()
-    assert Places(path, "karpstack").of(None, "tags-required").line == 1
+    assert Places(path, "karpstack", path.name).of(None, "tags-required").line == 1
     assert time.process_time() - started < 1
 
 
@@ -115,4 +115,4 @@ def test_a_stack_file_that_can_not_be_read_has_one_line(content: bytes, tmp_path
 def test_a_broken_stack_file_has_lines_all_the_same(tmp_path_factory: pytest.TempPathFactory, stack: Any) -> None:
     path = tmp_path_factory.getbasetemp() / "Pulumi.test.yaml"
     path.write_bytes(yaml.safe_dump(stack).encode(errors="replace"))
-    assert Places(path, "karpstack").of(None, "tags-required").line >= 1
+    assert Places(path, "karpstack", path.name).of(None, "tags-required").line >= 1

@@ -47,8 +47,8 @@ def test_only_errors_are_in_the_way(
 @pytest.mark.parametrize(
     ("form", "part"),
     [
-        ("markdown", "| error | log-group-exists |"),
-        ("html", "<td>log-group-exists</td>"),
+        ("markdown", "| error | <code>log-group-exists</code> |"),
+        ("html", "<td><code>log-group-exists</code></td>"),
         ("sarif", '"ruleId": "log-group-exists"'),
         ("json", '"code": "log-group-exists"'),
     ],

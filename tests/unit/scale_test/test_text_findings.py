@@ -32,7 +32,7 @@ FORMS: Final[dict[str, tuple[Callable[[], str], tuple[str, ...]]]] = {
     "Markdown": (
         lambda: findings.as_markdown([FINDING], "all.json"),
         (
-            '<a href="https://example.org/zones">zone-unknown</a>',
+            '<a href="https://example.org/zones"><code>zone-unknown</code></a>',
             "a&#60;b&#62;",
             "stops &#124; at",
             "<br>fix: take another",
@@ -40,7 +40,7 @@ FORMS: Final[dict[str, tuple[Callable[[], str], tuple[str, ...]]]] = {
     ),
     "HTML": (
         lambda: findings.as_html([FINDING]),
-        ('<a href="https://example.org/zones">zone-unknown</a>', "a&lt;b&gt;", "<br>fix: take another"),
+        ('<a href="https://example.org/zones"><code>zone-unknown</code></a>', "a&lt;b&gt;", "<br>fix: take another"),
     ),
     "JSON": (
         lambda: json.dumps(findings.as_data(FINDING)),
