@@ -19,6 +19,8 @@ from .timeline import Line, excerpt, once
 
 WATCH_SECONDS = 300  # the API server ends a watch then; it is resumed without a gap
 _RETRY_SECONDS = 0.5
+# After an answer that no API server gives: the next one may be the same, and each costs a line.
+_UNEXPECTED_SECONDS = 5.0
 _PAGE = 500
 
 
@@ -90,6 +92,10 @@ class Follower:
                     self._listener.broke_off(self._resource.kind, str(error))
                 else:  # the API server restarts, perhaps
                     self._stopping.wait(_RETRY_SECONDS)
+            except (LookupError, TypeError, AttributeError, ValueError) as error:
+                version = None
+                self._listener.broke_off(self._resource.kind, f"an unexpected answer: {error!r:.200}")
+                self._stopping.wait(_UNEXPECTED_SECONDS)
 
     def _list(self) -> str:
         """Read the whole list; its resource version."""
@@ -159,6 +165,6 @@ def _parse(text: bytes) -> dict[str, Any]:
     """An answer, or one line of it. An API server that goes down may leave half of it."""
     try:
         answer: dict[str, Any] = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenError(f"half an answer: {error}") from error
     return answer

@@ -40,6 +40,10 @@ _PROCESS = (MEMORY, CPU, STARTED, REQUESTS, CLOUD_ERRORS, LOOKS)
 # What a controller in good health is answered all the time: not there any more, and changed by another meanwhile.
 _HARMLESS_CODES = {"404", "409"}
 _HARMLESS_CLOUD_ERROR = "NodeClaimNotFoundError"
+# Of one answer: bytes, ten times those of all series of a large cloud, and seconds.
+_MOST = 256 * 2**20
+_ANSWER_SECONDS = 60.0
+_CHUNK = 2**16
 # What is reserved is unavailable wherever nothing is.
 _RESERVED = "reserved"
 
@@ -168,6 +172,7 @@ def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = ""
 
     Raises:
         urllib3.exceptions.HTTPError: It does not answer.
+        ValueError: What answers is no controller.
     """
     # Prometheus' Go client filters by these since 1.24; an older one tells all, and what is not ours is left unread.
     many = (*((PRICE,) if prices else ()), *((AVAILABLE,) if unavailable else ()))
@@ -175,7 +180,9 @@ def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = ""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     asked = time.monotonic()
     with urllib3.PoolManager(retries=False, timeout=10.0) as http:
-        text = http.request("GET", f"{url}{'&' if '?' in url else '?'}{names}", headers=headers).data.decode()
+        asking = f"{url}{'&' if '?' in url else '?'}{names}"
+        with http.request("GET", asking, headers=headers, preload_content=False) as answer:
+            text = _read(answer).decode()
     seconds = time.monotonic() - asked
     return Reading(
         parse_queue(text),
@@ -184,6 +191,15 @@ def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = ""
         parse_unavailable(text) if unavailable else None,
         seconds,
     )
+
+
+def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
+    content, until = bytearray(), time.monotonic() + _ANSWER_SECONDS
+    while chunk := answer.read1(_CHUNK, decode_content=True):
+        content += chunk
+        if len(content) > _MOST or time.monotonic() > until:
+            raise ValueError(f"an answer of more than {_MOST // 2**20} MiB, or {_ANSWER_SECONDS:.0f} s")
+    return bytes(content)
 
 
 def _offering(sample: Sample) -> Offering:

@@ -53,7 +53,8 @@ def stop(path: Path, timeout: float) -> bool:
     if not is_recorded(path):
         return False
     pid = next((line["pid"] for line in Reader(path).new_lines() if line["type"] == "START"), None)
-    if pid is None:
+    # Of a broken file: 0 and less would be many processes.
+    if not isinstance(pid, int) or pid <= 1:
         raise RecorderError(f"{path} is held by a recorder that has not said its process id; end it by hand")
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + timeout

@@ -212,7 +212,8 @@ class Recorder:
     def _look_at_metrics(self, url: str) -> float:
         """Look once; the seconds until the next time."""
         rest = 0.0
-        with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
+        # It restarts, perhaps; a port-forward may come back, and something else may answer in the meantime.
+        with suppress(urllib3.exceptions.HTTPError, ValueError):
             reading = scrape(
                 url,
                 prices=self._prices_wanted(),

@@ -5,11 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from typing import Final
 
 import urllib3
 from kubernetes import client
 
 from .following import BrokenError, Resource
+
+_CHUNK: Final = 2**16
+#: Bytes of one line of an answer; a page of 500 large pods has a tenth of that.
+LONGEST: Final = 64 * 2**20
+
+
+def lines(answer: urllib3.HTTPResponse) -> Iterator[bytes]:
+    """Yield the lines of an answer, as they come.
+
+    Raises:
+        BrokenError: A line is longer than any that an API server sends.
+    """
+    held: list[bytes] = []
+    size = 0
+    while chunk := answer.read1(_CHUNK, decode_content=True):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            yield b"".join([*held, part, b"\n"])
+            held, size = [], 0
+        held.append(rest)
+        size += len(rest)
+        if size > LONGEST:
+            raise BrokenError(f"a line of the answer has more than {LONGEST // 2**20} MiB")
+    if size:
+        yield b"".join(held)
 
 
 @contextmanager
@@ -39,7 +65,7 @@ def ask(
         try:
             if answer.status != HTTPStatus.OK:
                 raise BrokenError(answer.read(1000).decode(errors="replace"), answer.status)
-            yield iter(answer)
+            yield lines(answer)
         finally:
             answer.close()
     except (urllib3.exceptions.HTTPError, OSError) as error:

@@ -52,11 +52,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from karpstack.karpenter import clock
 
@@ -105,9 +106,15 @@ class Writer:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, type_: str, **content: object) -> None:
-        """Append one line. A single write to a file opened for appending is never torn by another writer."""
-        line = {"type": type_, "received": now(), **content}
-        os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        """Append one line. A single write to a file opened for appending is never torn by another writer.
+
+        Raises:
+            ValueError: It is longer than a reader takes.
+        """
+        line = json.dumps({"type": type_, "received": now(), **content}, separators=(",", ":")).encode() + b"\n"
+        if len(line) > LONGEST:
+            raise ValueError(f"a line of the type {type_} has more than {LONGEST // 2**20} MiB")
+        os.write(self._file, line)
 
     def __enter__(self) -> Self:
         return self
@@ -130,10 +137,10 @@ class Reader:
         """Lines appended since the last call; none while there is no file.
 
         Raises:
-            TimelineError: A line is not JSON, or longer than any that was written.
+            TimelineError: A line is not JSON, or longer than any that was written, or it is no file.
         """
         try:
-            file = self._path.open("rb")
+            file = _opened(self._path)
         except FileNotFoundError:
             return
         with file:
@@ -158,10 +165,19 @@ class Reader:
         return line
 
 
+def _opened(path: Path) -> BinaryIO:
+    """Open a timeline; a pipe or a device in its place would keep its reader waiting for ever."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise TimelineError(f"{path} is no file, so the run cannot be judged; run the scale test again")
+    return file
+
+
 def is_recorded(path: Path) -> bool:
     """Whether a recorder writes to this timeline now."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

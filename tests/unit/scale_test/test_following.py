@@ -158,6 +158,30 @@ def test_half_a_line_is_a_broken_connection(monkeypatch: pytest.MonkeyPatch, hal
     assert [query.get("resourceVersion") for query in server.queries][2] == "6"
 
 
+UNEXPECTED: dict[str, Any] = {
+    "a list": [],
+    "no items": {"metadata": {"resourceVersion": "1"}},
+    "no version": {"items": [], "metadata": {}},
+    "an object of another shape": {"items": [{"metadata": "x"}], "metadata": {"resourceVersion": "1"}},
+    "a time that is none": {
+        "items": [{"metadata": {"name": "a", "uid": "a", "creationTimestamp": []}}],
+        "metadata": {"resourceVersion": "1"},
+    },
+    "deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("answer", UNEXPECTED.values(), ids=UNEXPECTED)
+@pytest.mark.parametrize("watched", [False, True])
+def test_an_unexpected_answer_ends_nothing(answer: Any, watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the thread ended there, and the rest of the run was judged by what had been seen before."""
+    for name in ("_RETRY_SECONDS", "_UNEXPECTED_SECONDS"):
+        monkeypatch.setattr(following, name, 0.0)
+    begun = [listing(1)] if watched else []
+    server = follow(*begun, [answer], listing(5, pod("a", 4)), listing(6, pod("a", 4)))
+    assert "ADDED a Pending" in server.seen
+
+
 def test_what_cannot_change_is_told_once() -> None:
     """A NodeClaim's instance types are kilobytes, and it changes a dozen times."""
 

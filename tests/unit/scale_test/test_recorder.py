@@ -17,8 +17,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.market.prices import Table
-from karpstack.scale_test.recording import recorder
+from karpstack.scale_test.recording import metrics, recorder, request
 from karpstack.scale_test.recording.following import BrokenError, Follower, Resource
 from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from tests import synthetic
@@ -54,6 +55,7 @@ controller_runtime_reconcile_errors_total{{controller="interruption"}} 4
 
 class Handler(BaseHTTPRequestHandler):
     server: Server
+    encoding = "utf-8"
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
@@ -74,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
-        self.wfile.write(body.encode())
+        self.wfile.write(body.encode(self.encoding))
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -211,6 +213,36 @@ def test_metrics_that_do_not_answer_are_asked_again(tmp_path: Path, server: Serv
     server.refusals = 2
     lines = record(tmp_path, server, until="QUEUE")
     assert "QUEUE" in {line["type"] for line in lines}
+
+
+@pytest.mark.parametrize("answer", [b"\xff\xfe", PRICE.encode() + b"{ 1\n", b"<html>log in</html>"])
+def test_what_is_no_metrics_is_asked_again(
+    answer: bytes, hurried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: Server
+) -> None:
+    told = server.tell
+    answers = [answer.decode("latin-1")]
+    monkeypatch.setattr(server, "tell", lambda names: answers.pop() if answers else told(names))
+    monkeypatch.setattr(Handler, "encoding", "latin-1")
+    assert [line for line in record(tmp_path, server, "QUEUE") if line["type"] == "QUEUE"]
+
+
+def test_metrics_without_an_end_are_not_read_to_it(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    monkeypatch.setattr(metrics, "_MOST", 2**20)
+    monkeypatch.setattr(server, "tell", lambda _: "x" * 2**22)
+    with pytest.raises(ValueError, match="more than 1 MiB"):
+        metrics.scrape(f"{server.url}/metrics", prices=False)
+
+
+def test_a_line_without_an_end_is_not_read_to_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: Server
+) -> None:
+    monkeypatch.setattr(request, "LONGEST", 2**20)
+    monkeypatch.setattr(server, "tell", lambda _: "a\n" * 2**20 + "x" * 2**22)
+    api = connect(kubeconfig_of(tmp_path, server.url))
+    with request.ask(api, Resource("Pod", "/metrics"), {}, (5, 5)) as lines:
+        assert [next(lines) for _ in range(2)] == [b"a\n"] * 2
+        with pytest.raises(BrokenError, match="more than 1 MiB"):
+            list(lines)
 
 
 def test_what_the_metrics_say_of_the_process_is_written(tmp_path: Path, server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,16 @@ from karpstack.scale_test.recording.metrics import (
     parse_unavailable,
 )
 from karpstack.scale_test.recording.process import RecorderError, stop, wait_until_recorded
-from karpstack.scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded, once
+from karpstack.scale_test.recording.timeline import (
+    LONGEST,
+    Reader,
+    TimelineError,
+    Writer,
+    api_time,
+    excerpt,
+    is_recorded,
+    once,
+)
 from karpstack.scale_test.scenarios.scenario import Scenario
 
 
@@ -50,6 +60,40 @@ def test_half_a_line_is_left_for_later(path: Path) -> None:
     with path.open("a") as file:
         file.write('"B"}\n')
     assert [line["type"] for line in reader.new_lines()] == ["B"]
+
+
+def test_what_is_no_file_is_refused_and_nobody_waits_for_it(path: Path) -> None:
+    os.mkfifo(path)
+    for ask in (lambda: list(Reader(path).new_lines()), lambda: is_recorded(path)):
+        with pytest.raises(TimelineError, match="is no file"):
+            ask()
+
+
+def test_a_link_in_the_place_of_a_timeline_is_not_written_through(path: Path) -> None:
+    path.with_name("mine").write_text("mine")
+    path.symlink_to(path.with_name("mine"))
+    with pytest.raises(OSError, match="symbolic links"):
+        Writer(path)
+    assert path.with_name("mine").read_text() == "mine"
+
+
+def test_a_line_that_no_reader_takes_is_not_written(path: Path) -> None:
+    with Writer(path) as writer:
+        with pytest.raises(ValueError, match="more than 16 MiB"):
+            writer.write("ADDED", object={"labels": "x" * LONGEST})
+        writer.write("END")
+    assert [line["type"] for line in Reader(path).new_lines()] == ["END"]
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1, "1", None])
+def test_no_process_is_ended_that_a_broken_timeline_names(
+    pid: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("a process would be ended"))
+    with Writer(path, recording=True) as writer:
+        writer.write("START", pid=pid)
+        with pytest.raises(RecorderError, match="has not said its process id"):
+            stop(path, 1)
 
 
 def test_only_one_recorder_writes_to_a_timeline(path: Path) -> None:
