@@ -49,8 +49,6 @@ from karpstack.text.output import UNREAD, unread
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
 _ALL = "all"
-# Seconds by which a file's date may lie before it was written: the kernel takes its last tick.
-_TICK = 0.02
 # What the review calls the policy pack without a configuration.
 _BASELINE = "baseline"
 # The exit code where what was given cannot be used, as argparse has it: 1 may mean that a story or a rule failed.
@@ -286,8 +284,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
-    started = time.time() - _TICK
     report = ownership.place_results(options.report or PROJECT / "build" / "rehearsal" / folder.stack, "--report")
+    page, found = report / "report.html", report / "report.json"
+    before = {file: _version(file) for file in (page, found)}
     ours = daemon.running(folder) is None
     choice = _choice(options)
     if ours:
@@ -304,21 +303,24 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
                 f"run, and by: karpstack down {folder.stack}"
             )
         raise
-    if "scenario_dir" not in choice and _is_written(report / "report.json", started):
-        completeness.note(folder.recorded_scenarios, completeness.ended(report / "report.json"))
+    if "scenario_dir" not in choice and _version(found) not in (None, before[found]):
+        completeness.note(folder.recorded_scenarios, completeness.ended(found))
     if ours and not options.keep:
         _end(folder)
-    page = report / "report.html"
     tell(
         f"Report: {page}"
-        if _is_written(page, started)
+        if _version(page) not in (None, before[page])
         else f"No report was written; what is in {report} is of an earlier run, if at all."
     )
     return code
 
 
-def _is_written(file: Path, since: float) -> bool:
-    return file.is_file() and file.stat().st_mtime >= since
+def _version(file: Path) -> tuple[int, int] | None:
+    """Return what changes whenever a file is written, and not when the machine's clock is set; None without one."""
+    if not file.is_file():
+        return None
+    status = file.stat()
+    return status.st_ino, status.st_mtime_ns
 
 
 def _choice(options: argparse.Namespace) -> dict[str, str]:

@@ -448,9 +448,13 @@ def _judge(stack: str, configuration: Path | None) -> str:
 
 
 def _runs(pid: int, since: float) -> bool:
-    """Whether the process runs that had this id at a time (seconds since the epoch)."""
+    """Return whether the Pulumi runs that had this id at a time (seconds since the epoch).
+
+    Times alone do not tell: when the machine's clock is set, the start of a process moves and that of a file does not.
+    """
     try:
-        return psutil.Process(pid).create_time() <= since + 1.0
+        process = psutil.Process(pid)
+        return process.create_time() <= since + 1.0 or process.name() == "pulumi"
     except (psutil.Error, ValueError, OverflowError):
         return False
 

@@ -6,6 +6,7 @@ import errno
 import os
 import runpy
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif import command as whatif
+from karpstack.text import files
 
 #: Exit code of an error, where it is not 1: there, 1 says that a rule or a limit is broken.
 FAILED = {"review": 2, "whatif": 2}
@@ -274,6 +276,28 @@ def test_no_report_is_named_that_was_not_written(
 ) -> None:
     assert cli.main(["run", "eks", "--state", str(tmp_path), "--report", str(tmp_path / "report")]) == 0
     assert "No report was written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("before", ["", "of an earlier run"])
+def test_a_report_is_named_whatever_the_machines_clock_says(
+    before: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The clock went back by an hour while the stories ran."""
+    page = tmp_path / "report" / "report.html"
+
+    def play(*_: object) -> int:
+        files.write(page, "new")
+        an_hour_ago = time.time() - 3600
+        os.utime(page, (an_hour_ago, an_hour_ago))
+        return 0
+
+    monkeypatch.setattr(cli, "_play", play)
+    monkeypatch.setattr("karpstack.rehearsal.session.daemon.running", lambda _: object())
+    page.parent.mkdir()
+    if before:
+        page.write_text(before)
+    assert cli.main(["run", "eks", "--state", str(tmp_path / "state"), "--report", str(page.parent)]) == 0
+    assert "Report: " in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("untouched")

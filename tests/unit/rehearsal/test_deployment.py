@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import psutil
 import pytest
 import yaml
 
@@ -94,6 +95,20 @@ def test_a_lock_of_pulumis_goes_with_the_pulumi_that_was_killed(
     os.utime(locks / "given-away.json", (1, 1))  # long before this process began
     destroy(tmp_path)
     assert [path.name for path in locks.iterdir()] == ["alive.json"]
+
+
+def test_a_pulumi_that_runs_keeps_its_lock_when_the_clock_is_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The clock goes forward by an hour: the process seems to be younger than its lock."""
+    Cluster(monkeypatch, "")
+    locks = StackFolder("eks", tmp_path).pulumi / "state" / ".pulumi" / "locks" / "organization" / "karpstack" / "eks"
+    locks.mkdir(parents=True)
+    (locks / "by-hand.json").write_text(json.dumps({"pid": os.getpid()}))
+    os.utime(locks / "by-hand.json", (1, 1))
+    monkeypatch.setattr(psutil.Process, "name", lambda _: "pulumi")
+    destroy(tmp_path)
+    assert [path.name for path in locks.iterdir()] == ["by-hand.json"]
 
 
 @pytest.mark.parametrize("name", ["a#b", "a?b", "a%2fb", "a b", "é"])
