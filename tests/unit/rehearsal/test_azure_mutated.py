@@ -44,8 +44,14 @@ class Wire:
         ]
 
     def put(self, path: str, version: str, body: bytes) -> HttpResponse:
-        headers = {"authorization": f"Bearer {self._token}"}
-        return self._routes.answer(HttpRequest("PUT", MANAGEMENT_HOST, f"{path}?api-version={version}", headers, body))
+        return self._ask("PUT", path, version, body)
+
+    def get(self, path: str, version: str) -> HttpResponse:
+        return self._ask("GET", path, version)
+
+    def _ask(self, method: str, path: str, version: str, body: bytes = b"") -> HttpResponse:
+        headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json; charset=utf-8"}
+        return self._routes.answer(HttpRequest(method, MANAGEMENT_HOST, f"{path}?api-version={version}", headers, body))
 
     def login(self, body: bytes) -> HttpResponse:
         return self._routes.answer(HttpRequest("POST", LOGIN_HOST, "/x/oauth2/v2.0/token", {}, body))
@@ -74,8 +80,40 @@ def test_a_broken_body_is_taken_or_refused(wire: Wire, draw: DataObject) -> None
     assert time.process_time() - started < 5
 
 
-@pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b"[]", b"7"])
+HUGE = [f'"k{number}": 1'.encode() for number in range(20_000)]
+BODIES = {
+    "half": b"{",
+    "no UTF-8": b"\xff",
+    "endless": b"[" * 100_000,
+    "a list": b"[]",
+    "a number": b"7",
+    "deep": b'{"location": "westus2", "tags": ' + b'{"a": ' * 900 + b"1" + b"}" * 901,
+    "no number": b'{"location": "westus2", "tags": {"a": NaN}}',
+    "many values": b'{"location": "westus2", "tags": {' + b", ".join(HUGE) + b"}}",
+    "a key twice": b'{"location": "westus2", "location": "eastus"}',
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_what_is_no_object_is_refused(wire: Wire, body: bytes) -> None:
     answer = wire.put(GROUP, GROUPS, body)
     assert (answer.status, answer.body["error"]["code"]) == (400, "InvalidRequestContent")
     assert 400 <= wire.login(body).status < 500
+
+
+def test_what_is_half_made_when_it_is_refused_is_not_kept(wire: Wire) -> None:
+    path = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/half"
+    properties = {"addressSpace": {"addressPrefixes": ["10.1.0.0/16"]}, "subnets": [7]}
+    assert wire.put(path, NETWORK, json.dumps({"location": REGION, "properties": properties}).encode()).status == 400
+    assert wire.get(path, NETWORK).status == 404
+
+
+def test_a_network_of_as_many_subnets_as_a_body_holds_is_answered_in_seconds(wire: Wire) -> None:
+    """The subscription answers one request at a time."""
+    prefixes = [f"10.{number // 256}.{number % 256}.0/24" for number in range(2_400)]
+    subnets = [{"name": f"s{number}", "properties": {"addressPrefix": each}} for number, each in enumerate(prefixes)]
+    properties = {"addressSpace": {"addressPrefixes": prefixes}, "subnets": subnets[:1_200]}
+    body = json.dumps({"location": REGION, "properties": properties}).encode()
+    started = time.process_time()
+    assert wire.put(f"{GROUP}/providers/Microsoft.Network/virtualNetworks/wide", NETWORK, body).status < 300
+    assert time.process_time() - started < 20

@@ -30,6 +30,7 @@ from karpstack.rehearsal.azure.identity.entra import TENANT_ID, EntraError, Prin
 from karpstack.rehearsal.azure.monitor.workspaces import DELETED_TYPE
 from karpstack.rehearsal.azure.network.networks import SCALE_SET_TYPE
 from karpstack.rehearsal.azure.subscription import Subscription
+from karpstack.rehearsal.azure.wire.routes import Routes
 from karpstack.rehearsal.timing import Timing
 from tests.unit.made_certificates import certificate
 from tests.unit.rehearsal.azure_world import (
@@ -76,6 +77,7 @@ class Place:
             **{"group": GROUP, "subscription": SCOPE, "cluster": CLUSTER, "nodes": NODES, "tenant": TENANT_ID},
             "script of another cluster": script("other.hcp.westus2.azmk8s.io"),
             "root": base64.b64encode(certificate().encode()).decode(),
+            "deep": f"e30.{base64.urlsafe_b64encode(b'[' * 9_000).decode()}.sig",
         }
 
     # Azure Resource Manager.
@@ -265,7 +267,8 @@ class Place:
         connection.set_tunnel(host, 443)
         data = body if isinstance(body, str) or body is None else json.dumps(body)
         with closing(connection):
-            connection.request(method, quote(_named(target), safe="/?=&%$"), data, headers)
+            kind = {} if data is None else {"Content-Type": "application/json"}
+            connection.request(method, quote(_named(target), safe="/?=&%$"), data, kind | headers)
             answer = connection.getresponse()
             text = answer.read()
             return {
@@ -400,6 +403,18 @@ def test_machines_are_made_and_found_over_the_wire(place: Place) -> None:
     found = ask("POST", "/providers/Microsoft.ResourceGraph/resources", {"query": query}, "2020-09-01-preview")
     assert [row["name"] for row in found["body"]["data"]] == ["aks-one"]
     assert ask("DELETE", machine_id(group=NODES))["status"] == 202
+
+
+def test_a_failure_of_ours_is_an_answer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("of a test")
+
+    place.cluster()
+    place.run()
+    monkeypatch.setattr(Routes, "answer", fail)
+    answer = place.call("/subscriptions")
+    assert (answer["status"], answer["body"]["error"]["code"]) == (500, "InternalServerError")
+    assert "logs/daemon.log" in answer["body"]["error"]["message"]
 
 
 def test_the_cluster_is_not_asked_whether_there_is_a_machine(place: Place) -> None:

@@ -158,8 +158,8 @@ class Arm:
             self._context.store.add(resource)
             try:
                 kind.created(resource, request)
-            except ArmError:
-                # A refused child refuses the whole request.
+            except Exception:
+                # A refused child, and one that cannot be read, refuses the whole request.
                 self._context.store.add(existing) if existing else self._context.store.remove(identifier.text)
                 raise
             operation = self._start(

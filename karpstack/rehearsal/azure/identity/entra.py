@@ -292,5 +292,5 @@ def _claims(token: str) -> tuple[str, str, tuple[str, ...]]:
             str(claims["sub"]),
             tuple(map(str, audience)) if isinstance(audience, list) else (str(audience),),
         )
-    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError, binascii.Error):
         raise EntraError(50027) from None

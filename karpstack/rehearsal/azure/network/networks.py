@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from ipaddress import IPv4Address, IPv4Network, ip_network
 
 from karpstack.rehearsal.azure.arm.errors import ArmError, invalid_reference, refused
@@ -159,10 +160,14 @@ class PublicIPAddress(Kind):
         return {"free_address": next(address for address in free if address not in taken)}
 
 
+# Each subnet is compared with all others of its network.
+_parsed = lru_cache(4096)(partial(ip_network, strict=False))
+
+
 def network(cidr: str, identifier: str) -> IPv4Network:
     """An address range; a broken or unaligned one is refused in the name of a resource."""
     try:
-        loose = ip_network(cidr, strict=False)
+        loose = _parsed(cidr)
     except ValueError:
         raise refused("InvalidAddressPrefixFormat", cidr=cidr or "''", id=identifier) from None
     if not isinstance(loose, IPv4Network) or "/" not in cidr:

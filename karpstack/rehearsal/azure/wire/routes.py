@@ -5,12 +5,12 @@ Knows HTTP's side of ARM only; what is allowed and what it means is decided by `
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from karpstack.karpenter import clock
@@ -20,6 +20,7 @@ from karpstack.rehearsal.azure.context import Context
 from karpstack.rehearsal.azure.identity.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
 from karpstack.rehearsal.azure.wire import graph
 from karpstack.rehearsal.azure.wire.lookups import Lookups
+from karpstack.text import json_file
 
 MANAGEMENT_HOST = MANAGEMENT.removeprefix("https://")
 LOGIN_HOST = LOGIN.removeprefix("https://")
@@ -35,6 +36,11 @@ _OPERATION = re.compile(
 _GRAPH = "/providers/microsoft.resourcegraph/resources"
 _TOKEN = re.compile(r"/(?P<tenant>[^/]+)/oauth2/v2\.0/token")
 _DISCOVERY = re.compile(r"/(?P<tenant>[^/]+)/v2\.0/\.well-known/openid-configuration")
+
+#: Limits of a body: a managed cluster has some hundred values, eight levels deep.
+_DEPTH: Final = 40
+_VALUES: Final = 10_000
+_JSON: Final = "application/json"
 
 _log = logging.getLogger(__name__)
 
@@ -72,10 +78,17 @@ class HttpRequest:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The body as an object."""
+        """The body as an object.
+
+        Raises:
+            ArmError: It is something else, of another content type, or larger or deeper than any that Azure takes.
+        """
+        kind = self.headers.get("content-type", "<null>")
+        if self.body and kind.partition(";")[0].strip().lower() != _JSON:
+            raise refused("UnsupportedMediaType", given=kind)
         try:
-            body = json.loads(self.body or b"{}")
-        except (ValueError, RecursionError):
+            body = json_file.parse(self.body or b"{}", Path("body"), depth=_DEPTH, values=_VALUES)
+        except json_file.FileError:
             body = None
         if not isinstance(body, dict):
             raise refused("InvalidRequestContent/json")

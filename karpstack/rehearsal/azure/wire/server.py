@@ -15,13 +15,15 @@ from collections.abc import Collection
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
+from karpstack.rehearsal.azure.arm.errors import ArmError
 from karpstack.rehearsal.azure.wire.certificates import create
 from karpstack.rehearsal.azure.wire.routes import HOSTS, HttpRequest, HttpResponse, Routes
 from karpstack.rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from karpstack.rehearsal.host.loopback import Loopback
 
+_FAILED: Final = "The rehearsal's Azure failed at this request: {error}; its logs/daemon.log says more"
 _log = logging.getLogger(__name__)
 
 
@@ -133,7 +135,11 @@ class _Handler(GuardedHandler):
             {key.lower(): value for key, value in self.headers.items()},
             self.rfile.read(self.content_length),
         )
-        response = self.server.routes.answer(request)
+        try:
+            response = self.server.routes.answer(request)
+        except Exception as error:
+            _log.exception("%s %s%s", self.command, self._host, self.path)
+            response = HttpResponse(500, ArmError("InternalServerError", _FAILED.format(error=repr(error)[:200])).body)
         _log.debug("%s %s%s %d", self.command, self._host, self.path, response.status)
         self._send(response)
 
