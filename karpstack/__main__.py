@@ -1,6 +1,8 @@
 """`python -m karpstack`: the command `karpstack`."""
 
+import sys
+
 from karpstack.cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

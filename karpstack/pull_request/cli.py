@@ -13,7 +13,7 @@ from typing import Final
 
 from karpstack.text import shown
 from karpstack.text.names import is_stack_name
-from karpstack.text.projects import own_project
+from karpstack.text.projects import find_stack_files
 
 from . import outcome, stacks, text
 from .given import ENDINGS
@@ -137,7 +137,7 @@ def _stacks(given: argparse.Namespace) -> int:
 
 
 def _touched(given: argparse.Namespace) -> tuple[Change, list[Touched]]:
-    given.project = (given.project or own_project(PROJECT)).resolve()
+    given.project = (given.project or find_stack_files()).resolve()
     changed = stacks.change(given.project, given.base, given.head)
     names = [name.strip() for name in given.stacks.split(",") if name.strip()]
     touched = changed.named(changed.after if names == [_ALL] else names) if names else changed.touched()

@@ -43,8 +43,9 @@ from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif import command as whatif
 from karpstack.rehearsal.whatif.sources import SourceError
 from karpstack.text import files
+from karpstack.text.codes import Code
 from karpstack.text.names import stack_name
-from karpstack.text.output import UNREAD, unread
+from karpstack.text.output import unread
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -95,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         if not unread():
             raise
-        return UNREAD
+        return Code.UNREAD
     except (OSError, MemoryError) as error:
         if not (said := limits.exhausted(error)):
             raise

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import sys
 from collections.abc import Callable
-from typing import Final
 
-#: The exit code of a program of whose output not all was read: what a shell makes of SIGPIPE.
-UNREAD: Final = 128 + signal.SIGPIPE
+from .codes import Code
 
 
 def run(program: Callable[[], int]) -> int:
-    """Run a program; its exit code, or `UNREAD`."""
+    """Run a program; its exit code, or `Code.UNREAD`."""
     try:
         try:
             return program()
@@ -23,7 +20,7 @@ def run(program: Callable[[], int]) -> int:
     except BrokenPipeError:
         if not unread():
             raise
-        return UNREAD
+        return Code.UNREAD
 
 
 def unread() -> bool:

@@ -15,12 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     "command",
     [
-        "preflight --help",
-        "pull_request --help",
-        "real_run --help",
-        "rehearsal --help",
-        "review --help",
-        "scale_test --help",
+        "--help",
+        "compare --help",
         "snapshot check examples/snapshots/200-pods.json",  # less than a buffer: written when the program ends
         "snapshot schema",  # more than that
         "whatif schema",
@@ -30,13 +26,12 @@ def test_output_that_nobody_reads_is_no_error(command: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as unread:
-        program, *arguments = command.split()
         ended = subprocess.run(
-            [sys.executable, "-m", f"karpstack.{program}", *arguments],
+            [sys.executable, "-m", "karpstack", *command.split()],
             cwd=ROOT,
             stdout=unread,
             stderr=subprocess.PIPE,
             check=False,
         )
     assert ended.stderr.decode() == ""
-    assert ended.returncode == (0 if "--help" in command else 141)  # argparse does not notice
+    assert ended.returncode == 141

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.snapshot import cli
 from karpstack.snapshot.reading import load
 from karpstack.snapshot.stack_file import refusal, stack_file
+from tests.unit.command_line import karpstack
+
+main = karpstack("snapshot")
 
 ROOT = Path(__file__).resolve().parents[2]
 EKS = ROOT / "Pulumi.eks.yaml"
@@ -29,10 +31,10 @@ def test_one_that_the_program_would_refuse_is_not_written_unless_that_is_asked_f
     snapshot, output = tmp_path / "snapshot.json", tmp_path / "base.yaml"
     snapshot.write_text(json.dumps(data))
     given = ["stack-file", str(snapshot), "--like", str(EKS), "--output", str(output)]
-    assert cli.main(given) == 2
+    assert main(given) == 2
     said = capsys.readouterr().err
     assert f"error: {output}: is not written, for the program would refuse it" in said
     assert "consolidateAfter" in said
     assert not output.exists()
-    assert cli.main([*given, "--unchecked"]) == 0
+    assert main([*given, "--unchecked"]) == 0
     assert "soon" in output.read_text()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from karpstack.text.shown import cut
-from karpstack.whatif import cli as whatif
+from karpstack.whatif import commands as whatif
 
 from .cases import Case
 
@@ -47,7 +47,7 @@ def verdict(case: Case, folder: Path) -> Verdict:
     (folder / "whatif.json").unlink(missing_ok=True)
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        whatif.main(["report", str(folder), "--snapshot", str(folder / "snapshot.json")])
+        whatif.report(folder, snapshot=folder / "snapshot.json")
     if not (folder / "whatif.json").is_file():
         return Verdict(case, "not decided", [said.getvalue().strip()])
     answer = json.loads((folder / "whatif.json").read_text())

@@ -69,7 +69,18 @@ ALLOWED: dict[str, set[str]] = {
         "components/versions",
     },
     "karpenter": {"karpenter"},
-    "cli": set(),
+    "cli": {
+        "cli",
+        "preflight",
+        "pull_request",
+        "real_run",
+        "rehearsal",
+        "review",
+        "scale_test",
+        "snapshot",
+        "text",
+        "whatif",
+    },
     "policies": {"policies/rules", "karpenter"},
     "policies/rules": {"policies/rules", "karpenter"},
     # What others wrote is read, shown and written over by the same rules in all folders; text imports
@@ -294,7 +305,8 @@ def test_no_cloud_imports_the_other(cloud: str) -> None:
 
 
 def test_the_program_never_mentions_the_rehearsal() -> None:
-    program = [path for module, path in modules() if not inside(module, "rehearsal")]
+    # The command line is the one that knows all; it imports a command's package when the command runs.
+    program = [path for module, path in modules() if not inside(module, "rehearsal") and not inside(module, "cli")]
     for path in (ROOT / "Pulumi.yaml", *program):
         assert "import karpstack.rehearsal" not in path.read_text(), path
         assert "from karpstack.rehearsal" not in path.read_text(), path

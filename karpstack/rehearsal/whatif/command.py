@@ -25,7 +25,7 @@ from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.whatif import candidate, candidates, sources
 from karpstack.rehearsal.whatif.candidate import Life, Question
 from karpstack.rehearsal.whatif.sources import Source, SourceError
-from karpstack.text.projects import own_project
+from karpstack.text.projects import find_stack_files
 
 DESCRIPTION: Final = (
     "Rehearse a change of the stack: bring the base up with a workload on it, apply the change by `pulumi up`, and "
@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     life = _life(options)
     if options.keep and len(changes) > 1:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
-    project = (options.project or own_project(PROJECT)).resolve()
+    project = (options.project or find_stack_files()).resolve()
     _check_name(options.stack, project)
     results = ownership.place_results(options.output or PROJECT / "build" / "whatif" / options.stack, "--output")
     workloads = options.workloads.resolve()

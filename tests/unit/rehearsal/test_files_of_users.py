@@ -15,11 +15,12 @@ from karpstack.preflight import cli as preflight
 from karpstack.pull_request import cli as pull_request
 from karpstack.rehearsal import cli as rehearsal
 from karpstack.scale_test.reports.comparing import compare_reports
-from karpstack.snapshot import cli as snapshot
 from karpstack.text.files import OutputError, ResultError, check_output, read_result, write
 from karpstack.text.yaml_file import read
+from tests.unit.command_line import karpstack
 from tests.unit.scale_test.example_report import Example
 
+snapshot = karpstack("snapshot")
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = ROOT / "examples" / "snapshots" / "20-pods.json"
 RECORDED = ROOT / "tests" / "unit" / "rehearsal" / "rights"
@@ -50,16 +51,16 @@ IN_THE_WAY: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 def anonymise(path: Path) -> None:
-    assert snapshot.main(["anonymize", str(SMALL), "--output", str(path)]) == 2
+    assert snapshot(["anonymize", str(SMALL), "--output", str(path)]) == 2
 
 
 def convert(path: Path) -> None:
-    assert snapshot.main(["convert", str(SMALL), "--output", str(path)]) == 2
+    assert snapshot(["convert", str(SMALL), "--output", str(path)]) == 2
 
 
 def stack_file(path: Path) -> None:
     like = str(ROOT / "Pulumi.eks.yaml")
-    assert snapshot.main(["stack-file", str(SMALL), "--unchecked", "--like", like, "--output", str(path)]) == 2
+    assert snapshot(["stack-file", str(SMALL), "--unchecked", "--like", like, "--output", str(path)]) == 2
 
 
 def distil(path: Path) -> None:
@@ -107,7 +108,7 @@ def test_what_is_not_ours_is_not_written_over(
 
 
 def test_a_device_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert snapshot.main(["anonymize", str(SMALL), "--output", "/dev/full"]) == 2
+    assert snapshot(["anonymize", str(SMALL), "--output", "/dev/full"]) == 2
     assert "/dev/full: is a device" in capsys.readouterr().err
     assert stat.S_ISCHR(Path("/dev/full").lstat().st_mode)
 
@@ -116,9 +117,9 @@ def test_a_device_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_snapshot_replaces_a_snapshot(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     for _ in range(2):
-        assert snapshot.main(["anonymize", str(SMALL), "--output", str(path)]) == 0
+        assert snapshot(["anonymize", str(SMALL), "--output", str(path)]) == 0
     path.write_bytes(b"")  # of a disk that was full
-    assert snapshot.main(["anonymize", str(SMALL), "--output", str(path)]) == 0
+    assert snapshot(["anonymize", str(SMALL), "--output", str(path)]) == 0
     assert [one.name for one in tmp_path.iterdir()] == [name]
 
 

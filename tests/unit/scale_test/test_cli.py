@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
-from karpstack.scale_test import cli
+from karpstack.scale_test import commands
 from karpstack.scale_test.recording.record import Sources, record
 from karpstack.scale_test.recording.timeline import Line
 from karpstack.scale_test.reports import comparing, comparison
 from karpstack.scale_test.reports.writing import told
 from karpstack.scale_test.scenarios.environments import Stack, StackError
+from tests.unit.command_line import karpstack
+
+main = karpstack()
 
 RECORDED = Path(__file__).with_name("eks.timeline.jsonl")
 
@@ -37,7 +40,7 @@ def older(tmp_path: Path, outputs: dict[str, Any]) -> list[str]:
     return [str(tmp_path), "--stack", "eks", "--outputs", str(tmp_path / "outputs.json")]
 
 
-@pytest.mark.parametrize("command", ["why", "judge", "report"])
+@pytest.mark.parametrize("command", ["why", "story judge", "report"])
 def test_who_asks_about_a_what_if_is_told_where_its_answer_is(
     command: str, folder: Path, timeline: list[Line], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -45,14 +48,14 @@ def test_who_asks_about_a_what_if_is_told_where_its_answer_is(
         if line["type"] == "STORY":
             line["scenario"] = "whatif"
     (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in timeline))
-    assert cli.main([command, str(folder)]) == 2
+    assert main([*command.split(), str(folder)]) == 2
     said = capsys.readouterr().err
     assert f"{folder}: is the folder of a what-if, which has no report. Its answer, whatif.html there, says" in said
     assert f"`karpstack whatif report {folder} --snapshot FILE`" in said
 
 
 def test_a_timeline_is_judged_and_nothing_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["judge", str(folder)]) == 0
+    assert main(["story", "judge", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert "Scale test of eks: passed" in shown
     assert [name for name in ("eks-cheapest-fit", "eks-spot-consolidation") if name in shown] == [
@@ -63,22 +66,22 @@ def test_a_timeline_is_judged_and_nothing_is_written(folder: Path, capsys: pytes
 
 
 def test_scenarios_are_checked_without_a_stack(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["check", "--names", "eks-cheapest-fit, nap-default"]) == 0
+    assert main(["scenario", "check", "--names", "eks-cheapest-fit, nap-default"]) == 0
     assert "nothing is wrong with them" in capsys.readouterr().out
 
 
 def test_an_older_timeline_needs_its_stack(older: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["judge", older[0]]) == 2
+    assert main(["story", "judge", older[0]]) == 2
     assert "its START line names no stack" in capsys.readouterr().err
-    assert cli.main(["judge", *older]) == 0
+    assert main(["story", "judge", *older]) == 0
 
 
 def test_the_report_is_the_same_each_time(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other") / "report"
-    assert cli.main(["report", str(folder)]) == cli.main(["report", str(folder), "--output", str(other)]) == 0
+    assert main(["report", str(folder)]) == main(["report", str(folder), "--output", str(other)]) == 0
     for name in ("report.json", "report.html", "junit.xml"):
         assert (folder / name).read_bytes() == (other / name).read_bytes()
-    assert cli.main(["compare", str(folder), str(other), "--fail-if", "any-worse"]) == 0
+    assert main(["compare", str(folder), str(other), "--fail-if", "any-worse"]) == 0
     assert (other / "comparison.html").is_file()
 
 
@@ -103,15 +106,15 @@ def test_the_exit_code_of_a_comparison(
     found: Any = comparison.Comparison(verdict, "Why.", (), (), (), ())  # type: ignore[arg-type]
     monkeypatch.setattr(comparing, "compare_reports", lambda *_: (found, True))
     monkeypatch.setattr(comparison, "what_got_worse", lambda _: [] if verdict == "not comparable" else ["cost"])
-    assert cli.main(["compare", str(tmp_path), str(tmp_path), *fail_if]) == code
+    assert main(["compare", str(tmp_path), str(tmp_path), *fail_if]) == code
     assert capsys.readouterr().out.startswith(f"{verdict.capitalize()}. Why.")
 
 
 def test_what_is_no_comparison_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["report", str(folder)]) == 0
+    assert main(["report", str(folder)]) == 0
     notes = folder / "comparison.html"
     notes.write_bytes(b"years of work, in Latin-1: \xe9")
-    assert cli.main(["compare", str(folder), str(folder)]) == 2
+    assert main(["compare", str(folder), str(folder)]) == 2
     assert "is no page of a comparison, so somebody's file would be lost" in capsys.readouterr().err
     assert notes.read_bytes() == b"years of work, in Latin-1: \xe9"
 
@@ -119,28 +122,34 @@ def test_what_is_no_comparison_is_not_overwritten(folder: Path, capsys: pytest.C
 def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What passed when it was recorded fails by a stricter expectation."""
     scenarios = tmp_path_factory.mktemp("scenarios")
-    for path in (cli._PLAYBOOKS / "scenarios").glob("*.yml"):
+    for path in (commands._PLAYBOOKS / "scenarios").glob("*.yml"):
         (scenarios / path.name).write_text(path.read_text().replace("instanceTypes: [m5.large]", "instanceTypes: [x]"))
-    assert cli.main(["judge", str(folder), "--scenarios", str(scenarios)]) == 1
+    assert main(["story", "judge", str(folder), "--scenarios", str(scenarios)]) == 1
     (scenarios / "eks-cheapest-fit.yml").unlink()
-    assert cli.main(["judge", str(folder), "--scenarios", str(scenarios)]) == 2
+    assert main(["story", "judge", str(folder), "--scenarios", str(scenarios)]) == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["judge", "{}/nowhere"], "nowhere/timeline.jsonl: is not there, so there is nothing to judge"),
-        (["judge", "{}", "--stack", "s", "--outputs", "{}/timeline.jsonl"], "is not JSON"),
-        (["record", "{}/new", "--stack", "s", "--outputs", "{}/list.json"], "is no object of outputs"),
-        (["record", "{}/new", "--stack", "s", "--outputs", "{}/none.json"], "stack outputs: cloud, karpenterVersion"),
-        (["wait", "{}/timeline.jsonl", "{}/fit.yml", "9"], "step 9: eks-cheapest-fit has"),
-        (["compare", "{}", "{}"], "its report.json cannot be read"),
-        (["check", "--names", "nap-defalt"], "'nap-defalt' is not one, so it cannot be run; did you mean nap-default?"),
+        (["story", "judge", "{}/nowhere"], "nowhere/timeline.jsonl: is not there, so there is nothing to judge"),
+        (["story", "judge", "{}", "--stack", "s", "--outputs", "{}/timeline.jsonl"], "is not JSON"),
+        (["story", "record", "{}/new", "--stack", "s", "--outputs", "{}/list.json"], "is no object of outputs"),
         (
-            ["check", "--labels", "walk-through, falt"],
+            ["story", "record", "{}/new", "--stack", "s", "--outputs", "{}/none.json"],
+            "stack outputs: cloud, karpenterVersion",
+        ),
+        (["story", "wait", "{}/timeline.jsonl", "{}/fit.yml", "9"], "step 9: eks-cheapest-fit has"),
+        (["compare", "{}", "{}"], "its report.json cannot be read"),
+        (
+            ["scenario", "check", "--names", "nap-defalt"],
+            "'nap-defalt' is not one, so it cannot be run; did you mean nap-default?",
+        ),
+        (
+            ["scenario", "check", "--labels", "walk-through, falt"],
             "'falt': no scenario has it, so it would pick none; did you mean",
         ),
-        (["check", "{}"], "fit.yml: name: 'eks-cheapest-fit' differs from the file's"),
+        (["scenario", "check", "{}"], "fit.yml: name: 'eks-cheapest-fit' differs from the file's"),
     ],
 )
 def test_what_cannot_be_used_is_said(
@@ -148,8 +157,8 @@ def test_what_cannot_be_used_is_said(
 ) -> None:
     (folder / "list.json").write_text("[]")
     (folder / "none.json").write_text("{}")
-    shutil.copy(cli._PLAYBOOKS / "scenarios" / "eks-cheapest-fit.yml", folder / "fit.yml")
-    assert cli.main([argument.format(folder) for argument in arguments]) == 2
+    shutil.copy(commands._PLAYBOOKS / "scenarios" / "eks-cheapest-fit.yml", folder / "fit.yml")
+    assert main([argument.format(folder) for argument in arguments]) == 2
     assert said in capsys.readouterr().err
     assert not (folder / "new").exists()
 
@@ -175,5 +184,5 @@ def test_scenarios_of_ones_own_are_judged_beside_the_limits_that_ship(
 ) -> None:
     own = tmp_path_factory.mktemp("own")
     for name in ("eks-cheapest-fit", "eks-spot-consolidation"):
-        shutil.copy(cli._PLAYBOOKS / "scenarios" / f"{name}.yml", own)
-    assert cli.main(["judge", str(folder), "--scenarios", str(own)]) == 0
+        shutil.copy(commands._PLAYBOOKS / "scenarios" / f"{name}.yml", own)
+    assert main(["story", "judge", str(folder), "--scenarios", str(own)]) == 0

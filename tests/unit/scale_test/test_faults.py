@@ -24,11 +24,13 @@ from karpstack.scale_test.acting.faults import (
     notice,
     send_notice,
 )
-from karpstack.scale_test.cli import main
 from karpstack.scale_test.judging.live import Live
 from karpstack.scale_test.judging.steps import StepRun
 from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from karpstack.scale_test.scenarios.scenario import Scenario, parse
+from tests.unit.command_line import karpstack
+
+main = karpstack("story")
 
 STORY = "eks-cheapest-fit"
 

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.scale_test.cli import main
 from karpstack.scale_test.reports import page
 from karpstack.scale_test.reports.reasons import markdown, reasons
 from tests.html_page import Page
+from tests.unit.command_line import karpstack
 from tests.unit.scale_test.example_report import Example
+
+main = karpstack()
 
 SPOT_ON_AWS = "Among spot offerings AWS chooses by capacity and price (price-capacity-optimized)"
 NOT_RECORDED = "Why no cheaper one was launched is not recorded."

@@ -12,13 +12,15 @@ import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import binary
 
-from karpstack.scale_test.cli import main
 from karpstack.scale_test.scenarios import reference
 from karpstack.scale_test.scenarios.scenario import ScenarioError, load
 from karpstack.scale_test.scenarios.start import write
 from karpstack.text.docstrings import meanings
 from tests.mutations import mutations, taken
+from tests.unit.command_line import karpstack
 from tests.unit.scale_test.full_scenario import FULL
+
+main = karpstack("scenario")
 
 SCENARIOS = reference.ROOT / "playbooks" / "scenarios"
 
@@ -56,7 +58,7 @@ def test_what_may_be_written_suits_the_schema() -> None:
 
 def test_a_start_is_a_scenario_and_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "mine"
-    assert main(["scenario", "two-pods", "--folder", str(folder)]) == 0
+    assert main(["new", "two-pods", "--folder", str(folder)]) == 0
     assert str(folder / "two-pods.yml") in capsys.readouterr().out
     (scenario,) = load(folder)
     assert (scenario.name, len(scenario.steps)) == ("two-pods", 2)
@@ -64,7 +66,7 @@ def test_a_start_is_a_scenario_and_overwrites_nothing(tmp_path: Path, capsys: py
     named = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
     assert (folder / named).resolve() == reference.SCHEMA
     assert valid(yaml.safe_load(text))
-    assert main(["scenario", "two-pods", "--folder", str(folder)]) == 2
+    assert main(["new", "two-pods", "--folder", str(folder)]) == 2
     assert "would be lost; give another name" in capsys.readouterr().err
     with pytest.raises(ScenarioError, match=r"name: '../a': Kubernetes would refuse this name"):
         write(folder, "../a")

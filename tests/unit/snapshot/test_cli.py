@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from karpstack.snapshot.anonymise import VARIABLE
-from karpstack.snapshot.cli import main
 from karpstack.snapshot.reading import load
 from karpstack.snapshot.shown import told
 from karpstack.snapshot.unevictable import unevictable
 from karpstack.snapshot.unschedulable import unschedulable
+from tests.unit.command_line import karpstack
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import data, snapshot, workload
+
+main = karpstack("snapshot")
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_what_cannot_be_written_is_told(file: Path, tmp_path: Path, capsys: pyte
 
 
 def test_no_cluster_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["take", "--kubeconfig", str(tmp_path / "none"), "--output", str(tmp_path / "out.json")]) == 2
+    assert main(["take", "--kubeconfig", str(tmp_path / "none"), "--output", str(tmp_path / "out.json")]) == 3
     assert "no cluster to read" in capsys.readouterr().err
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.snapshot import cli
 from karpstack.snapshot.model import Snapshot
 from karpstack.snapshot.reading import SnapshotError, load
 from karpstack.snapshot.stack_file import StackFile, stack_file
+from tests.unit.command_line import karpstack
+
+main = karpstack("snapshot")
 
 ROOT = Path(__file__).resolve().parents[3]
 EKS = ROOT / "Pulumi.eks.yaml"
@@ -48,7 +50,7 @@ def test_one_without_node_pools_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_stack_file_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     like, output = tmp_path / "like.yaml", tmp_path / "base.yaml"
     like.write_text(text)
-    assert cli.main(["stack-file", str(SMALL), "--like", str(like), "--output", str(output)]) == 2
+    assert main(["stack-file", str(SMALL), "--like", str(like), "--output", str(output)]) == 2
     assert str(like) in capsys.readouterr().err
     assert not output.exists()
 
@@ -110,10 +112,10 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest
     output = tmp_path / "mine.yaml"
     output.write_text("mine")
     given = ["stack-file", str(SMALL), "--like", str(EKS), "--unchecked", "--output"]
-    assert cli.main([*given, str(output)]) == 2
+    assert main([*given, str(output)]) == 2
     assert "exists already" in capsys.readouterr().err
     assert output.read_text() == "mine"
-    assert cli.main([*given, str(tmp_path / "new.yaml")]) == 0
+    assert main([*given, str(tmp_path / "new.yaml")]) == 0
 
 
 def notes(made: StackFile) -> list[str]:

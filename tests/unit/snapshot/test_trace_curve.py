@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from karpstack.scale_test.scenarios.curve import load
-from karpstack.snapshot.cli import main
 from karpstack.snapshot.problems import SnapshotError
 from karpstack.snapshot.trace_curve import curve_of
+from tests.unit.command_line import karpstack
+
+main = karpstack("snapshot")
 
 TRACE = Path(__file__).parent / "data" / "simkube-trace.json"
 WEB = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}}

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from karpstack.whatif.cli import WRONG, main
+from tests.unit.command_line import karpstack
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import lines
+
+main = karpstack("whatif")
 
 
 def folder(path: Path, found: list[dict[str, Any]]) -> Path:
@@ -106,7 +108,7 @@ def test_what_cannot_be_used_is_refused(
 def test_what_cannot_be_judged_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 2
     assert "timeline.jsonl: is not there" in capsys.readouterr().err
-    assert main(["report", str(folder(tmp_path, Made().lines(change_settled={"missing": True})))]) == 2
+    assert main(["report", str(folder(tmp_path, Made().lines(change_settled={"missing": True})))]) == 3
     assert "the record has no change-settled" in capsys.readouterr().err
     (tmp_path / "timeline.jsonl").write_text('{"type": "ODD"}\n')
     assert main(["report", str(tmp_path)]) == 2
@@ -115,12 +117,12 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_table_and_a_spread(consolidation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again = folder(tmp_path / "again", lines("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"}))
-    assert main(["table", str(consolidation), str(again)]) == 2
+    assert main(["table", str(consolidation), str(again)]) == 3
     assert "karpstack whatif report" in capsys.readouterr().err
     for one in (consolidation, again):
         main(["report", str(one)])
     capsys.readouterr()
-    assert main(["table", str(consolidation), str(tmp_path / "killed")]) == WRONG
+    assert main(["table", str(consolidation), str(tmp_path / "killed")]) == 3
     told = capsys.readouterr()
     assert "| tighter | within its limits |" in told.out
     assert "| killed | no answer |" in told.out

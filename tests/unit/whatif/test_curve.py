@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from karpstack.scale_test.scenarios.curve import CurveError, load, of
-from karpstack.whatif.cli import main
 from karpstack.whatif.labels import LABELS
 from karpstack.whatif.replica_curve import ReplicaCurve
+from tests.unit.command_line import karpstack
 from tests.unit.whatif.live import Live
+
+main = karpstack("whatif")
 
 PROJECT = Path(__file__).resolve().parents[3]
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)

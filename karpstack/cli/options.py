@@ -1,0 +1,69 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from karpstack.text.names import stack_name
+from karpstack.text.projects import stack_names
+
+
+def option(*names: str, help: str, **more: Any) -> Any:
+    """Return an option whose default, if it has one, is named by the help text."""
+    return typer.Option(*names, help=help, show_default=False, **more)
+
+
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    """Return a positional argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False, **more)
+
+
+def _stacks(incomplete: str) -> list[str]:
+    return [name for name in stack_names() if name.startswith(incomplete)]
+
+
+def stack(parser: Callable[[str], str] | None = stack_name) -> Any:
+    """Return the argument STACK."""
+    return argument("STACK", "name of the stack: eks, for Pulumi.eks.yaml", autocompletion=_stacks, parser=parser)
+
+
+Stack = Annotated[str, stack()]
+#: As Pulumi names it, `organization/project/eks` too.
+PulumiStack = Annotated[str, stack(None)]
+ConfigFile = Annotated[
+    Path | None,
+    option(
+        "--config-file", metavar="FILE", help="configuration of the stack (default: Pulumi.<stack>.yaml of the project)"
+    ),
+]
+Project = Annotated[
+    Path | None,
+    option(
+        "--project",
+        metavar="FOLDER",
+        help="folder with Pulumi.yaml (default: the nearest one upward from the current folder)",
+    ),
+]
+State = Annotated[
+    Path | None,
+    option(
+        "--state",
+        metavar="FOLDER",
+        help="folder with the state of all simulated stacks (default: .rehearsal)",
+    ),
+]
+Speed = Annotated[
+    str | None,
+    option(
+        "--speed",
+        metavar="N",
+        help="how many times faster than real time the cluster's clock may run; 1 is real time (default: "
+        "$REHEARSAL_SPEED, else 8)",
+    ),
+]
+TextOrJson = Literal["text", "json"]
+Format = Annotated[TextOrJson, option("--format", help="how the answer is printed (default: text)")]

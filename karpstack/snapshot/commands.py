@@ -1,0 +1,143 @@
+"""What `karpstack snapshot` does: each function is one command, and returns its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from karpstack.text import files
+from karpstack.text.codes import Code, reported
+from karpstack.text.json_file import FileError
+from karpstack.text.shown import visible
+
+from .anonymise import VARIABLE, anonymised, hash_key
+from .cluster import ClusterError
+from .cluster import take as read_cluster
+from .conversion import convert as converted
+from .model import Snapshot
+from .objects import objects
+from .portability import Place
+from .reading import SnapshotError, check_output, load, write
+from .reference import schema as json_schema
+from .shown import headline, told
+from .stack_file import refusal
+from .stack_file import stack_file as made_stack_file
+from .trace_curve import as_csv, curve_of
+from .unevictable import unevictable
+from .unschedulable import unschedulable
+
+_EXPORT: Final = "kubectl get pods,replicasets,deployments,statefulsets,daemonsets,jobs -A -o json"
+_CODES: Final[Mapping[type[BaseException], Code]] = {
+    ClusterError: Code.UNKNOWN,
+    FileError: Code.WRONG,
+    SnapshotError: Code.WRONG,
+}
+
+
+@reported(_CODES)
+def take(output: Path, *, kubeconfig: Path | None = None, context: str | None = None, anonymise: bool = False) -> int:
+    """Read a cluster and write its snapshot."""
+    check_output(output, "--output")  # before a cluster is read for nothing
+    return _write(output, read_cluster(kubeconfig, context), anonymise=anonymise)
+
+
+@reported(_CODES)
+def convert(sources: Sequence[Path], output: Path, *, anonymise: bool = False, known_only: bool = False) -> int:
+    """Make a snapshot of files of other tools."""
+    check_output(output, "--output")
+    return _write(output, _with_workloads(converted(sources, known_only=known_only)), anonymise=anonymise)
+
+
+@reported(_CODES)
+def anonymize(file: Path, output: Path, *, known_only: bool = False) -> int:
+    """Write a snapshot again, with hashes instead of names."""
+    check_output(output, "--output")
+    return _write(output, load(file, known_only=known_only).snapshot, anonymise=True)
+
+
+@reported(_CODES)
+def check(file: Path, *, cloud: str = "", region: str = "", known_only: bool = False) -> int:
+    """Check a snapshot, and print what of it cannot be loaded."""
+    read = load(file, known_only=known_only)
+    print(headline(read.snapshot))
+    loaded = objects(read.snapshot, {}, Place(cloud, region))
+    print(f"objects that would be made: {len(loaded.objects)}, of them workloads: {len(loaded.workloads)}")
+    for sentence in (*read.passed_over, *unschedulable(read.snapshot), *unevictable(read.snapshot), *loaded.notes):
+        print(f"note: {visible(sentence)}")
+    return Code.GOOD
+
+
+@reported(_CODES)
+def show(file: Path, *, known_only: bool = False) -> int:
+    """Print what is in a snapshot."""
+    read = load(file, known_only=known_only)
+    print(told(read.snapshot, read.passed_over))
+    return Code.GOOD
+
+
+@reported(_CODES)
+def stack_file(file: Path, like: Path, output: Path, *, unchecked: bool = False, known_only: bool = False) -> int:
+    """Write a stack file with the NodePools and node classes of a snapshot."""
+    made = made_stack_file(load(file, known_only=known_only).snapshot, like)
+    if not unchecked and (why := refusal(made.text)):
+        raise SnapshotError(
+            f"{output}: is not written, for the program would refuse it; write it with --unchecked, and mend "
+            f"what is said here:\n{why}"
+        )
+    _write_text(output, made.text)
+    print(f"{visible(output)}: node classes have the images, and all has the version, of {like}")
+    for sentence in made.notes:
+        print(f"note: {visible(sentence)}")
+    return Code.GOOD
+
+
+@reported(_CODES)
+def curve(file: Path, output: Path) -> int:
+    """Write a daily curve of replicas from a trace."""
+    found = curve_of(file)
+    _write_text(output, as_csv(found))
+    print(f"{visible(output)}: a curve for {', '.join(map(visible, found))}")
+    return Code.GOOD
+
+
+def schema() -> int:
+    """Print the JSON schema of the format."""
+    print(json.dumps(json_schema(), indent=2))
+    return Code.GOOD
+
+
+def _write_text(path: Path, text: str) -> None:
+    try:
+        files.check_output(path, "--output")
+        files.write(path, text)
+    except files.OutputError as error:
+        raise SnapshotError(str(error)) from error
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be written ({error.strerror}); give another") from error
+
+
+def _with_workloads(made: Snapshot) -> Snapshot:
+    """The same, if there is anything in it to load."""
+    if made.workloads:
+        return made
+    found = [headline(made), *(f"left out: {one.what}: {one.count}; {one.why}" for one in made.left_out)]
+    raise SnapshotError(
+        "the files hold no workload, so there would be nothing to load, and no snapshot is written; add an export of "
+        f"pods, or of their controllers: {_EXPORT}\n" + "\n".join(map(visible, found))
+    )
+
+
+def _write(output: Path, snapshot: Snapshot, *, anonymise: bool) -> int:
+    if anonymise:
+        snapshot = anonymised(snapshot, hash_key(os.environ.get(VARIABLE)))
+    try:
+        write(snapshot, output)
+    except OSError as error:
+        raise SnapshotError(f"{output}: cannot be written ({error.strerror}); give another file") from error
+    print(f"{visible(output)}: {headline(snapshot)}")
+    for one in snapshot.left_out:
+        print(f"left out: {visible(one.what)}: {one.count}; {visible(one.why)}")
+    return Code.GOOD

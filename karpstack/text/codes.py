@@ -1,0 +1,71 @@
+"""The exit codes of all commands, and how an error becomes one. docs/exit-codes.md shows the same table.
+
+Standard library only, as `files` is.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import ParamSpec
+
+from .shown import visible
+
+Parameters = ParamSpec("Parameters")
+
+
+class Code(IntEnum):
+    """The exit code of a command.
+
+    Attributes:
+        meaning: What it says, for the documentation.
+    """
+
+    meaning: str
+
+    GOOD = 0, "Done, and the answer is good."
+    NO = 1, "The answer is no: a finding, a failed story, a broken limit, an update that failed."
+    WRONG = 2, "An argument, an option or a file cannot be used. Nothing was started."
+    UNKNOWN = 3, "There is no answer: no credentials, no cluster, no engine, or another command is at work."
+    INTERRUPTED = 130, "The command was interrupted, and has cleaned up."
+    UNREAD = 141, "Another program read only the beginning of the output, as `head` does."
+
+    def __new__(cls, value: int, meaning: str) -> Code:
+        """Return a member with its meaning."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+
+def say_error(error: BaseException) -> None:
+    """Print an error to stderr."""
+    print(f"error: {visible(error)}", file=sys.stderr)
+
+
+def reported(
+    codes: Mapping[type[BaseException], Code], say: Callable[[BaseException], None] = say_error
+) -> Callable[[Callable[Parameters, int]], Callable[Parameters, int]]:
+    """Make errors of a command a sentence on stderr and an exit code.
+
+    Args:
+        codes: Error -> exit code; the first entry that fits counts.
+        say: Prints the error.
+    """
+
+    def decorate(command: Callable[Parameters, int]) -> Callable[Parameters, int]:
+        @functools.wraps(command)
+        def run(*args: Parameters.args, **options: Parameters.kwargs) -> int:
+            try:
+                return command(*args, **options)
+            except BrokenPipeError:
+                raise  # the rest of the output is not read: see `output.run`
+            except tuple(codes) as error:
+                say(error)
+                return next(code for kind, code in codes.items() if isinstance(error, kind))
+
+        return run
+
+    return decorate
