@@ -25,7 +25,7 @@ def _report(
         option("--limits", metavar="FILE", help="limits, with a section `whatif` (default: playbooks/thresholds.yml)"),
     ] = None,
     prices: Annotated[
-        Path | None, option("--prices", metavar="FILE", help="your own prices and discounts, see docs/whatif.md")
+        Path | None, option("--prices", metavar="FILE", help="your own prices and discounts, see docs/how-to/whatif.md")
     ] = None,
     form: Format = "text",
 ) -> int:

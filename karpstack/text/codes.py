@@ -1,4 +1,4 @@
-"""The exit codes of all commands, and how an error becomes one. docs/exit-codes.md shows the same table.
+"""The exit codes of all commands, and how an error becomes one. docs/reference/exit-codes.md shows them.
 
 Standard library only, as `files` is.
 """
