@@ -104,99 +104,11 @@ class Cluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Cluster", name, {}, opts)
-        settings, pool = args.settings, args.system_nodes
-        private = not settings.public_access_cidrs
-        cluster = aks.ManagedCluster(
-            f"{name}-control-plane",
-            resource_name_=args.names.cluster,
-            resource_group_name=args.resource_group,
-            location=args.location,
-            kubernetes_version=settings.version,
-            dns_prefix=args.names.dns_prefix,
-            node_resource_group=args.names.node_resource_group,
-            sku=aks.ManagedClusterSKUArgs(name=aks.ManagedClusterSKUName.BASE, tier=settings.tier),
-            # AKS enables and disables the two together; said both ways, for the way back from Premium.
-            support_plan=aks.KubernetesSupportPlan.AKS_LONG_TERM_SUPPORT
-            if settings.tier == "Premium"
-            else aks.KubernetesSupportPlan.KUBERNETES_OFFICIAL,
-            identity=aks.ManagedClusterIdentityArgs(
-                type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
-            ),
-            enable_rbac=True,
-            disable_local_accounts=not settings.local_accounts,
-            aad_profile=aks.ManagedClusterAADProfileArgs(
-                managed=True, enable_azure_rbac=True, admin_group_object_ids=settings.admins
-            ),
-            oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
-            security_profile=aks.ManagedClusterSecurityProfileArgs(
-                workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True),
-                custom_ca_trust_certificates=None
-                if args.trusted_certificates is None
-                else trusted(args.trusted_certificates),
-            ),
-            http_proxy_config=_proxy(args),
-            api_server_access_profile=_access(args),
-            network_profile=aks.ContainerServiceNetworkProfileArgs(
-                network_plugin=aks.NetworkPlugin.AZURE,
-                network_plugin_mode=aks.NetworkPluginMode.OVERLAY,
-                network_dataplane=aks.NetworkDataplane.CILIUM,
-                network_policy=aks.NetworkPolicy.CILIUM,
-                pod_cidr=str(args.network.pod_cidr),
-                service_cidr=str(args.network.service_cidr),
-                dns_service_ip=str(args.network.service_cidr[10]),
-                load_balancer_sku=aks.LoadBalancerSku.STANDARD,
-                outbound_type=args.network.outbound_type,
-                advanced_networking=aks.AdvancedNetworkingArgs(
-                    **advanced_networking(hubble=args.cilium.hubble, policies=args.cilium.advanced_policies)
-                ),
-            ),
-            node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
-                mode=args.provisioning_mode, default_node_pools=args.node_provisioning.default_node_pools
-            ),
-            agent_pool_profiles=[
-                aks.ManagedClusterAgentPoolProfileArgs(
-                    name="system",
-                    mode=aks.AgentPoolMode.SYSTEM,
-                    type=aks.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
-                    os_type=aks.OSType.LINUX,
-                    os_sku=pool.os_sku,
-                    vm_size=pool.vm_size,
-                    count=pool.count,
-                    enable_auto_scaling=False,
-                    availability_zones=[str(zone) for zone in pool.zones],
-                    os_disk_size_gb=pool.disk_size,
-                    orchestrator_version=settings.version,
-                    vnet_subnet_id=args.subnet_id,
-                    node_taints=[f"{SYSTEM_TAINT_KEY}=true:NoSchedule"],
-                    tags=args.tags,
-                )
-            ],
-            addon_profiles={
-                name: aks.ManagedClusterAddonProfileArgs(**profile) for name, profile in args.addon_profiles.items()
-            },
-            azure_monitor_profile=aks.ManagedClusterAzureMonitorProfileArgs(
-                metrics=aks.ManagedClusterAzureMonitorProfileMetricsArgs(enabled=args.prometheus)
-            ),
-            tags=args.tags,
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                protect=settings.deletion_protection and not args.keeper.allowed,
-                hooks=args.keeper.hooks(
-                    f"{name}-control-plane",
-                    lost="the cluster, with everything that runs in it,",
-                    # Where the network is somebody else's, there may be a way into it.
-                    before_create=[warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)]
-                    if private and args.network.subnet_id is None
-                    else [],
-                    before_update=[*guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes)],
-                    on_error=[retry(f"{name}-late-roles")],
-                ),
-            ),
-        )
+        cluster = self._control_plane(name, args)
         self.id = cluster.id
         self.name = cluster.name
         # Without a private zone the public name stands for the private address.
-        named_privately = private and settings.private_dns_zone != "none"
+        named_privately = not args.settings.public_access_cidrs and args.settings.private_dns_zone != "none"
         self.endpoint = (cluster.private_fqdn if named_privately else cluster.fqdn).apply(
             lambda host: f"https://{host}:443"
         )
@@ -225,6 +137,62 @@ class Cluster(pulumi.ComponentResource):
             }
         )
 
+    def _control_plane(self, name: str, args: ClusterArgs) -> aks.ManagedCluster:
+        settings = args.settings
+        private = not settings.public_access_cidrs
+        return aks.ManagedCluster(
+            f"{name}-control-plane",
+            resource_name_=args.names.cluster,
+            resource_group_name=args.resource_group,
+            location=args.location,
+            kubernetes_version=settings.version,
+            dns_prefix=args.names.dns_prefix,
+            node_resource_group=args.names.node_resource_group,
+            sku=aks.ManagedClusterSKUArgs(name=aks.ManagedClusterSKUName.BASE, tier=settings.tier),
+            # AKS enables and disables the two together; said both ways, for the way back from Premium.
+            support_plan=aks.KubernetesSupportPlan.AKS_LONG_TERM_SUPPORT
+            if settings.tier == "Premium"
+            else aks.KubernetesSupportPlan.KUBERNETES_OFFICIAL,
+            identity=aks.ManagedClusterIdentityArgs(
+                type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
+            ),
+            enable_rbac=True,
+            disable_local_accounts=not settings.local_accounts,
+            aad_profile=aks.ManagedClusterAADProfileArgs(
+                managed=True, enable_azure_rbac=True, admin_group_object_ids=settings.admins
+            ),
+            oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
+            security_profile=_security(args),
+            http_proxy_config=_proxy(args),
+            api_server_access_profile=_access(args),
+            network_profile=_network(args),
+            node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
+                mode=args.provisioning_mode, default_node_pools=args.node_provisioning.default_node_pools
+            ),
+            agent_pool_profiles=[_system_pool(args)],
+            addon_profiles={
+                name: aks.ManagedClusterAddonProfileArgs(**profile) for name, profile in args.addon_profiles.items()
+            },
+            azure_monitor_profile=aks.ManagedClusterAzureMonitorProfileArgs(
+                metrics=aks.ManagedClusterAzureMonitorProfileMetricsArgs(enabled=args.prometheus)
+            ),
+            tags=args.tags,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                protect=settings.deletion_protection and not args.keeper.allowed,
+                hooks=args.keeper.hooks(
+                    f"{name}-control-plane",
+                    lost="the cluster, with everything that runs in it,",
+                    # Where the network is somebody else's, there may be a way into it.
+                    before_create=[warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)]
+                    if private and args.network.subnet_id is None
+                    else [],
+                    before_update=[*guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes)],
+                    on_error=[retry(f"{name}-late-roles")],
+                ),
+            ),
+        )
+
     def addon_object_id(self, addon: str) -> pulumi.Output[str]:
         """Object ID of the identity that AKS makes for an add-on, in the node resource group."""
         return self._addon_identity(addon).apply(lambda identity: identity.object_id or "" if identity else "")
@@ -250,6 +218,51 @@ class Cluster(pulumi.ComponentResource):
                 lambda known: aks_kubeconfig(cluster_name=args.names.cluster, login=args.settings.kubelogin, **known)
             )
         )
+
+
+def _security(args: ClusterArgs) -> aks.ManagedClusterSecurityProfileArgs:
+    return aks.ManagedClusterSecurityProfileArgs(
+        workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True),
+        custom_ca_trust_certificates=None if args.trusted_certificates is None else trusted(args.trusted_certificates),
+    )
+
+
+def _network(args: ClusterArgs) -> aks.ContainerServiceNetworkProfileArgs:
+    """Azure CNI's overlay with Cilium."""
+    return aks.ContainerServiceNetworkProfileArgs(
+        network_plugin=aks.NetworkPlugin.AZURE,
+        network_plugin_mode=aks.NetworkPluginMode.OVERLAY,
+        network_dataplane=aks.NetworkDataplane.CILIUM,
+        network_policy=aks.NetworkPolicy.CILIUM,
+        pod_cidr=str(args.network.pod_cidr),
+        service_cidr=str(args.network.service_cidr),
+        dns_service_ip=str(args.network.service_cidr[10]),
+        load_balancer_sku=aks.LoadBalancerSku.STANDARD,
+        outbound_type=args.network.outbound_type,
+        advanced_networking=aks.AdvancedNetworkingArgs(
+            **advanced_networking(hubble=args.cilium.hubble, policies=args.cilium.advanced_policies)
+        ),
+    )
+
+
+def _system_pool(args: ClusterArgs) -> aks.ManagedClusterAgentPoolProfileArgs:
+    pool = args.system_nodes
+    return aks.ManagedClusterAgentPoolProfileArgs(
+        name="system",
+        mode=aks.AgentPoolMode.SYSTEM,
+        type=aks.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
+        os_type=aks.OSType.LINUX,
+        os_sku=pool.os_sku,
+        vm_size=pool.vm_size,
+        count=pool.count,
+        enable_auto_scaling=False,
+        availability_zones=[str(zone) for zone in pool.zones],
+        os_disk_size_gb=pool.disk_size,
+        orchestrator_version=args.settings.version,
+        vnet_subnet_id=args.subnet_id,
+        node_taints=[f"{SYSTEM_TAINT_KEY}=true:NoSchedule"],
+        tags=args.tags,
+    )
 
 
 def _access(args: ClusterArgs) -> aks.ManagedClusterAPIServerAccessProfileArgs:

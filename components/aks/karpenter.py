@@ -99,31 +99,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 crd_chart=versions.KARPENTER_AZURE_CRD_CHART,
                 version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
-                values=images.mirrored(
-                    charts.karpenter_azure(
-                        cluster_name=cluster.name,
-                        endpoint=cluster.endpoint,
-                        subscription_id=args.subscription_id,
-                        location=args.location,
-                        resource_group=args.cluster_group or args.resource_group,
-                        node_resource_group=cluster.node_resource_group,
-                        subnet_id=network.subnet_id,
-                        vnet_guid=network.vnet_guid,
-                        node_identity_ids=cluster.node_identity_ids,
-                        kubelet_identity_client_id=cluster.kubelet_identity_client_id,
-                        controller_client_id=identity.client_id,
-                        service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
-                        bootstrap_token_secret=bootstrap.token_secret,
-                        ssh_key_secret=bootstrap.ssh_key_secret,
-                        replicas=settings.replicas,
-                        feature_gates=settings.chart_gates,
-                        settings=settings.settings,
-                        resources=settings.resources.model_dump(),
-                        labels=args.labels,
-                    ),
-                    images.KARPENTER_AZURE,
-                    args.mirrors,
-                ),
+                values=images.mirrored(_values(args, identity, bootstrap), images.KARPENTER_AZURE, args.mirrors),
                 install_after=(identity, bootstrap),
                 # Azure spreads roles and federated credentials in minutes.
                 patience=900,
@@ -133,3 +109,29 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
         self.version = releases.version
         self.namespace = releases.namespace
         self.register_outputs({"version": self.version, "namespace": self.namespace})
+
+
+def _values(args: SelfHostedKarpenterArgs, identity: ControllerIdentity, bootstrap: NodeBootstrap) -> charts.Values:
+    """Return the values of the chart."""
+    network, cluster, settings = args.network, args.cluster, args.settings
+    return charts.karpenter_azure(
+        cluster_name=cluster.name,
+        endpoint=cluster.endpoint,
+        subscription_id=args.subscription_id,
+        location=args.location,
+        resource_group=args.cluster_group or args.resource_group,
+        node_resource_group=cluster.node_resource_group,
+        subnet_id=network.subnet_id,
+        vnet_guid=network.vnet_guid,
+        node_identity_ids=cluster.node_identity_ids,
+        kubelet_identity_client_id=cluster.kubelet_identity_client_id,
+        controller_client_id=identity.client_id,
+        service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
+        bootstrap_token_secret=bootstrap.token_secret,
+        ssh_key_secret=bootstrap.ssh_key_secret,
+        replicas=settings.replicas,
+        feature_gates=settings.chart_gates,
+        settings=settings.settings,
+        resources=settings.resources.model_dump(),
+        labels=args.labels,
+    )

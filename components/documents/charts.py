@@ -223,6 +223,20 @@ def karpenter_aws(
     }
 
 
+_AZURE_OVERLAY: Final = {
+    "NETWORK_PLUGIN": "azure",
+    "NETWORK_PLUGIN_MODE": "overlay",
+    "NETWORK_POLICY": "cilium",
+    "NETWORK_DATAPLANE": "cilium",
+}
+_READS_MAINTENANCE_WINDOW: Final = {
+    "apiGroups": [""],
+    "resources": ["configmaps"],
+    "resourceNames": ["upcoming-maintenance-window"],
+    "verbs": ["get"],
+}
+
+
 def karpenter_azure(
     *,
     cluster_name: Leaf,
@@ -273,6 +287,7 @@ def karpenter_azure(
         resources: Requests and limits of the controller.
         labels: Labels of everything that the chart makes.
     """
+    identity = {"azure.workload.identity/client-id": controller_client_id}
     environment = {
         "ARM_SUBSCRIPTION_ID": subscription_id,
         "AZURE_SUBSCRIPTION_ID": subscription_id,  # newer versions read this one
@@ -281,39 +296,23 @@ def karpenter_azure(
         "AZURE_NODE_RESOURCE_GROUP": node_resource_group,
         "VNET_SUBNET_ID": subnet_id,
         "VNET_GUID": vnet_guid,
-        "NETWORK_PLUGIN": "azure",
-        "NETWORK_PLUGIN_MODE": "overlay",
-        "NETWORK_POLICY": "cilium",
-        "NETWORK_DATAPLANE": "cilium",
+        **_AZURE_OVERLAY,
         "NODE_IDENTITIES": node_identity_ids,
         "KUBELET_IDENTITY_CLIENT_ID": kubelet_identity_client_id,
     }
     return {
         **({"additionalLabels": dict(labels)} if labels else {}),
         "replicas": replicas,
-        "serviceAccount": {
-            "name": service_account,
-            "annotations": {"azure.workload.identity/client-id": controller_client_id},
-        },
+        "serviceAccount": {"name": service_account, "annotations": identity},
         "podLabels": {"azure.workload.identity/use": "true"},
         # Karpenter has had no webhook since 1.0; switched on, the chart still lets it read every Secret here.
         "webhook": {"enabled": False},
         # With the webhook goes the right to read this one, without which node images are never updated.
-        "additionalClusterRoleRules": [
-            {
-                "apiGroups": [""],
-                "resources": ["configmaps"],
-                "resourceNames": ["upcoming-maintenance-window"],
-                "verbs": ["get"],
-            }
-        ],
+        "additionalClusterRoleRules": [_READS_MAINTENANCE_WINDOW],
         "controller": {
             "env": [
                 *({"name": name, "value": value} for name, value in environment.items()),
-                _from_secret("BOOTSTRAP_TOKEN_ID", bootstrap_token_secret, "token-id"),
-                _from_secret("BOOTSTRAP_TOKEN_SECRET", bootstrap_token_secret, "token-secret"),
-                # Put together by the kubelet, from the two above.
-                {"name": "KUBELET_BOOTSTRAP_TOKEN", "value": "$(BOOTSTRAP_TOKEN_ID).$(BOOTSTRAP_TOKEN_SECRET)"},
+                *_bootstrap_token(bootstrap_token_secret),
                 _from_secret("SSH_PUBLIC_KEY", ssh_key_secret, "ssh-public-key"),
             ],
             "resources": dict(resources),
@@ -325,6 +324,15 @@ def karpenter_azure(
             "featureGates": dict(feature_gates),
         },
     }
+
+
+def _bootstrap_token(secret: Leaf) -> list[Values]:
+    return [
+        _from_secret("BOOTSTRAP_TOKEN_ID", secret, "token-id"),
+        _from_secret("BOOTSTRAP_TOKEN_SECRET", secret, "token-secret"),
+        # Put together by the kubelet, from the two above.
+        {"name": "KUBELET_BOOTSTRAP_TOKEN", "value": "$(BOOTSTRAP_TOKEN_ID).$(BOOTSTRAP_TOKEN_SECRET)"},
+    ]
 
 
 def _from_secret(variable: str, secret: Leaf, key: str) -> Values:

@@ -72,18 +72,52 @@ class Cluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Cluster", name, {}, opts)
 
-        kubeconfig = partial(eks_kubeconfig, region=args.scope.region, profile=args.profile, role_arn=args.role_arn)
+        role, attachment = self._role(name, args)
+        key = self._key(name, args)
+        logs = cloudwatch.LogGroup(
+            f"{name}-logs",
+            name=args.scope.names.control_plane_log_group,
+            retention_in_days=args.settings.log_retention_days,
+            tags=args.scope.tags,
+            opts=self._kept(args),
+        )
+        cluster = self._control_plane(name, args, role, key, [attachment, logs])
 
-        async def served(known: Mapping[str, str]) -> str:
-            """Return the kubeconfig, once it works: an ACTIVE cluster needs a moment to know its address and its maker.
+        self.security_group_id = cluster.vpc_config.apply(lambda config: config.cluster_security_group_id or "")
+        # EKS makes this group, so its tags are no argument of the cluster. Both kinds of nodes carry it, and
+        # it admits everything between its members: Cilium's vxlan (UDP 8472) needs no rule of its own.
+        ec2.Tag(
+            f"{name}-discovery",
+            resource_id=self.security_group_id,
+            key=DISCOVERY_TAG,
+            value=args.scope.names.cluster,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
 
-            What needs the cluster needs this, so it does not begin where the API server never answers.
-            """
-            made = kubeconfig(**known)
-            if args.is_new and not pulumi.runtime.is_dry_run():
-                await live.wait_until_served(made)
-            return made
+        self.name = cluster.name
+        self.arn = cluster.arn
+        self.endpoint = cluster.endpoint
+        self.issuer = cluster.identities.apply(_issuer)
+        self.kubeconfig = pulumi.Output.secret(
+            pulumi.Output.all(
+                cluster_name=cluster.name,
+                endpoint=cluster.endpoint,
+                certificate_authority=cluster.certificate_authority.apply(lambda authority: authority.data or ""),
+            ).apply(partial(_served, args))
+        )
+        self.register_outputs(
+            {
+                "name": self.name,
+                "arn": self.arn,
+                "endpoint": self.endpoint,
+                "issuer": self.issuer,
+                "securityGroupId": self.security_group_id,
+                "kubeconfig": self.kubeconfig,
+            }
+        )
 
+    def _role(self, name: str, args: ClusterArgs) -> tuple[iam.Role, pulumi.Resource]:
+        """Return the control plane's role, and what must be there for it to have its rights."""
         child = pulumi.ResourceOptions(parent=self)
         role = iam.Role(
             f"{name}-role",
@@ -99,6 +133,10 @@ class Cluster(pulumi.ComponentResource):
             policy_arn=pulumi.Output.concat("arn:", args.scope.partition, ":iam::aws:policy/AmazonEKSClusterPolicy"),
             opts=child,
         )
+        return role, attachment
+
+    def _key(self, name: str, args: ClusterArgs) -> kms.Key:
+        """Return the key that encrypts the cluster's secrets."""
         key = kms.Key(
             f"{name}-secrets",
             description=f"Kubernetes secrets of the EKS cluster {args.scope.names.cluster}",
@@ -110,15 +148,18 @@ class Cluster(pulumi.ComponentResource):
                 parent=self, hooks=args.keeper.hooks(f"{name}-secrets", lost="every secret of the cluster")
             ),
         )
-        kms.Alias(f"{name}-secrets", name=args.scope.names.secrets_key_alias, target_key_id=key.id, opts=child)
-        logs = cloudwatch.LogGroup(
-            f"{name}-logs",
-            name=args.scope.names.control_plane_log_group,
-            retention_in_days=args.settings.log_retention_days,
-            tags=args.scope.tags,
-            opts=self._kept(args),
+        kms.Alias(
+            f"{name}-secrets",
+            name=args.scope.names.secrets_key_alias,
+            target_key_id=key.id,
+            opts=pulumi.ResourceOptions(parent=self),
         )
-        cluster = eks.Cluster(
+        return key
+
+    def _control_plane(
+        self, name: str, args: ClusterArgs, role: iam.Role, key: kms.Key, after: Sequence[pulumi.Resource]
+    ) -> eks.Cluster:
+        return eks.Cluster(
             f"{name}-control-plane",
             name=args.scope.names.cluster,
             version=args.settings.version,
@@ -151,7 +192,7 @@ class Cluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # On the way down EKS still uses its role to remove network interfaces.
-                depends_on=[attachment, logs, *args.after],
+                depends_on=[*after, *args.after],
                 # EKS refuses when all the rest of the stack is gone, Pulumi before it begins.
                 protect=args.settings.deletion_protection and not args.keeper.allowed,
                 # EKS takes only subnets in the zones that the cluster was made with; further ones are for nodes.
@@ -162,39 +203,6 @@ class Cluster(pulumi.ComponentResource):
                     before_create=_warnings(name, args),
                 ),
             ),
-        )
-
-        self.security_group_id = cluster.vpc_config.apply(lambda config: config.cluster_security_group_id or "")
-        # EKS makes this group, so its tags are no argument of the cluster. Both kinds of nodes carry it, and
-        # it admits everything between its members: Cilium's vxlan (UDP 8472) needs no rule of its own.
-        ec2.Tag(
-            f"{name}-discovery",
-            resource_id=self.security_group_id,
-            key=DISCOVERY_TAG,
-            value=args.scope.names.cluster,
-            opts=child,
-        )
-
-        self.name = cluster.name
-        self.arn = cluster.arn
-        self.endpoint = cluster.endpoint
-        self.issuer = cluster.identities.apply(_issuer)
-        self.kubeconfig = pulumi.Output.secret(
-            pulumi.Output.all(
-                cluster_name=cluster.name,
-                endpoint=cluster.endpoint,
-                certificate_authority=cluster.certificate_authority.apply(lambda authority: authority.data or ""),
-            ).apply(served)
-        )
-        self.register_outputs(
-            {
-                "name": self.name,
-                "arn": self.arn,
-                "endpoint": self.endpoint,
-                "issuer": self.issuer,
-                "securityGroupId": self.security_group_id,
-                "kubeconfig": self.kubeconfig,
-            }
         )
 
     def _kept(self, args: ClusterArgs) -> pulumi.ResourceOptions:
@@ -216,6 +224,17 @@ class Cluster(pulumi.ComponentResource):
             # Pulumi refuses to take over what it would have to change; the update after that changes it.
             ignore_changes=["retentionInDays", "tags"] if is_left_over else None,
         )
+
+
+async def _served(args: ClusterArgs, known: Mapping[str, str]) -> str:
+    """Return the kubeconfig, once it works: an ACTIVE cluster needs a moment to know its address and its maker.
+
+    What needs the cluster needs this, so it does not begin where the API server never answers.
+    """
+    made = eks_kubeconfig(region=args.scope.region, profile=args.profile, role_arn=args.role_arn, **known)
+    if args.is_new and not pulumi.runtime.is_dry_run():
+        await live.wait_until_served(made)
+    return made
 
 
 def _warnings(name: str, args: ClusterArgs) -> list[pulumi.ResourceHook]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 import pulumi_aws as aws
@@ -30,6 +30,9 @@ from ..settings.eks import EksSettings
 from ..settings.eks_identity import EksBefore, other_control_plane_zones
 from . import existing_network
 from .asking import looking
+
+#: The tag by which load balancers without a public address find their subnets.
+_INTERNAL: Final = "kubernetes.io/role/internal-elb"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,18 +148,7 @@ class Network(pulumi.ComponentResource):
         settings, kept = args.settings, partial(self._kept, args.keeper)
         child = pulumi.ResourceOptions(parent=self)
         label, tags, network = settings.name, settings.tags, settings.network
-        vpc_cidr = str(network.vpc_cidr)
-        vpc = ec2.Vpc(
-            f"{name}-vpc",
-            cidr_block=vpc_cidr,
-            # The cluster's private endpoint is a name in a private zone; nodes resolve it only with both on.
-            enable_dns_support=True,
-            enable_dns_hostnames=True,
-            tags=named(label, tags),
-            opts=kept(f"{name}-vpc"),
-        )
-        # EC2 makes it with the VPC, open between its members, and gives it to whatever names no group of its own.
-        ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", tags), opts=child)
+        vpc = self._vpc(name, settings, kept(f"{name}-vpc"))
         public_default = None if network.isolated else self._internet(name, settings, vpc)
 
         zones = self._zones(network.zones, args.before.zones)
@@ -164,7 +156,7 @@ class Network(pulumi.ComponentResource):
         private: list[ec2.Subnet] = []
         private_routes: list[ec2.RouteTable] = []
         ways_out: list[ec2.Route] = []
-        for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(vpc_cidr, len(zones)), strict=True)):
+        for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(str(network.vpc_cidr), len(zones)), strict=True)):
             if public_default:
                 outside = ec2.Subnet(
                     f"{name}-public-{index}",
@@ -192,11 +184,7 @@ class Network(pulumi.ComponentResource):
                 vpc_id=vpc.id,
                 availability_zone=zone,
                 cidr_block=cidr.private,
-                tags={
-                    **named(f"{label}-private-{index}", tags),
-                    "kubernetes.io/role/internal-elb": "1",
-                    DISCOVERY_TAG: label,
-                },
+                tags=named(f"{label}-private-{index}", tags) | {_INTERNAL: "1", DISCOVERY_TAG: label},
                 opts=kept(f"{name}-private-{index}"),
             )
             ec2.RouteTableAssociation(
@@ -214,6 +202,22 @@ class Network(pulumi.ComponentResource):
         self.public_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in public])
         self.route_table_ids = pulumi.Output.all(*[table.id for table in private_routes])
         self.control_plane_subnet_ids = self.private_subnet_ids
+
+    def _vpc(self, name: str, settings: EksSettings, kept: pulumi.ResourceOptions) -> ec2.Vpc:
+        label, tags = settings.name, settings.tags
+        vpc = ec2.Vpc(
+            f"{name}-vpc",
+            cidr_block=str(settings.network.vpc_cidr),
+            # The cluster's private endpoint is a name in a private zone; nodes resolve it only with both on.
+            enable_dns_support=True,
+            enable_dns_hostnames=True,
+            tags=named(label, tags),
+            opts=kept,
+        )
+        # EC2 makes it with the VPC, open between its members, and gives it to whatever names no group of its own.
+        child = pulumi.ResourceOptions(parent=self)
+        ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", tags), opts=child)
+        return vpc
 
     def _kept(self, keeper: Keeper, name: str) -> pulumi.ResourceOptions:
         hooks = keeper.hooks(name, lost="the network of the cluster and of its nodes")

@@ -72,39 +72,7 @@ class SystemNodes(pulumi.ComponentResource):
             ),
             opts=child,
         )
-        instance_tags = named(f"{args.scope.names.cluster}-system", args.scope.tags)
-        # Where it names no security group, EKS gives the nodes the cluster's own, which Karpenter's nodes carry too.
-        template = ec2.LaunchTemplate(
-            f"{name}-template",
-            name=args.scope.names.system_launch_template,
-            update_default_version=True,
-            vpc_security_group_ids=list(args.security_group_ids) or None,
-            metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
-                http_endpoint="enabled",
-                http_tokens="required",
-                # One hop ends at the node: pods cannot take the node's credentials.
-                http_put_response_hop_limit=1,
-            ),
-            block_device_mappings=[
-                ec2.LaunchTemplateBlockDeviceMappingArgs(
-                    device_name="/dev/xvda",
-                    ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-                        volume_size=args.settings.disk_size,
-                        volume_type="gp3",
-                        encrypted="true",
-                        delete_on_termination="true",
-                    ),
-                )
-            ],
-            # EKS puts the NodeConfig with which they join behind it.
-            user_data=_encoded(user_data.al2023(args.egress)) if args.egress.for_nodes else None,
-            tag_specifications=[
-                ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=instance_tags)
-                for kind in ("instance", "volume")
-            ],
-            tags=args.scope.tags,
-            opts=child,
-        )
+        template = self._template(name, args)
         group = eks.NodeGroup(
             f"{name}-group",
             cluster_name=args.cluster_name,
@@ -135,6 +103,41 @@ class SystemNodes(pulumi.ComponentResource):
         )
         self.node_group_arn = group.arn
         self.register_outputs({"nodeGroupArn": self.node_group_arn})
+
+    def _template(self, name: str, args: SystemNodesArgs) -> ec2.LaunchTemplate:
+        instance_tags = named(f"{args.scope.names.cluster}-system", args.scope.tags)
+        # Where it names no security group, EKS gives the nodes the cluster's own, which Karpenter's nodes carry too.
+        return ec2.LaunchTemplate(
+            f"{name}-template",
+            name=args.scope.names.system_launch_template,
+            update_default_version=True,
+            vpc_security_group_ids=list(args.security_group_ids) or None,
+            metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
+                http_endpoint="enabled",
+                http_tokens="required",
+                # One hop ends at the node: pods cannot take the node's credentials.
+                http_put_response_hop_limit=1,
+            ),
+            block_device_mappings=[
+                ec2.LaunchTemplateBlockDeviceMappingArgs(
+                    device_name="/dev/xvda",
+                    ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+                        volume_size=args.settings.disk_size,
+                        volume_type="gp3",
+                        encrypted="true",
+                        delete_on_termination="true",
+                    ),
+                )
+            ],
+            # EKS puts the NodeConfig with which they join behind it.
+            user_data=_encoded(user_data.al2023(args.egress)) if args.egress.for_nodes else None,
+            tag_specifications=[
+                ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=instance_tags)
+                for kind in ("instance", "volume")
+            ],
+            tags=args.scope.tags,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
 
     def _recommended(self, args: SystemNodesArgs) -> pulumi.Output[str]:
         folder = f"/aws/service/eks/optimized-ami/{args.version}/amazon-linux-2023/{_IMAGES[args.settings.ami_type]}"

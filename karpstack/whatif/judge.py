@@ -65,7 +65,6 @@ def answer(
         snapshot: By what the snapshot is told from others; None without one.
         lived: The days that the changed cluster lived; None without any.
     """
-    region = str(told.stack.outputs.get("region", ""))
     market = _market(told, facts, given)
     before = inventory(told, market, told.before)
     truth = compare(told, market, real, made_up=made_up)
@@ -84,9 +83,6 @@ def answer(
         after, radius, stayed = _asked(after, radius, stayed, asked_later(told))
         created = {one.name: one.created for one in real or () if one.name and one.created}
         stayed = with_expirations(told, stayed, created, asked_later(told))
-    verdict: Verdict = (
-        "refused" if told.refused else "within limits" if all(one.kept for one in judged) else "limits broken"
-    )
     bought = {
         claim.offering for claim in told.claims if claim.offering and any(there(claim, time) for time in told.ends)
     }
@@ -95,11 +91,11 @@ def answer(
         stack=told.stack.name,
         base=told.settings.get("base"),
         candidate=told.candidate,
-        verdict=verdict,
+        verdict=_verdict(told, judged),
         sentence=" ".join(filter(None, (said, told.replay.assumed_images))),
         refused=told.refused,
         simulated=told.simulated,
-        region=region,
+        region=str(told.stack.outputs.get("region", "")),
         moments=moments,
         settings=_settings(told),
         prices=sentences(market, bought),
@@ -118,6 +114,12 @@ def answer(
         series=series(told, market, told.at("base-settled"), told.end),
         unknown=[*(() if told.refused else _unreplaced(told)), *_unknown(lived or told, before, after)],
     )
+
+
+def _verdict(told: Told, judged: Sequence[Limit]) -> Verdict:
+    if told.refused:
+        return "refused"
+    return "within limits" if all(one.kept for one in judged) else "limits broken"
 
 
 def _asked(

@@ -14,6 +14,13 @@ WAYS_OUT: Final = {"nat": "a NAT gateway", "transit-gateway": "a transit gateway
 _OF_ITS_OWN: Final = ("zones", "natGateways", "flowLogRetentionDays", "endpoints")
 
 
+_VPC: Final = {
+    "Tags": [{"Key": "Name", "Value": "company"}],
+    "EnableDnsSupport": True,
+    "EnableDnsHostnames": True,
+}
+
+
 def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str) -> Made:
     """A VPC with a private subnet in each zone, small ones for the control plane, and a public one.
 
@@ -27,12 +34,7 @@ def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str
     Raises:
         ValueError: The region has not so many zones, or the range is too small.
     """
-    known = sorted(zone.name for zone in RegionsAndZonesBackend.zones.get(region, []))
-    if not 2 <= zones <= len(known):
-        raise ValueError(
-            f"--zones {zones}: a control plane needs two, and {region} has {len(known)} that are known here "
-            f"({', '.join(known) or 'none'}); give a number between"
-        )
+    names = _zones(region, zones)
 
     def id_of(kind: str, name: str = "") -> str:
         return f"{kind}-{digits(stack, kind, name)}"
@@ -58,7 +60,7 @@ def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str
         }
 
     vpc, internet, nat, transit = id_of("vpc"), id_of("igw"), id_of("nat"), id_of("tgw")
-    blocks, names = parts(network), known[:zones]
+    blocks = parts(network)
     small = list(blocks[-2].subnets(new_prefix=27))
     internal = {"tier": "private", "kubernetes.io/role/internal-elb": "1"}
     private = [subnet(f"private-{zone[-1]}", zone, block, internal) for zone, block in zip(names, blocks, strict=False)]
@@ -66,15 +68,7 @@ def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str
     public = subnet(f"public-{names[0][-1]}", names[0], blocks[-1], {"kubernetes.io/role/elb": "1"}, public=True)
     by_nat = way_out == "nat"
     content = {
-        "Vpcs": [
-            {
-                "VpcId": vpc,
-                "CidrBlock": str(network),
-                "Tags": [{"Key": "Name", "Value": "company"}],
-                "EnableDnsSupport": True,
-                "EnableDnsHostnames": True,
-            }
-        ],
+        "Vpcs": [{"VpcId": vpc, "CidrBlock": str(network), **_VPC}],
         "Subnets": [*private, *control, public],
         "InternetGateways": [{"InternetGatewayId": internet, "Attachments": [{"VpcId": vpc}]}],
         "NatGateways": [{"NatGatewayId": nat, "SubnetId": public["SubnetId"]}] if by_nat else [],
@@ -92,3 +86,14 @@ def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str
     }
     words = f"a VPC with private subnets in {', '.join(names)}, which {WAYS_OUT[way_out]} leads out of"
     return Made(content, settings, _OF_ITS_OWN, {"privateAccessCidrs": [str(network)]}, words)
+
+
+def _zones(region: str, zones: int) -> list[str]:
+    """Return the first zones of a region."""
+    known = sorted(zone.name for zone in RegionsAndZonesBackend.zones.get(region, []))
+    if not 2 <= zones <= len(known):
+        raise ValueError(
+            f"--zones {zones}: a control plane needs two, and {region} has {len(known)} that are known here "
+            f"({', '.join(known) or 'none'}); give a number between"
+        )
+    return known[:zones]

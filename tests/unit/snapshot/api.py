@@ -323,40 +323,9 @@ def others() -> Iterator[Item]:
     yield pod("gated", None, {}, [], spec={"schedulingGates": [{"name": "acme.example/gate"}]})
 
 
-def cluster() -> list[Item]:
-    """All of it."""
-    items: list[Item] = [
-        *map(node, range(NODES)),
-        *map(claim, range(NODES)),
-        *web(),
-        *database(),
-        *agents(),
-        *others(),
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": metadata("payroll", "shop"),
-            "spec": {"minAvailable": "50%", "selector": SELECTOR},
-            "status": {"disruptionsAllowed": 1},
-        },
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": metadata("gold"),
-            "value": 1000,
-            "description": CANARY,
-        },
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": metadata("system-node-critical"),
-            "value": 2000001000,
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": metadata("shop", labels={"team": "gold", "kubernetes.io/metadata.name": "shop", "x": CANARY}),
-        },
+def provisioning() -> list[Item]:
+    """A NodePool and its node class."""
+    return [
         {
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodePool",
@@ -394,6 +363,44 @@ def cluster() -> list[Item]:
             },
             "status": {"subnets": [{"id": f"subnet-{CANARY}", "zone": zone} for zone in ZONES]},
         },
+    ]
+
+
+def cluster() -> list[Item]:
+    """All of it."""
+    items: list[Item] = [
+        *map(node, range(NODES)),
+        *map(claim, range(NODES)),
+        *web(),
+        *database(),
+        *agents(),
+        *others(),
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": metadata("payroll", "shop"),
+            "spec": {"minAvailable": "50%", "selector": SELECTOR},
+            "status": {"disruptionsAllowed": 1},
+        },
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": metadata("gold"),
+            "value": 1000,
+            "description": CANARY,
+        },
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": metadata("system-node-critical"),
+            "value": 2000001000,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": metadata("shop", labels={"team": "gold", "kubernetes.io/metadata.name": "shop", "x": CANARY}),
+        },
+        *provisioning(),
         {"apiVersion": "v1", "kind": "Secret", "metadata": metadata("s", "shop"), "data": {"key": CANARY}},
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata("c", "shop"), "data": {"key": CANARY}},
     ]

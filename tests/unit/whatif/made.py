@@ -16,6 +16,14 @@ FAMILY = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values"
 ON_DEMAND = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
 NODE_CLASS = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
 BEGINS, ENDS = 100.0, 400.0  # seconds after the start: of the change
+#: Of a node.
+SIZE = {"cpu": "2", "memory": "8Gi"}
+SIZES = {"capacity": SIZE, "allocatable": SIZE}
+
+
+def conditions_of(true: dict[str, str]) -> list[dict[str, str]]:
+    """True conditions, with their reasons."""
+    return [{"type": kind, "status": "True", "reason": why} for kind, why in true.items()]
 
 
 def at(seconds: float) -> str:
@@ -72,9 +80,8 @@ class Made:
             "karpenter.sh/capacity-type": capacity,
             "topology.kubernetes.io/zone": zone,
         }
-        later = {kind: why for kind, why in (conditions or {}).items() if kind == "Drifted"}
-        true = {"Launched": "Launched", "Registered": "Registered", "Initialized": "Initialized", **(conditions or {})}
-        true = {kind: why for kind, why in true.items() if kind not in later}
+        true = {kind: kind for kind in ("Launched", "Registered", "Initialized")} | (conditions or {})
+        drift = {"Drifted": true.pop("Drifted")} if "Drifted" in true else {}
 
         def claim(when: float, type_: str, more: dict[str, str], **metadata: Any) -> None:
             self.add(
@@ -83,36 +90,23 @@ class Made:
                 kind="NodeClaim",
                 object={
                     "metadata": {"name": name, "labels": labels, "creationTimestamp": at(seconds), **metadata},
-                    "conditions": [
-                        {"type": kind, "status": "True", "reason": why} for kind, why in {**true, **more}.items()
-                    ],
+                    "conditions": conditions_of(true | more),
                     "nodeName": f"ip-{name}",
-                    "capacity": {"cpu": "2", "memory": "8Gi"},
-                    "allocatable": {"cpu": "2", "memory": "8Gi"},
+                    **SIZES,
                     **asks,
                 },
             )
 
         claim(seconds, "ADDED", {})
-        if later:
-            true |= later
+        if drift:
+            true |= drift
             claim(max(seconds, drifted), "MODIFIED", {})
-        self.add(
-            seconds,
-            "ADDED",
-            kind="Node",
-            object={
-                "metadata": {"name": f"ip-{name}"},
-                "allocatable": {"cpu": "2", "memory": "8Gi"},
-                **({"simulated": True} if simulated else {}),
-            },
-        )
+        node = {"metadata": {"name": f"ip-{name}"}, "allocatable": SIZE, **({"simulated": True} if simulated else {})}
+        self.add(seconds, "ADDED", kind="Node", object=node)
         if price is not None:
-            bought = {"instanceType": type_, "capacityType": capacity, "zone": zone}
-            self.add(seconds, "PRICE", **bought, pricePerHour=price)
-        going = {} if disrupted is None else {"DisruptionReason": reason}
-        if disrupted is not None:
-            claim(disrupted, "MODIFIED", going)
+            self.add(seconds, "PRICE", instanceType=type_, capacityType=capacity, zone=zone, pricePerHour=price)
+        if going := {} if disrupted is None else {"DisruptionReason": reason}:
+            claim(disrupted or 0, "MODIFIED", going)
         if deleting is not None:
             claim(deleting, "MODIFIED", going, deletionTimestamp=at(deleting))
         if terminating is not None:

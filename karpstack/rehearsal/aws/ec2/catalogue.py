@@ -50,27 +50,6 @@ def patch(patches: Patches) -> None:
     shape = output.members["InstanceTypes"].member
     written: dict[str, str] = {}
 
-    def get_ebs_default_kms_key_id(response: Any) -> Any:
-        from moto.core.responses import ActionResult
-        from moto.kms.models import kms_backends
-
-        response.error_on_dryrun()
-        backend = response.ec2_backend
-        kms, key = kms_backends[backend.account_id][backend.region_name], backend.default_kms_key_id
-        # With the first encrypted volume moto makes AWS's own key the default, by its ARN.
-        is_own = not key or (kms.alias_exists(_EBS_KEY) and kms.describe_key(_EBS_KEY).arn == key)
-        return ActionResult({"KmsKeyId": _EBS_KEY if is_own else key})
-
-    def block_public_access(response: Any) -> Any:
-        # moto has neither of the two calls.
-        from moto.core.responses import ActionResult
-
-        response.error_on_dryrun()
-        backend, mode = response.ec2_backend, response._get_param("InternetGatewayBlockMode")
-        backend.internet_gateway_block_mode = mode or getattr(backend, "internet_gateway_block_mode", "off")
-        options = {"InternetGatewayBlockMode": backend.internet_gateway_block_mode, "State": "update-complete"}
-        return ActionResult({"VpcBlockPublicAccessOptions": options})
-
     def describe_instance_types(response: Any) -> str:
         response.error_on_dryrun()
         types = response.ec2_backend.describe_instance_types(
@@ -84,28 +63,52 @@ def patch(patches: Patches) -> None:
             items.append(written[name])
         return _answer("DescribeInstanceTypes", "instanceTypeSet", items)
 
-    def describe_instance_type_offerings(response: Any) -> str:
-        response.error_on_dryrun()
-        offerings = response.ec2_backend.describe_instance_type_offerings(
-            response._get_param("LocationType"), response._filters_from_querystring()
-        )
-        return _answer(
-            "DescribeInstanceTypeOfferings",
-            "instanceTypeOfferingSet",
-            [
-                f"<item><instanceType>{offering['InstanceType']}</instanceType>"
-                f"<locationType>{offering['LocationType']}</locationType>"
-                f"<location>{offering['Location']}</location></item>"
-                for offering in offerings
-            ],
-        )
-
     # moto sets this key and does not tell it.
-    patches.set(ElasticBlockStore, "get_ebs_default_kms_key_id", get_ebs_default_kms_key_id)
+    patches.set(ElasticBlockStore, "get_ebs_default_kms_key_id", _get_ebs_default_kms_key_id)
     for call in ("describe", "modify"):
-        patches.set(ElasticBlockStore, f"{call}_vpc_block_public_access_options", block_public_access)
+        patches.set(ElasticBlockStore, f"{call}_vpc_block_public_access_options", _block_public_access)
     patches.set(InstanceResponse, "describe_instance_types", describe_instance_types)
-    patches.set(InstanceResponse, "describe_instance_type_offerings", describe_instance_type_offerings)
+    patches.set(InstanceResponse, "describe_instance_type_offerings", _describe_instance_type_offerings)
+
+
+def _get_ebs_default_kms_key_id(response: Any) -> Any:
+    from moto.core.responses import ActionResult
+    from moto.kms.models import kms_backends
+
+    response.error_on_dryrun()
+    backend = response.ec2_backend
+    kms, key = kms_backends[backend.account_id][backend.region_name], backend.default_kms_key_id
+    # With the first encrypted volume moto makes AWS's own key the default, by its ARN.
+    is_own = not key or (kms.alias_exists(_EBS_KEY) and kms.describe_key(_EBS_KEY).arn == key)
+    return ActionResult({"KmsKeyId": _EBS_KEY if is_own else key})
+
+
+def _block_public_access(response: Any) -> Any:
+    # moto has neither of the two calls.
+    from moto.core.responses import ActionResult
+
+    response.error_on_dryrun()
+    backend, mode = response.ec2_backend, response._get_param("InternetGatewayBlockMode")
+    backend.internet_gateway_block_mode = mode or getattr(backend, "internet_gateway_block_mode", "off")
+    options = {"InternetGatewayBlockMode": backend.internet_gateway_block_mode, "State": "update-complete"}
+    return ActionResult({"VpcBlockPublicAccessOptions": options})
+
+
+def _describe_instance_type_offerings(response: Any) -> str:
+    response.error_on_dryrun()
+    offerings = response.ec2_backend.describe_instance_type_offerings(
+        response._get_param("LocationType"), response._filters_from_querystring()
+    )
+    return _answer(
+        "DescribeInstanceTypeOfferings",
+        "instanceTypeOfferingSet",
+        [
+            f"<item><instanceType>{offering['InstanceType']}</instanceType>"
+            f"<locationType>{offering['LocationType']}</locationType>"
+            f"<location>{offering['Location']}</location></item>"
+            for offering in offerings
+        ],
+    )
 
 
 def xml(name: str, shape: Any, value: Any) -> str:
