@@ -13,6 +13,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import assert_never
 
 import psutil
 
@@ -30,8 +31,9 @@ from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host import log
 from karpstack.rehearsal.host.processes import Engines, start_time
 from karpstack.rehearsal.session import speed
+from karpstack.rehearsal.session.clouds import Name
 from karpstack.rehearsal.session.daemon import STAY, DaemonInfo
-from karpstack.rehearsal.session.simulated import Parts, simulation
+from karpstack.rehearsal.session.simulated import Parts, Simulation
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.timing import Timing
@@ -61,7 +63,7 @@ class Daemon:
         charts = Charts(engine_set)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
         parts = Parts(folder, stack_file, engine_set, timing, self._clusters)
-        self._cloud = cloud = simulation(stack_file.cloud)(parts)
+        self._cloud = cloud = _simulation(stack_file.cloud)(parts)
         self._cloud_started = threading.Event()
         self._control = control.ControlServer(
             control.Control(
@@ -173,6 +175,21 @@ def _end_with_starter(stopped: threading.Event) -> None:
     if os.read(sys.stdin.fileno(), len(STAY)) != STAY:
         _log.info("the command that started this daemon has ended, so this one ends too")
         stopped.set()
+
+
+def _simulation(cloud: Name) -> type[Simulation]:
+    """Load a cloud and its libraries alone: moto takes a second and 150 MB."""
+    match cloud:
+        case "aws":
+            from karpstack.rehearsal.session.simulated_aws import SimulatedAws
+
+            return SimulatedAws
+        case "azure":
+            from karpstack.rehearsal.session.simulated_azure import SimulatedAzure
+
+            return SimulatedAzure
+        case unplayed:
+            assert_never(unplayed)
 
 
 if __name__ == "__main__":

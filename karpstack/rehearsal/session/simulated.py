@@ -1,20 +1,16 @@
-"""One cloud as the daemon composes it: its simulated account, what Pulumi's provider serves, and its faults.
-
-`simulation` loads the cloud's own libraries, so those of the others are not loaded: moto takes a second and 150 MB.
-"""
+"""One cloud as the daemon composes it: its simulated account, what Pulumi's provider serves, and its faults."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, assert_never
+from typing import ClassVar
 
 from karpstack.rehearsal import control
 from karpstack.rehearsal.attachment.package import Configuration
 from karpstack.rehearsal.cluster.control_plane import Clusters
 from karpstack.rehearsal.engines import EngineSet
-from karpstack.rehearsal.session.clouds import Name
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.timing import Timing
@@ -72,18 +68,3 @@ class Simulation(ABC):
 
     def warm_up(self) -> None:  # noqa: B027 - a cloud may have nothing to load
         """Load what would make the first requests slow."""
-
-
-def simulation(cloud: Name) -> type[Simulation]:
-    """Load a cloud."""
-    match cloud:
-        case "aws":
-            from karpstack.rehearsal.session.simulated_aws import SimulatedAws
-
-            return SimulatedAws
-        case "azure":
-            from karpstack.rehearsal.session.simulated_azure import SimulatedAzure
-
-            return SimulatedAzure
-        case unplayed:
-            assert_never(unplayed)
