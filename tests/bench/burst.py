@@ -20,7 +20,6 @@ from pathlib import Path
 from kubernetes import client, watch
 
 from karpstack.scale_test.recording.process import stop, wait_until_recorded
-from karpstack.scale_test.scenarios.environments import environment_of
 from karpstack.scale_test.scenarios.objects import objects
 from karpstack.scale_test.scenarios.scenario import Scenario, load
 from tests.bench.shared import columns, show, temporary, up
@@ -60,11 +59,12 @@ def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
     """The module that records a scale test, in the background as the playbook has it."""
     arguments = {
         "timeline": str(timeline),
-        "node_class": environment_of(stack.outputs()).node_class,
+        "stack": stack.folder.stack,
+        "stack_outputs": stack.outputs(),
         "metrics_url": stack.variables["KARPSTACK_METRICS_URL"],
         "owner": os.getpid(),
     }
-    command = ["ansible", "localhost", "-M", str(_PLAYBOOKS / "library"), "-m", "karpstack_recorder"]
+    command = ["ansible", "localhost", "--playbook-dir", str(_PLAYBOOKS), "-m", "karpstack.scale_test.recorder"]
     background = ["--background", "3600", "--poll", "0", "-e", f"ansible_async_dir={timeline.parent / 'async'}"]
     given = [*command, "-a", json.dumps(arguments), *background]
     subprocess.run(given, cwd=ROOT, env=stack.variables, check=True, stdout=subprocess.DEVNULL)

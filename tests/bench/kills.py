@@ -32,7 +32,7 @@ COMMANDS = {
     "policy-pack": (r"pulumi\.policy ", ("up",)),
     "ansible-playbook": (r"ansible-playbook .*scale_test\.yml", ("story",)),
     # Not the wrapper that Ansible keeps beside it.
-    "recorder": (r"^\S+ \S*AnsiballZ_karpstack_recorder\.py", ("story",)),
+    "recorder": (r"^\S+ \S*AnsiballZ_recorder\.py", ("story",)),
 }
 PROCESSES = ("command", "daemon", *ENGINES, *COMMANDS)
 LIMIT = 400.0

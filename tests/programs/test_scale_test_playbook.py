@@ -57,7 +57,7 @@ def test_a_variable_that_nobody_reads_is_refused_where_its_name_is_near(tmp_path
 
 def test_the_playbook_knows_its_own_variables() -> None:
     (play_,) = yaml.safe_load((ROOT / "playbooks" / "scale_test.yml").read_text())
-    actions = [task["karpstack_action"] for task in play_["tasks"] if "karpstack_action" in task]
+    actions = [task["karpstack.scale_test.action"] for task in play_["tasks"] if "karpstack.scale_test.action" in task]
     (known,) = (action["arguments"]["known"] for action in actions if action["name"] == "run.variables")
     ours = {name for name in play_["vars"] if not name.startswith(("ansible_", "scale_test_"))}
     assert set(known) == {*ours, "scenario_tags"}

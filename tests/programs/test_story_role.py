@@ -52,7 +52,7 @@ def test_a_story_leaves_alone_what_is_somebody_elses_and_evidence_of_what_it_saw
         "vars": {"ansible_python_interpreter": sys.executable},
         "tasks": [
             {
-                "ansible.builtin.include_role": {"name": "story"},
+                "ansible.builtin.include_role": {"name": "karpstack.scale_test.story"},
                 "loop": [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in stories],
                 "loop_control": {"loop_var": "story_scenario"},
                 "vars": {

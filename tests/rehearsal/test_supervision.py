@@ -103,7 +103,7 @@ def test_no_process_gets_the_users_secrets_and_a_dead_etcd_ends_a_story(run: Run
         "ansible-playbook",
     ):
         assert any(expected in line for line in seen), f"{expected} was never seen; seen were: {list(seen)}"
-    assert any("karpstack_recorder" in line for line in seen)
+    assert any("AnsiballZ_recorder" in line for line in seen)
     for line, environment in seen.items():
         singing = [name for name, value in environment.items() if CANARY in value]
         assert not singing, f"{line}: {singing}"

@@ -1,4 +1,4 @@
-"""Records a stack from now until it is told to stop: what `karpstack_recorder` and `karpstack story record` do."""
+"""Records a stack until it is told to stop, for the playbooks and for `karpstack story record`."""
 
 from __future__ import annotations
 

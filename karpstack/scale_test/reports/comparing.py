@@ -1,4 +1,4 @@
-"""Compares the reports of two folders and writes the page: what `karpstack_compare` and the command line do."""
+"""Compares the reports of two folders and writes the page, for the command line and the playbook."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from karpstack.karpenter.selectors import MORE_THAN_ONE
 from karpstack.scale_test.acting import moving
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
 from karpstack.scale_test.acting.moving import MARK, MoveError
+from playbooks.plugins.module_utils.actions import call
+from playbooks.plugins.module_utils.actions import move as action
 from tests.unit.scale_test.api_server import ApiServer
 
 GROUP = "eks.amazonaws.com/nodegroup"
@@ -134,6 +136,28 @@ def test_nodes_are_those_of_the_groups_in_their_order_on_either_cloud() -> None:
     assert azure.startswith("az aks nodepool scale")
     assert azure.endswith("--name general --node-count 0")
     assert "--nodegroup-name batch --scaling-config minSize=0" in aws
+
+
+def test_in_check_mode_a_move_says_what_it_would_change_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    live = Live(node("a", **{GROUP: "batch"}), pod("web", "a"), pool("default"))
+    monkeypatch.setattr(action, "Cluster", lambda: live)
+    monkeypatch.setattr(action, "_autoscalers", list)
+    options = {"groups": ["batch"], "node_pools": [], "patience": 1, "accept_waiting": False, "accepted": []}
+
+    def move(state: str, *, check: bool) -> dict[str, Any]:
+        return call("move.move", {**options, "state": state, "node": "a"}, check=check)
+
+    would = move("cordoned", check=True)
+    assert (would["changed"], would["nodes"], live.changed) == (True, ["a"], [])
+    assert move("cordoned", check=False) == would
+    assert live.changed == ["a"]
+    assert not move("cordoned", check=True)["changed"]
+    assert move("drained", check=True)["changed"]
+    assert live.evicted == []
+    would = move("undone", check=True)
+    assert (would["changed"], would["uncordoned"], live.changed) == (True, ["a"], ["a"])
+    assert move("undone", check=False) == would
+    assert live.changed == ["a", "a"]
 
 
 def test_what_a_move_has_cordoned_it_takes_back_and_nothing_else() -> None:

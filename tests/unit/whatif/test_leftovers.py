@@ -50,11 +50,15 @@ def test_the_playbook_removes_what_is_left_first_and_at_the_end_whatever_the_mod
     before = play["tasks"][: play["tasks"].index(recorded)]
     for tasks in (before, recorded["always"]):
         removals = [
-            task for task in tasks if task.get("karpstack_action", {}).get("name", "").startswith("whatif.remove_")
+            task
+            for task in tasks
+            if task.get("karpstack.scale_test.action", {}).get("name", "").startswith("whatif.remove_")
         ]
         assert len(removals) == 2
         assert not any("as-is" in str(task.get("when")) for task in removals)
     (load,) = [
-        task for task in recorded["block"] if task.get("karpstack_action", {}).get("name") == "whatif.make_workload"
+        task
+        for task in recorded["block"]
+        if task.get("karpstack.scale_test.action", {}).get("name") == "whatif.make_workload"
     ]
-    assert load["karpstack_action"]["arguments"]["nodes"] == "{{ nodes }}"
+    assert load["karpstack.scale_test.action"]["arguments"]["nodes"] == "{{ nodes }}"

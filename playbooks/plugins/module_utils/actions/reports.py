@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from karpstack.karpenter.fact_files import FOLDER
 from karpstack.karpenter.instance_types import Facts, FactsError
 from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
 from karpstack.scale_test.recording.timeline import Reader, TimelineError
@@ -22,7 +23,7 @@ ERRORS: Final = (FactsError, ThresholdsError, TimelineError)
 
 
 def report(
-    folder: Path, scenarios: list[Result], stack: str, stack_outputs: Result, facts: Path, thresholds: Result
+    folder: Path, scenarios: list[Result], stack: str, stack_outputs: Result, thresholds: Result, facts: Path = FOLDER
 ) -> Result:
     """Judge a run by its timeline and write report.json, report.html and junit.xml; a failed story is no error."""
     made = reports.make(

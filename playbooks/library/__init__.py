@@ -1,1 +1,0 @@
-"""Modules that the roles call: thin, the logic is in scale_test."""

@@ -1,0 +1,87 @@
+"""The action that moves the pods of nodes to other nodes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final, Literal
+
+from kubernetes import client
+from kubernetes.config import ConfigException
+
+from karpstack.components.workloads.running import AUTOSCALER, running
+from karpstack.scale_test.acting import moving
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
+from karpstack.scale_test.connecting import connect
+
+from . import Result
+
+ERRORS: Final = (ClusterError, ConfigException, moving.MoveError)
+
+
+def move(
+    state: Literal["cordoned", "drained", "undone"],
+    groups: list[str],
+    node_pools: list[str],
+    patience: float,
+    accept_waiting: bool,
+    accepted: list[str],
+    node: str = "",
+    *,
+    check: bool,
+) -> Result:
+    """Let nodes take no new pods, drain one node, or let nodes take pods again; check mode only reads."""
+    cluster = Cluster()
+    if state == "drained":
+        return _drained(cluster, node, patience, accepted, check=check)
+    if state == "undone":
+        return _undone(cluster, groups, node_pools, check=check)
+    return _cordoned(cluster, groups, node_pools, accept_waiting=accept_waiting, check=check)
+
+
+def _cordoned(
+    cluster: Cluster, groups: list[str], node_pools: list[str], *, accept_waiting: bool, check: bool
+) -> Result:
+    nodes = moving.chosen(cluster, groups, node_pools)
+    moving.refuse(
+        cluster,
+        nodes,
+        node_pools,
+        accept_waiting=accept_waiting,
+        groups=groups,
+        autoscalers=_autoscalers() if groups else [],
+    )
+    before = moving.marked(nodes)
+    changed = bool(moving.taking(nodes) if check else moving.cordon(cluster, nodes))
+    return {
+        "changed": changed,
+        "nodes": _names(nodes),
+        "cordoned_before": _names(before),
+        "groups": moving.known(cluster),
+        # The pods that an interrupted move left waiting are not accepted; the move waits for them.
+        "waiting": moving.waiting(cluster) if accept_waiting or not before else [],
+        "lets_none_go": moving.lets_none_go(cluster),
+        "to_nothing": moving.to_nothing(nodes),
+    }
+
+
+def _drained(cluster: Cluster, node: str, patience: float, accepted: list[str], *, check: bool) -> Result:
+    if check:
+        return {"changed": True, "drained": asdict(moving.Drained()) | {"broken": []}}
+    done = moving.drain(cluster, node, patience, accepted)
+    return {"changed": done.pods > 0, "drained": asdict(done) | {"broken": sorted(done.broken)}}
+
+
+def _undone(cluster: Cluster, groups: list[str], node_pools: list[str], *, check: bool) -> Result:
+    nodes = moving.chosen(cluster, groups, node_pools)
+    mine = _names(moving.marked(nodes)) if check else moving.uncordon(cluster, nodes)
+    return {"changed": bool(mine), "nodes": _names(nodes), "uncordoned": mine}
+
+
+def _names(nodes: list[moving.Object]) -> list[str]:
+    return [node["metadata"]["name"] for node in nodes]
+
+
+def _autoscalers() -> list[str]:
+    """Return the Deployments of Cluster Autoscaler that have replicas, with their namespaces."""
+    apps: Any = client.AppsV1Api(connect())
+    return list(running(apps.list_deployment_for_all_namespaces().items, AUTOSCALER))
