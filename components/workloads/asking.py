@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _T = TypeVar("_T")
 
 
@@ -32,5 +35,8 @@ def asked(config: Mapping[str, Any], question: Callable[[ApiClient], _T]) -> _T:
     configuration = Configuration()
     configuration.retries = False
     load_kube_config_from_dict(dict(config), client_configuration=configuration, persist_config=False)
+    # What listens on this machine, a tunnel for example, is asked directly.
+    if urlsplit(str(configuration.host)).hostname in _LOOPBACK and configuration.proxy in getproxies().values():
+        configuration.proxy = None
     with ApiClient(configuration) as api:
         return question(api)

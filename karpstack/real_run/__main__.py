@@ -14,7 +14,7 @@ from boto3.session import Session
 
 from karpstack.components.naming import EksNames
 from karpstack.components.settings import AksSettings, EksSettings
-from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.asking import Aws, direct_client
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
 from karpstack.preflight.finding import NotAskedError, UnknowableError, in_the_way
@@ -116,7 +116,7 @@ def _remove(given: argparse.Namespace) -> int:
             )
         aws = Aws.connect(settings.region, profile)
         session = Session(profile_name=profile or None, region_name=settings.region)
-        lines = removal_aws.remove(aws, partial(session.client), EksNames(settings.name), run)
+        lines = removal_aws.remove(aws, partial(direct_client, session), EksNames(settings.name), run)
     elif isinstance(settings, AksSettings):
         found = login(configured.raw)
         lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)

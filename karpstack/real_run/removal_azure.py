@@ -7,6 +7,7 @@ from typing import Final
 
 from azure.core import PipelineClient
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy
+from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
 from karpstack.karpenter import clock
@@ -27,11 +28,17 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         NotAskedError: The groups cannot be listed.
     """
     client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
-        login.endpoint, policies=[RetryPolicy(), BearerTokenCredentialPolicy(login.credential, login.scope)]
+        login.endpoint,
+        policies=[RetryPolicy(), BearerTokenCredentialPolicy(login.credential, login.scope)],
+        transport=RequestsTransport(use_env_settings=not azure.is_local),
     )
     for group in azure.all(_LIST, f"{azure.scope}/resourcegroups", RESOURCES):
         # A managed group goes with what manages it.
         if (group.get("tags") or {}).get(TAG) != run or group.get("managedBy"):
+            continue
+        # With another beginning, the address would be another server's, which would get the token.
+        if not str(group["id"]).startswith("/"):
+            yield f"resource group {group['name']} stays: its id is {group['id']!r:.200}"
             continue
         url = f"{login.endpoint}{group['id']}?api-version={RESOURCES}"
         answer = client.send_request(HttpRequest("DELETE", url), enforce_https=not azure.is_local)

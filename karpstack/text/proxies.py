@@ -5,6 +5,7 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -14,7 +15,11 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine."""
-    return (urlsplit(url).hostname or "").lower() in LOOPBACK
+    host = (urlsplit(url).hostname or "").lower().rstrip(".")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host in LOOPBACK
 
 
 def proxy_for(url: str) -> str | None:

@@ -186,11 +186,16 @@ def _answer(asked: str, answer: Any) -> dict[str, Any]:
     return found
 
 
-def _client(session: Session, service: str, **keys: str) -> Any:
+def direct_client(session: Session, service: str, **keys: str) -> Any:
+    """Make boto3's client of a service: nothing that is signed for this machine goes to a proxy."""
     made: Any = session.client(service, config=_CONFIG, **keys)
     if is_loopback(made.meta.endpoint_url):
-        # Nothing that is signed for this machine goes to a proxy.
-        made = session.client(service, config=_CONFIG.merge(Config(proxies={})), **keys)
+        return session.client(service, config=_CONFIG.merge(Config(proxies={})), **keys)
+    return made
+
+
+def _client(session: Session, service: str, **keys: str) -> Any:
+    made = direct_client(session, service, **keys)
     # boto3 itself reads as much, and for as long, as a server likes.
     http = made._endpoint.http_session
     http.send = partial(_bounded, http.send, service)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
-from urllib.request import getproxies
 
 import urllib3
 
 from karpstack.components.versions import KARPENTER_AZURE_CHART, KARPENTER_AZURE_CRD_CHART
+from karpstack.text.proxies import proxy_for
 
 from ..finding import Finding, NotAskedError, finding
 from .subject import StackSubject
 
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+#: A registry gives out manifests itself; elsewhere is whoever answers in its place.
+_RETRIES: Final = urllib3.Retry(1, redirect=False)
 _TIMEOUT: Final = urllib3.Timeout(connect=5, read=15)
 
 
@@ -35,10 +37,14 @@ def charts(subject: StackSubject) -> Iterator[Finding]:
 
 def _status(call: str) -> int:
     """The status of the answer; the registry wants no login, and one that has expired would be refused."""
-    proxy = getproxies().get("https", "")
+    url = call.removeprefix("GET ")
+    proxy = proxy_for(url)
     pool = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
+    asked = {"headers": {"Accept": _MANIFEST}, "timeout": _TIMEOUT, "retries": _RETRIES, "preload_content": False}
     try:
-        url = call.removeprefix("GET ")
-        return pool.request("GET", url, headers={"Accept": _MANIFEST}, timeout=_TIMEOUT, retries=1).status
+        # Of the answer, the status is enough: who answers may be anybody, and the body without an end.
+        answer = pool.request("GET", url, **asked)
+        answer.close()
+        return answer.status
     except urllib3.exceptions.HTTPError as error:
         raise NotAskedError(call, str(error), refused=False) from error

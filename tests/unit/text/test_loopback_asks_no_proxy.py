@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import proxy_bypass
 
 import botocore.utils
@@ -11,15 +14,28 @@ import pytest
 import requests.utils
 import urllib3
 import yaml
+from boto3.session import Session
+from botocore.exceptions import ClientError
+from kubernetes import client
 from kubernetes.client.rest import should_bypass_proxies
 
+from karpstack.components.workloads.asking import ask
+from karpstack.preflight.aws.asking import Aws, direct_client
+from karpstack.preflight.azure import charts
+from karpstack.preflight.finding import NotAskedError
 from karpstack.pull_request.github import GitHub
+from karpstack.real_run import removal_azure
+from karpstack.real_run.left import TAG
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.session import deployment
 from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.scale_test.connecting import connect
-from karpstack.text.proxies import proxy_for
+from karpstack.scale_test.recording.metrics import scrape
+from karpstack.text.proxies import is_loopback, proxy_for
+from tests.unit.preflight.fake_server import FakeServer
+from tests.unit.preflight.test_asking import SERVICES, cluster
+from tests.unit.preflight.test_asking_azure import azure
 
 PROXY = "http://proxy.corp.example:3128"
 HERE = ("http://127.0.0.1:4566", "http://localhost:4566", "https://127.0.0.1:6443")
@@ -61,6 +77,85 @@ def test_by_hand_nothing_goes_to_the_users_proxy(
     assert bypasses(url)
 
 
+def of_aws(server: FakeServer, _: Path) -> None:
+    Aws.connect("us-east-1").ask("eks", "ListClusters")
+
+
+def of_the_kill_switch_on_aws(server: FakeServer, _: Path) -> None:
+    direct_client(Session(region_name="us-east-1"), "eks").list_clusters()
+
+
+def of_azure(server: FakeServer, _: Path) -> None:
+    azure(server).all("Microsoft.X/read", "/subscriptions/sub/x", "2024-01-01")
+
+
+def of_the_kill_switch_on_azure(server: FakeServer, _: Path) -> None:
+    path = "/subscriptions/a/resourcegroups"
+    group = {"id": "/mine", "name": "mine", "tags": {TAG: "run"}}
+    server.said[path] = (200, json.dumps({"value": [group, {**group, "id": "@evil.example/"}]}))
+    asked = azure(server)
+    lines = removal_azure.remove(asked, asked._login, "run", between=0)
+    assert next(lines).startswith("resource group mine")
+    assert next(lines).startswith("resource group mine stays: its id is '@evil.example/'")
+
+
+def of_a_cluster(server: FakeServer, folder: Path) -> None:
+    cluster(folder, server.port).list(SERVICES)
+
+
+def of_a_story(server: FakeServer, folder: Path) -> None:
+    client.VersionApi(connect(kubeconfig(folder, f"http://127.0.0.1:{server.port}"))).get_code()
+
+
+def of_a_component(server: FakeServer, folder: Path) -> None:
+    ask(
+        kubeconfig(folder, f"http://127.0.0.1:{server.port}").read_text(), lambda api: client.VersionApi(api).get_code()
+    )
+
+
+def of_metrics(server: FakeServer, _: Path) -> None:
+    scrape(f"http://127.0.0.1:{server.port}/metrics", prices=False)
+
+
+QUESTIONS = [
+    *(of_aws, of_the_kill_switch_on_aws, of_azure, of_the_kill_switch_on_azure),
+    *(of_a_cluster, of_a_story, of_a_component, of_metrics),
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: one.__name__)
+def test_no_proxy_sees_a_question_to_this_machine(
+    question: Callable[[FakeServer, Path], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also where NO_PROXY does not say so."""
+    with FakeServer() as server, FakeServer() as proxy:
+        for name in NAMES:
+            monkeypatch.setenv(name, "" if "NO" in name.upper() else f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+        with suppress(NotAskedError, ClientError, client.ApiException):
+            question(server, tmp_path)
+        assert server.asked
+        assert not proxy.asked
+
+
+def kubeconfig(folder: Path, server: str, proxy: str | None = None) -> Path:
+    cluster = {"server": server, **({"proxy-url": proxy} if proxy else {})}
+    path = folder / "kubeconfig"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "a",
+                "clusters": [{"name": "a", "cluster": cluster}],
+                "users": [{"name": "a", "user": {"token": "t"}}],
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            }
+        )
+    )
+    return path
+
+
 @pytest.mark.parametrize(
     ("server", "proxy", "asked"),
     [
@@ -73,19 +168,7 @@ def test_by_hand_nothing_goes_to_the_users_proxy(
 def test_a_cluster_on_this_machine_is_asked_directly(
     server: str, proxy: str | None, asked: str | None, tmp_path: Path
 ) -> None:
-    cluster = {"server": server, **({"proxy-url": proxy} if proxy else {})}
-    path = tmp_path / "kubeconfig"
-    path.write_text(
-        yaml.safe_dump(
-            {
-                "current-context": "a",
-                "clusters": [{"name": "a", "cluster": cluster}],
-                "users": [{"name": "a", "user": {"token": "t"}}],
-                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-            }
-        )
-    )
-    pool = connect(path).rest_client.pool_manager
+    pool = connect(kubeconfig(tmp_path, server, proxy)).rest_client.pool_manager
     assert (str(pool.proxy) if isinstance(pool, urllib3.ProxyManager) else None) == asked
 
 
@@ -98,3 +181,37 @@ def test_github_is_asked_through_the_proxy_and_this_machine_is_not(url: str, ask
     assert proxy_for(url) == asked
     pool = GitHub(url, "token")._pool
     assert isinstance(pool, urllib3.ProxyManager) == bool(asked)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_here"),
+    [
+        *(("http://127.0.0.2:1", True), ("http://[::1]", True), ("http://LOCALHOST.:1", True), ("//127.0.0.1", True)),
+        *(("https://127.0.0.1.evil.example", False), ("http://1.1.1.1", False), ("http://localhost.evil", False)),
+        *(("", False), ("http://169.254.169.254", False)),
+    ],
+)
+def test_what_this_machine_is(url: str, is_here: bool) -> None:
+    assert is_loopback(url) == is_here
+
+
+@pytest.mark.parametrize("excepted", ["", "127.0.0.9,mcr.microsoft.com"])
+def test_the_registry_of_charts_is_asked_as_the_environment_says(
+    excepted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    class Pool:
+        def __init__(self, *proxy: str) -> None:
+            asked.append(bool(proxy))
+
+        def request(self, *_: str, **given: object) -> SimpleNamespace:
+            assert not given["preload_content"]
+            return SimpleNamespace(status=200, close=lambda: None)
+
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, excepted)
+    for kind in ("ProxyManager", "PoolManager"):
+        monkeypatch.setattr(urllib3, kind, Pool)
+    assert charts._status("GET https://mcr.microsoft.com/v2/x/manifests/1") == 200
+    assert asked == [not excepted]
