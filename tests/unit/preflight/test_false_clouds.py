@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import time
+import tracemalloc
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +16,11 @@ import pytest
 
 from karpstack.preflight import answers
 from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.azure import charts
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login
 from karpstack.preflight.finding import NotAskedError
+from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.test_asking import SERVICES, cluster
 from tests.unit.preflight.test_asking_azure import Token
 
@@ -61,6 +66,20 @@ def redirecting(connection: socket.socket) -> None:
     )
 
 
+#: 64 MiB, and what that is compressed once more.
+ONCE = gzip.compress(b"[" * 2**26)
+TWICE = gzip.compress(ONCE)
+
+
+def squeezed(connection: socket.socket, body: bytes = ONCE, how: bytes = b"gzip") -> None:
+    head = b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (how, len(body))
+    connection.sendall(HEAD % JSON + head + body)
+
+
+def squeezed_twice(connection: socket.socket) -> None:
+    squeezed(connection, TWICE, b"gzip, gzip")
+
+
 def cut(connection: socket.socket) -> None:
     connection.sendall(HEAD % JSON + b'Content-Length: 1000\r\n\r\n{"clusters": [')
 
@@ -75,6 +94,8 @@ LIES = {
     "chunked": chunked,
     "dripping": dripping,
     "redirecting": redirecting,
+    "squeezed": squeezed,
+    "squeezed twice": squeezed_twice,
     "cut": cut,
     "silent": silent,
     "many values": once(b'{"value": [' + b"{}," * 50_000 + b"{}]}"),
@@ -157,6 +178,78 @@ def test_a_false_cloud_is_told_in_a_sentence(
             ask(port, monkeypatch, tmp_path)
         assert time.monotonic() - begun < 10.0
         assert 0 < len(str(told.value)) < 2_000
+
+
+@pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("lie", [squeezed, squeezed_twice], ids=lambda one: one.__name__)
+def test_a_small_answer_does_not_become_a_large_one(
+    lie: Callable[[socket.socket], None],
+    ask: Callable[[int, pytest.MonkeyPatch, Path], object],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(answers, "_BYTES", 2**20)
+    with false_cloud(lie) as port:
+        tracemalloc.start()
+        with pytest.raises(NotAskedError, match="longer than"):
+            ask(port, monkeypatch, tmp_path)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert most < 20 * 2**20, "of 64 MiB"
+
+
+@pytest.mark.parametrize("location", ["http://127.0.0.1:{}/latest/meta-data", "file:///etc/passwd", "//127.0.0.1:{}/"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster], ids=lambda one: one.__name__)
+def test_nobody_is_led_elsewhere(
+    ask: Callable[[int, pytest.MonkeyPatch, Path], object],
+    status: int,
+    location: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("time.sleep", _soon)
+    with FakeServer() as elsewhere, FakeServer() as cloud:
+        cloud.headers["Location"] = location.format(elsewhere.port)
+        monkeypatch.setattr(cloud, "said", defaultdict(lambda: (status, "")))
+        with pytest.raises(NotAskedError):
+            ask(cloud.port, monkeypatch, tmp_path)
+        assert cloud.asked
+        assert not elsewhere.asked
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>Please log in</html>",
+        b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/login\r\nContent-Length: 0\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+    ],
+    ids=lambda one: one[:12].decode(),
+)
+def test_a_proxy_that_answers_in_a_clouds_place_is_told_in_a_sentence(
+    answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", _soon)
+    monkeypatch.setattr(answers, "SECONDS", 1)
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with false_cloud(lambda connection: connection.sendall(answer)) as port:
+        for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "a")
+        cloud = Azure("sub", Login(Token(), "a test", "https://management.azure.com", "x/.default"))
+        for ask in (
+            lambda: Aws.connect("us-east-1").ask("eks", "ListClusters"),
+            lambda: cloud.all("Microsoft.X/read", "/subscriptions/sub/x", "2024-01-01"),
+            lambda: charts._status("GET https://mcr.microsoft.com/v2/x/manifests/1"),
+        ):
+            with pytest.raises(NotAskedError) as told:
+                ask()
+            assert 0 < len(str(told.value)) < 2_000
 
 
 _sleep = time.sleep
