@@ -8,3 +8,24 @@ STEERING = [
     *("\u202egnp.exe", "\u2066x\u2069", "a\u200bb", "\u200e", "\ufeff", "\u2028", "\u2029", "\U000e0041", "\ud800"),
     *("\ufffe", "\u00ad"),
 ]
+
+#: IDs that `pulumi import` may be given and that are nothing's: paths, addresses, options, other clouds' forms.
+IDS_OF_NOTHING = [
+    *(
+        "",
+        "..",
+        "/",
+        "a/b",
+        "a,b",
+        "a:b",
+        "../../../../etc/passwd",
+        "%2e%2e/x",
+        "?x=1",
+        "#",
+        "-rf",
+        "$(id)",
+        "\x1b[31m",
+    ),
+    *("x" * 10_000, "a/" * 5_000, "_" * 50, "arn:aws:iam::1:role/../../x", "http://169.254.169.254/x", "\x00", "é\n"),
+    "/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/demo/providers/Microsoft.Network/x/..",
+]

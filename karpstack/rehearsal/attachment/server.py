@@ -36,6 +36,7 @@ from karpstack.rehearsal.attachment.resource import (
     Resource,
 )
 from karpstack.rehearsal.host.guard import OwnUserCalls
+from karpstack.text.shown import cut, visible
 
 __all__ = ["Configuration", "Provider", "ProviderServer", "Servicer"]
 
@@ -46,6 +47,7 @@ _THREADS: Final = 256
 _STOP_GRACE: Final = 2.0
 # Bytes. A resource has its properties twice in a request, and a message is read before it is known whose it is.
 _LARGEST_REQUEST: Final = 64 * 2**20
+_LONGEST_TEXT: Final = 4_000
 #: What the engine itself adds to a provider's configuration.
 _ENGINE_SETTINGS: Final = frozenset({"version"})
 
@@ -320,7 +322,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
 
 def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, text: str) -> NoReturn:
-    context.abort(code, text)
+    # gRPC sends it in a header, which has some kilobytes of room; Pulumi shows it as it is.
+    context.abort(code, cut(visible(text), _LONGEST_TEXT))
     raise AssertionError("unreachable: abort raises")
 
 

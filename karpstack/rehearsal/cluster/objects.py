@@ -46,6 +46,17 @@ class ApiError(Exception):
         self.reason = reason
 
 
+def segment(name: str) -> str:
+    """Return a name as one segment of a path.
+
+    Raises:
+        ApiError: The API server takes no such name, and as a path it would mean another object, or a whole collection.
+    """
+    if name in ("", ".", "..") or "/" in name or "%" in name:
+        raise ApiError(400, "BadRequest", f"{name!r:.200} is no name of an object of Kubernetes, so nothing was done")
+    return quote(name, safe=":")
+
+
 class Objects:
     """A client with one identity.
 
@@ -115,8 +126,8 @@ class Objects:
         prefix = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
         plural, namespaced = self._kind(prefix, api_version, kind)
         if namespaced and (namespace or name):
-            prefix += f"/namespaces/{quote(namespace or 'default')}"
-        return f"{prefix}/{plural}" + (f"/{quote(name)}" if name else "")
+            prefix += f"/namespaces/{segment(namespace or 'default')}"
+        return f"{prefix}/{plural}" + (f"/{segment(name)}" if name else "")
 
     def get(self, path: str) -> Object | None:
         """The object, or None when there is none."""

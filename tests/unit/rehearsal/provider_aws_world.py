@@ -107,6 +107,9 @@ class World(ResourceWorld):
     def type(self, token: str) -> Resource:
         return self._resources[token]
 
+    def all(self) -> Iterable[Resource]:
+        return self._resources.values()
+
     def client(self, service: str) -> Any:
         return self.account.client(service)
 

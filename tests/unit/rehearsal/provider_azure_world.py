@@ -122,6 +122,9 @@ class Provider(ResourceWorld):
         """By the last part of its token, the only one that differs."""
         return self._types[token]
 
+    def all(self) -> Iterable[AzureResource]:
+        return self._types.values()
+
     # Things that many others need.
 
     def network(self, **inputs: Any) -> Created:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from karpstack.rehearsal.attachment.difference import changes
 from karpstack.rehearsal.attachment.resource import AUTOMATIC, Properties, RefusedError
 from karpstack.rehearsal.aws.resource import ROWS, AwsResource
+from tests.steering import IDS_OF_NOTHING
 from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 
 
@@ -275,3 +277,10 @@ def test_further_security_groups_are_no_drift(world: World) -> None:
         created = world.type(token).create(inputs, timeout=5.0)
         assert world.read(token, created) == created.outputs
         assert world.type(token).inputs_of(created.outputs, inputs) == inputs
+
+
+@pytest.mark.parametrize("id", IDS_OF_NOTHING, ids=lambda one: ascii(one[:20]))
+def test_an_id_of_nothing_is_refused_or_found_to_be_gone(world: World, id: str) -> None:
+    for resource in world.all():
+        with suppress(RefusedError):
+            assert resource.read(*resource.imported(id)) is None, resource.token

@@ -6,6 +6,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from karpstack.rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Created,
 from karpstack.rehearsal.azure.clusters.resources import system_workloads
 from karpstack.rehearsal.azure.provider import TYPES, configuration
 from karpstack.rehearsal.cluster.cilium import unreachable
+from tests.steering import IDS_OF_NOTHING
 from tests.unit.rehearsal.azure_world import GROUP, REGION
 from tests.unit.rehearsal.provider_azure_world import LIVES, SYSTEM, Provider
 from tests.unit.rehearsal.steps import Row, Steps, cases
@@ -372,3 +374,10 @@ def test_what_arm_adds_to_what_it_was_given_is_no_drift_until_it_changes(provide
     assert kind.refreshed(other, given, answered)["httpProxyConfig"] == {**proxy, "noProxy": ["konnectivity"]}
     # An import knows nothing of before.
     assert kind.refreshed(answered, {}, {}) == answered
+
+
+@pytest.mark.parametrize("id", IDS_OF_NOTHING, ids=lambda one: ascii(one[:20]))
+def test_an_id_of_nothing_is_refused_or_found_to_be_gone(provider: Provider, id: str) -> None:
+    for resource in provider.all():
+        with suppress(RefusedError):
+            assert resource.read(*resource.imported(id)) is None, resource.token

@@ -12,7 +12,7 @@ import yaml
 
 from karpstack.rehearsal.attachment.resource import UNKNOWN, IncompleteError, Properties, RefusedError
 from karpstack.rehearsal.cluster import readiness
-from karpstack.rehearsal.cluster.provider.api import ApiError
+from karpstack.rehearsal.cluster.provider.api import ApiError, Kind
 from karpstack.rehearsal.cluster.provider.objects import NODES_STAY, KubernetesObject, kubernetes_object
 from karpstack.rehearsal.cluster.provider.patches import KubernetesPatch, kubernetes_patch
 from tests.unit.rehearsal.provider_kubernetes_world import FakeApi, FakeConnection, manifest
@@ -166,6 +166,39 @@ def test_an_import_has_no_fields_of_the_api_servers() -> None:
     live = {**manifest(), "status": {"replicas": 1}}
     live["metadata"] = {**live["metadata"], "uid": "u", "creationTimestamp": "t"}
     assert resource().inputs_of(live, {}) == manifest()
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        *("default/", "/", "default/..", "default/.", "../x", "default/../x", "kube-system/../default/x", "a/b/x"),
+        *("default/%2e%2e", "default/x%2f..", "%2e%2e/x"),
+    ],
+)
+def test_an_id_that_would_lead_to_another_path_is_refused(id: str) -> None:
+    """Deleted as `default/`, all objects of the kind would go."""
+    api = FakeApi()
+    made = resource(connection=FakeConnection(api))
+    for call in (
+        lambda: made.read(id, {}),
+        lambda: made.delete(id, manifest(), timeout=1),
+        lambda: made.update(id, {}, manifest(), timeout=1),
+    ):
+        with pytest.raises(RefusedError, match="is no name of an object of Kubernetes, so nothing was done"):
+            call()
+    assert api.calls == []
+
+
+@pytest.mark.parametrize("id", ["default/x?dryRun=All", "default/x#y", "default/x y", "default/x\n", "default/\u00e9"])
+def test_an_id_cannot_end_the_path(id: str) -> None:
+    api = FakeApi()
+    resource(connection=FakeConnection(api)).delete(id, manifest(), timeout=1)
+    assert [call[1].rpartition("/")[0] for call in api.calls] == ["/apis/apps/v1/namespaces/default/replicasets"]
+    assert not set(api.calls[0][1]) & set("?# \n\u00e9")
+
+
+def test_names_of_roles_stay_as_they_are() -> None:
+    assert Kind("/apis/a/v1", "b", namespaced=False).path("", "system:node") == "/apis/a/v1/b/system:node"
 
 
 # Patches of what somebody else has made.

@@ -227,6 +227,13 @@ def test_a_failure_of_the_stand_in_is_shown_and_logged(
     assert "Traceback" in caplog.text
 
 
+def test_a_refusal_neither_steers_a_terminal_nor_is_longer_than_a_header(servicer: Servicer, bucket: Bucket) -> None:
+    bucket.problem = RefusedError("a\x1b[2Jb\u202e" + "x" * 20_000)
+    context = refused(servicer.Create, provider_pb2.CreateRequest(urn=URN, type=Bucket.token))
+    assert context.text.startswith("a\\x1b[2Jb\\u202exxx")
+    assert len(context.text) == 4_000
+
+
 def test_an_incomplete_resource_is_recorded(servicer: Servicer, bucket: Bucket) -> None:
     bucket.problem = IncompleteError("no node joined", Created("id-9", {"password": "p"}))
     context = refused(

@@ -61,9 +61,16 @@ class Kind:
     namespaced: bool
 
     def path(self, namespace: str, name: str) -> str:
-        """Path of an object."""
-        middle = f"/namespaces/{namespace}" if self.namespaced else ""
-        return f"{self.prefix}{middle}/{self.plural}/{name}"
+        """Path of an object.
+
+        Raises:
+            ApiError: A name is none that an object can have.
+        """
+        try:
+            middle = f"/namespaces/{objects.segment(namespace)}" if self.namespaced else ""
+            return f"{self.prefix}{middle}/{self.plural}/{objects.segment(name)}"
+        except objects.ApiError as error:
+            raise ApiError(error.status, str(error)) from error
 
 
 class Api:

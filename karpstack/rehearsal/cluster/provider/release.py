@@ -121,7 +121,10 @@ class Release(Resource):
                 return None
             raise RefusedError(f"can't read Helm Release with unreachable cluster: {error}") from error
         namespace, _, name = id.rpartition("/")
-        outputs = _outputs({**state, "name": name, "namespace": namespace}, releases)
+        try:
+            outputs = _outputs({**state, "name": name, "namespace": namespace}, releases)
+        except ReleaseError as error:
+            raise RefusedError(str(error)) from error
         status = outputs["status"]
         if status and not state:
             # Helm keeps no repository: the chart is known by its bare name, and the first update after an import gives
