@@ -40,10 +40,10 @@ def _status(call: str) -> int:
     url = call.removeprefix("GET ")
     proxy = proxy_for(url)
     pool = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
-    asked = {"headers": {"Accept": _MANIFEST}, "timeout": _TIMEOUT, "retries": _RETRIES, "preload_content": False}
     try:
         # Of the answer, the status is enough: who answers may be anybody, and the body without an end.
-        answer = pool.request("GET", url, **asked)
+        headers = {"Accept": _MANIFEST}
+        answer = pool.request("GET", url, headers=headers, timeout=_TIMEOUT, retries=_RETRIES, preload_content=False)
         answer.close()
         return answer.status
     except urllib3.exceptions.HTTPError as error:

@@ -179,11 +179,12 @@ def test_an_id_that_would_lead_to_another_path_is_refused(id: str) -> None:
     """Deleted as `default/`, all objects of the kind would go."""
     api = FakeApi()
     made = resource(connection=FakeConnection(api))
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: made.read(id, {}),
         lambda: made.delete(id, manifest(), timeout=1),
         lambda: made.update(id, {}, manifest(), timeout=1),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(RefusedError, match="is no name of an object of Kubernetes, so nothing was done"):
             call()
     assert api.calls == []
