@@ -18,6 +18,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 _STATE = "karpstack-rehearsal"  # of `karpstack.rehearsal.state.folder`, which has marked each stack's folder
 # Folders of stacks: those of what-ifs, and of the candidates that another machine sent here.
 _STACKS = (".rehearsal/*", "build/whatif/*/*/state/*", "build/sweep-of/*/answers/*/state/*")
+_CACHE = "karpstack"  # the name of the usual cache folder
 # Tools mark their caches: https://bford.info/cachedir
 _TAG = ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55")
 # What was made before there were markers, and what playbooks make: a folder's name -> a file that tells.
@@ -73,7 +74,14 @@ def clean_checkout(root: Path) -> int:
 def clean_cache(cache: Path) -> int:
     """Remove what the project put into the cache folder: the parts of it with a marker."""
     parts = _inside(cache)
-    made = [path for path in parts if _is_marked(path) or path == cache / "engines.lock"]
+    # In another folder than the usual one, a user's cache, tools of that user may have the same names and tags as ours.
+    is_usual = cache.name == _CACHE
+    made = [
+        path
+        for path in parts
+        if path == cache / "engines.lock"
+        or (_is_marked(path) and (is_usual or path.name == "engines" or is_ours(path)))
+    ]
     others = [path for path in parts if path not in made]
     if others == parts or made == [cache / "engines.lock"]:
         made, others = [], parts

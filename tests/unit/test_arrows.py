@@ -157,7 +157,7 @@ ALLOWED: dict[str, set[str]] = {
         "text",
     },
     "rehearsal/cluster/provider": {"rehearsal/cluster", "rehearsal/attachment"},
-    "rehearsal/attachment": {"rehearsal/attachment", "rehearsal/engines", "rehearsal/host"},
+    "rehearsal/attachment": {"rehearsal/attachment", "rehearsal/engines", "rehearsal/host", "text/shown"},
     "rehearsal/aws": {
         "karpenter",
         "rehearsal/aws",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,17 @@ def test_a_cache_folder_of_the_projects_alone_goes(tmp_path: Path) -> None:
     assert not cache.exists()
 
 
+def test_caches_of_the_users_own_tools_stay(tmp_path: Path) -> None:
+    """KARPSTACK_CACHE=~/.cache: the user's uv, mypy and matplotlib have the same names and tags as the project's."""
+    for name in ("uv", "fontconfig", "mypy", "matplotlib", "go/modules/cache"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# by a tool")
+    (tmp_path / "matplotlib" / "fontlist-v390.json").touch()
+    make_ours(tmp_path / "engines")
+    assert clean(tmp_path).returncode
+    assert {path.name for path in tmp_path.iterdir()} == {"uv", "fontconfig", "mypy", "matplotlib", "go"}
+
+
 def test_a_cache_from_before_there_were_markers_goes_too(tmp_path: Path) -> None:
     cache = tmp_path / "karpstack"
     for name in ("engines/kubernetes/k1", "go/modules/cache", "uv", "mypy"):
@@ -89,11 +101,20 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(
     for mine in (".rehearsal/mine", "build/mine", "build/rehearsal", "mine"):
         (tmp_path / mine).mkdir()
     (tmp_path / "build" / "pack").symlink_to(tmp_path / "mine")
+    # Of `pip install` from the checkout.
+    (tmp_path / "build" / "lib" / "karpstack").mkdir(parents=True)
+    (tmp_path / "build" / "lib" / "karpstack" / "py.typed").touch()
+    (tmp_path / "build" / "bdist.linux-x86_64").mkdir()
+    (tmp_path / "karpstack.egg-info").mkdir()
+    (tmp_path / "karpstack.egg-info" / "PKG-INFO").touch()
     (tmp_path / ".venv").mkdir()
+    started = time.monotonic()
     assert cleaning.clean_checkout(tmp_path) == 1
+    assert time.monotonic() - started < 5.0
     assert sorted(ended) == ["asked", "eks", "runs"]
     removed, kept = capsys.readouterr().out.split("Kept, ")
-    assert removed.split()[5:] == [".rehearsal/eks", "build/review", "build/whatif"]
+    builds = [f"build/{name}" for name in ("bdist.linux-x86_64", "lib", "review", "whatif")]
+    assert removed.split()[5:] == [".rehearsal/eks", *builds, "karpstack.egg-info"]
     assert kept.splitlines()[1:] == [
         f"  {name}" for name in (".rehearsal/mine", "build/mine", "build/pack", "build/rehearsal", ".venv")
     ]
