@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from hypothesis import strategies
@@ -46,6 +49,7 @@ STRANGE: list[Any] = [
     {"word": {"word": []}},
 ]
 DEEP = 200
+_MOST_BYTES = 100 * 2**20
 
 
 def mutations(seed: Any, most: int = 3) -> SearchStrategy[Any]:
@@ -88,6 +92,28 @@ def taken(call: Callable[[], T], refusal: type[Exception], *, names: str = "", m
         assert visible(said) == said
         assert names in said
     return None
+
+
+@contextmanager
+def within_limits(
+    about: object, *, seconds: float = 5.0, clock: Callable[[], float] = time.process_time
+) -> Iterator[None]:
+    """Fail where what is done meanwhile takes long or much memory: what grows with the square of its input does.
+
+    Args:
+        about: What was given, for the error.
+        seconds: By the clock, while memory is traced; enough for a slow machine.
+        clock: CPU time; or another.
+    """
+    tracemalloc.start()
+    started = clock()
+    try:
+        yield
+        used, (_, most) = clock() - started, tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used < seconds, about
+    assert most < _MOST_BYTES, about
 
 
 def _mutate(root: dict[str, Any], draw: DrawFn) -> None:

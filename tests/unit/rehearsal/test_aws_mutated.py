@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,12 +23,9 @@ from hypothesis.strategies import DataObject, data, sampled_from
 import karpstack.rehearsal
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.aws.server import Server
-from tests.mutations import mutations
+from tests.mutations import mutations, within_limits
 from tests.unit.rehearsal.aws_world import CLUSTER, Answer, Stack, account, ask, signed
 
-#: Of CPU, counted while memory is traced: enough for a slow machine, and far from what is quadratic.
-MOST_SECONDS = 5.0
-MOST_BYTES = 100 * 2**20
 OURS = str(Path(karpstack.rehearsal.__file__).parent)
 POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}]}
 FORM = "application/x-www-form-urlencoded"
@@ -133,15 +128,8 @@ class Wire:
     def send_within_limits(self, seed: Request, body: bytes | None = None, **environ: Any) -> Answer:
         """The answer, which is AWS's, came within seconds and a hundred megabytes, and is no failure of ours."""
         self.failures.clear()
-        tracemalloc.start()
-        started = time.process_time()
-        try:
+        with within_limits(seed):
             answer = self.send(seed, body, **environ)
-            seconds, (_, most) = time.process_time() - started, tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert seconds < MOST_SECONDS, seed
-        assert most < MOST_BYTES, seed
         assert answer.code < 400 or sentence(answer), (seed, answer)
         assert "Traceback" not in answer.body.decode(), seed
         places = [_place(record) for record in self.failures]

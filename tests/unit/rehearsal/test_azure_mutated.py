@@ -12,7 +12,7 @@ from hypothesis.strategies import DataObject, data, sampled_from
 
 from karpstack.rehearsal.azure.identity import roles
 from karpstack.rehearsal.azure.wire.routes import LOGIN_HOST, MANAGEMENT_HOST, HttpRequest, HttpResponse, Routes
-from tests.mutations import mutations
+from tests.mutations import mutations, within_limits
 from tests.unit.rehearsal.azure_world import AKS, COMPUTE, GROUP, GROUPS, NETWORK, REGION, SCOPE, World, machine_id
 
 
@@ -73,11 +73,10 @@ def test_the_bodies_are_right_before_they_are_broken() -> None:
 def test_a_broken_body_is_taken_or_refused(wire: Wire, draw: DataObject) -> None:
     path, version, body = draw.draw(sampled_from(wire.bodies))
     broken = json.dumps(draw.draw(mutations(body))).encode()
-    started = time.process_time()
-    answer = wire.put(path, version, broken)
+    with within_limits(broken):
+        answer = wire.put(path, version, broken)
     assert answer.status < 500
     assert json.dumps(answer.body)
-    assert time.process_time() - started < 5
 
 
 HUGE = [f'"k{number}": 1'.encode() for number in range(20_000)]
