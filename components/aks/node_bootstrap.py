@@ -80,7 +80,7 @@ class NodeBootstrap(pulumi.ComponentResource):
         self.register_outputs({"tokenSecret": self.token_secret, "sshKeySecret": self.ssh_key_secret})
 
     def _token(self, name: str, args: NodeBootstrapArgs, generation: int) -> Secret:
-        # The public half of the token: it is in the Secret's name, so it must not be drawn anew.
+        # The public half of the token: it is in the Secret's name, so it must not be drawn again.
         token_id = _digest(f"{args.cluster_name}/{generation}")[:6]
         data = bootstrap_tokens.token(
             token_id=token_id,

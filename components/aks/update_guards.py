@@ -173,7 +173,7 @@ def warn_of_new_nodes(args: pulumi.ResourceHookArgs) -> None:
     if changed:
         pulumi.log.warn(
             f"{' and '.join(f'karpstack:{one}' for one in changed)} will be another: AKS drains and reimages every "
-            "node of the cluster's pools, and pods get new variables when they are made anew. What it makes of nodes "
+            "node of the cluster's pools, and pods get new variables when they are made again. What it makes of nodes "
             "of node auto provisioning Microsoft does not say\n"
             "    fix: see that PodDisruptionBudgets are there and that a new proxy answers already; afterwards delete "
             "NodeClaims that are older than the update"

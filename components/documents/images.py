@@ -51,5 +51,5 @@ def mirrored(values: Mapping[str, Any], images: Images, mirrors: Mapping[str, st
 
 
 def _anew(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Maps anew, and what is in them as it is: outputs have no copy."""
+    """New maps, and what is in them as it is: outputs have no copy."""
     return {key: _anew(value) if isinstance(value, Mapping) else value for key, value in values.items()}

@@ -66,7 +66,7 @@ class Egress:
     def config_map(self) -> str:
         """Name of the ConfigMap of the certificates.
 
-        Another one for other certificates: programs read them when they start, and pods are made anew with the name.
+        Another one for other certificates: programs read them when they start, and pods are made again with the name.
         """
         digest = hashlib.sha256("".join(self.certificates).encode()).hexdigest()
         return f"karpstack-trusted-certificates-{digest[:8]}"

@@ -29,7 +29,7 @@ def unless_absent(ask: Callable[[], _Answer], unknown: str) -> _Answer | None:
 
     Args:
         ask: Asks the provider.
-        unknown: What nobody knows without the answer, and why that matters: `whether ...`. Said by `looking`.
+        unknown: What is unknown without the answer, and why that matters: `whether ...`. Said by `looking`.
     """
     try:
         return ask()
@@ -60,7 +60,7 @@ def looking(section: str, field: str, value: object, unknown: str) -> Iterator[N
         section: With `field` the setting by which that is meant which is looked at.
         field: See there.
         value: Of that setting.
-        unknown: What nobody knows without a question that does not say so itself.
+        unknown: What is unknown without a question that does not say so itself.
 
     Raises:
         SettingsError: Whoever deploys may not ask.

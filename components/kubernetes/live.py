@@ -1,7 +1,7 @@
 """Asks a cluster's API server itself, where Pulumi's Kubernetes provider does not.
 
 The provider looks at a cluster once, when it is configured, and a cluster that does not answer then is unreachable
-until the deployment's end (pulumi-kubernetes, provider.go). And it says that it waited for a condition in vain, but not
+until the deployment's end (pulumi-kubernetes, provider.go). And it says that it waited for a condition, but not
 what the object's controller said of it. Both are asked here with the kubeconfig that the provider has.
 """
 

@@ -211,7 +211,7 @@ def _label(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def reference(name: str, spec: Mapping[str, Any], classes: Collection[str] | None) -> Iterator[Finding]:
-    """Problems of a NodePool's node class; `classes` are those that exist, None if nobody knows."""
+    """Problems of a NodePool's node class; `classes` are those that exist, None if they are unknown."""
     yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, classes)
 
 

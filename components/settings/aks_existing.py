@@ -35,7 +35,7 @@ class ExistingClusterSettings(Section):
     REFUSED: ClassVar[Mapping[str, str]] = _of_the_owner(ClusterSettings, "local_accounts", "kubelogin")
 
     existing: Annotated[str, StringConstraints(pattern=_CLUSTER_NAME)] = Field(
-        description="name of an AKS cluster that is there, as `az aks list --output table` prints it"
+        description="name of an existing AKS cluster, as `az aks list --output table` prints it"
     )
     resource_group: Annotated[str, StringConstraints(pattern=_GROUP_NAME)] = Field(
         description="its resource group, not that of its nodes"
@@ -75,5 +75,5 @@ class ExistingAksSettings(AksStackSettings):
         "trustedcertificates": "certificates-of-existing",
     }
 
-    cluster: ExistingClusterSettings = Field(description="the cluster that is there")
+    cluster: ExistingClusterSettings = Field(description="the existing cluster")
     network: ExistingNetworkSettings = Field(ExistingNetworkSettings(), description="where Karpenter's nodes live")

@@ -44,7 +44,7 @@ def not_allowed(section: str, field: str, value: object, text: str, unknown: str
         field: See there.
         value: Of that setting.
         text: What was said.
-        unknown: What nobody knows without the answer: `whether ...`.
+        unknown: What is unknown without the answer: `whether ...`.
     """
     said = _RIGHT.search(text) or _OPERATION.search(text)
     right = f"{said['service'].lower()}:{said['operation']}" if said else "what it takes"

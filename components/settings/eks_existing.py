@@ -41,7 +41,7 @@ class ExistingClusterSettings(Section):
     REFUSED: ClassVar[Mapping[str, str]] = _of_the_owner(ClusterSettings)
 
     existing: Annotated[str, StringConstraints(pattern=_CLUSTER_NAME)] = Field(
-        description="name of an EKS cluster that is there, as `aws eks list-clusters` prints it"
+        description="name of an existing EKS cluster, as `aws eks list-clusters` prints it"
     )
 
 
@@ -90,6 +90,6 @@ class ExistingEksSettings(EksStackSettings):
         "addons": "addons-of-existing-eks",
     }
 
-    cluster: ExistingClusterSettings = Field(description="the cluster that is there")
+    cluster: ExistingClusterSettings = Field(description="the existing cluster")
     network: ExistingNetworkSettings = Field(ExistingNetworkSettings(), description="where Karpenter's nodes live")
     cilium: ExistingCiliumSettings = Field(ExistingCiliumSettings(), description="the dataplane, where it has none")

@@ -83,7 +83,7 @@ def read(path: Path) -> dict[str, Any]:
 def _no_facts(path: Path, error: Exception) -> FactsError:
     return FactsError(
         f"{path}: {type(error).__name__} {error}: not a file of facts, so instance types, prices and versions are not "
-        "known; write it anew with `make facts`, or remove it and refresh the facts (docs/how-to/facts.md)"
+        "known; write it again with `make facts`, or remove it and refresh the facts (docs/how-to/facts.md)"
     )
 
 

@@ -184,7 +184,7 @@ def _load(cloud: str, folder: Path | None) -> Facts:
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise FactsError(
             f"{path}: {type(error).__name__} {error}: not a file of facts, so no price could be looked up; write "
-            "it anew with `make facts`"
+            "it again with `make facts`"
         ) from error
 
 

@@ -35,7 +35,7 @@ class Filled:
         found: How many resources have an ID.
         missing: Type and name of what is not there.
         later: The same of what needs a provider that is not configured before the cluster is in the state.
-        made: The same of what is not imported: patches of objects that are there, made anew without harm.
+        made: The same of what is not imported: patches of objects that are there, made again without harm.
     """
 
     content: dict[str, Any]

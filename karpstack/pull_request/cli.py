@@ -85,8 +85,10 @@ def parser() -> argparse.ArgumentParser:
         "summary", _summary, "Write what came of it into the job's summary ($GITHUB_STEP_SUMMARY), or print it."
     )
     for one in (asking, rehearsing):
-        one.add_argument("--base", required=True, metavar="REF", help="what is there before, for example origin/main")
-        one.add_argument("--head", default="HEAD", metavar="REF", help="what there is after (default: HEAD)")
+        one.add_argument(
+            "--base", required=True, metavar="REF", help="commit before the change, for example origin/main"
+        )
+        one.add_argument("--head", default="HEAD", metavar="REF", help="commit with the change (default: HEAD)")
         one.add_argument(
             "--project", type=Path, help="folder with the stack files (default: the current folder's repository)"
         )
@@ -113,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
             type=_names,
             default=[],
             metavar="JSON",
-            help="what `stacks` printed: a stack of these of which nothing came is told as failed",
+            help="output of `stacks`: a stack in it without a result counts as failed",
         )
     commenting.add_argument("--number", type=int, help="of the pull request (default: the event's)")
     commenting.add_argument(
@@ -243,7 +245,7 @@ def _summarise(told: Sequence[Told], where: Job) -> None:
 
 def _explain(changed: Change, touched: Sequence[Touched]) -> None:
     for path in stacks.unnamed(changed):
-        _tell(f"{shown.value(path)} names no stack that Pulumi would take, and is passed over.")
+        _tell(f"{shown.value(path)} names no stack that Pulumi would take, and is skipped.")
     for stack in stacks.removed(changed):
         _tell(f"{stack}: is no more, so there is nothing to rehearse.")
     for stack, reason in stacks.reasons(touched).items():

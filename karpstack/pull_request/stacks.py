@@ -85,7 +85,7 @@ class Change:
 
     def _why(self, stack: str) -> str:
         """The path that says most: what makes the stack is before what judges it. Empty for a stack as it was."""
-        # The second is the network that the rehearsed account has for it.
+        # The second is the network that the simulated account has for it.
         made = [path for path in self.paths if path in (f"Pulumi.{stack}.yaml", f"Pulumi.{stack}.network.json")]
         made += [path for path in self.paths if _is_of_program(path)]
         judged = [path for path in self.paths if _judges(path, stack)]

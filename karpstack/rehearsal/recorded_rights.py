@@ -255,7 +255,7 @@ def _parsed(path: Path) -> Recording:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordingError(
             f"{path} is no recording of rights ({error!r}), so it says nothing of them; give the rights.json of a "
-            "rehearsal, or rehearse anew"
+            "rehearsal, or rehearse again"
         ) from error
     return Recording(found["cloud"], principals, scenarios)
 

@@ -157,7 +157,7 @@ def publish_image(namespace: str) -> int:
         )
     try:
         print(f"published: {', '.join(RehearsalControl(url).publish_image())}")
-        print(f"started anew: {', '.join(kill_controller(namespace))}")
+        print(f"started again: {', '.join(kill_controller(namespace))}")
     except (FaultError, RehearsalError) as error:
         raise InputError(str(error)) from error
     return Code.GOOD

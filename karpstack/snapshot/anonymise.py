@@ -100,7 +100,7 @@ Data = dict[str, Any]
 
 
 def hash_key(secret: str | None) -> bytes:
-    """A key made of a text, the same one each time; of none, another one each time, which nobody knows afterwards."""
+    """A key made of a text, the same one each time; of none, another one each time, which is not stored."""
     return hashlib.sha256(secret.encode()).digest() if secret else secrets.token_bytes(32)
 
 

@@ -158,7 +158,7 @@ def _keys(selector: LabelSelector | None) -> Iterator[str]:
 
 
 def _everyones(toleration: Toleration, *, daemon: bool) -> bool:
-    """Whether the API server, or the controller of DaemonSets, adds it anew."""
+    """Whether the API server, or the controller of DaemonSets, adds it again."""
     if toleration.operator != "Exists":
         return False
     if daemon and toleration.key in _DAEMONS:

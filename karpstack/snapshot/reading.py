@@ -42,7 +42,7 @@ _OTHERS: Final = {
 
 
 class Read(NamedTuple):
-    """A snapshot, and what of its file was passed over because it was asked to be: a sentence each."""
+    """A snapshot, and what of its file was skipped because it was asked to be: a sentence each."""
 
     snapshot: Snapshot
     passed_over: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ def checked(data: Any, *, known_only: bool = False) -> Read:
         raise SnapshotError.of(*map(_explained, details))
     for one in unknown:
         data = _without(data, one["loc"])
-        passed_over.append(f"{shown.key(one['loc'])}: not known, so it is passed over")
+        passed_over.append(f"{shown.key(one['loc'])}: not known, so it is skipped")
     try:
         return Read(_validated(data), tuple(passed_over))
     except ValidationError as error:

@@ -9,7 +9,7 @@ from karpstack.karpenter.selectors import selects
 from .manifests import as_kubernetes
 from .model import Snapshot
 
-#: What a drain passes over, and does not evict.
+#: What a drain skips, and does not evict.
 _STAY = ("DaemonSet", "Node")
 
 

@@ -1,6 +1,6 @@
 """Workloads whose pods no node of their cloud could ever hold: too large, or of labels that no such node has.
 
-What the facts do not list is passed over, so that what is said is so; pods that are not named may still never find a
+What the facts do not list is skipped, so that what is said is so; pods that are not named may still never find a
 node, for there must be a NodePool too.
 """
 

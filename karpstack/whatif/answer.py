@@ -245,8 +245,8 @@ class Made(Node):
 class Homeless(Part):
     """Pods of a workload for which there was no node for a while, by the scheduler."""
 
-    namespace: str = Field(description="Theirs.")
-    workload: str = Field(description="Theirs.")
+    namespace: str = Field(description="Namespace of the pods.")
+    workload: str = Field(description="Name of the pods' workload.")
     pods: int = Field(description="How many, without those that had none when the change began.")
     longest: float = Field(description="The longest time of one of these, in seconds.")
     pod_seconds: float = Field(description="All their times together.")
@@ -260,8 +260,8 @@ class Homeless(Part):
 class NotAnew(Part):
     """Pods of a workload that run and could not be scheduled again: no NodePool can have such a node any more."""
 
-    namespace: str = Field(description="Theirs.")
-    workload: str = Field(description="Theirs.")
+    namespace: str = Field(description="Namespace of the pods.")
+    workload: str = Field(description="Name of the pods' workload.")
     pods: int = Field(description="How many of them run when the record ends.")
     nodes: int = Field(description="On how many nodes.")
     why: str = Field(description="Why none of the NodePools can, each with its reason.")
@@ -271,8 +271,8 @@ class HeldPods(Part):
     """Pods of a workload that something keeps on a node that is to go, and what becomes of them."""
 
     node_claim: str = Field(description="Name of the node's NodeClaim.")
-    namespace: str = Field(description="Theirs.")
-    workload: str = Field(description="Theirs.")
+    namespace: str = Field(description="Namespace of the pods.")
+    workload: str = Field(description="Name of the pods' workload.")
     pods: int = Field(description="How many.")
     why: Why = Field(description="The kind of what keeps them.")
     words: str = Field(description="What exactly.")
@@ -477,7 +477,7 @@ class LifeHour(Part):
     usd: float = Field(description="What they cost in it, those without a price for nothing.")
     pods: int = Field(description="How many pods of the workload there were, at most.")
     disruptions: dict[str, int] = Field(description="Reason -> how many nodes were to go from some moment of it on.")
-    without_home: int = Field(description="How many pods began to be without a home.")
+    without_home: int = Field(description="How many pods became unschedulable.")
     closed: list[str] = Field(
         description="Reasons for which no NodePool's budgets allowed any node to go, at any moment of it."
     )
@@ -489,7 +489,7 @@ class LifeDay(Part):
     since: str = Field(description="Their beginning, ISO 8601; the last ones may be fewer.")
     usd: float = Field(description="What the nodes cost, those without a price for nothing.")
     disruptions: dict[str, int] = Field(description="Reason -> how many nodes were to go.")
-    without_home: int = Field(description="How many pods began to be without a home.")
+    without_home: int = Field(description="How many pods became unschedulable.")
     longest_without_home: float = Field(description="Seconds, of one of these at most.")
 
 

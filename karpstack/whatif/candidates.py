@@ -82,14 +82,14 @@ def _load(path: Path) -> Answer:
             f"{path}: is not there, so it is missing in the table; make it with `karpstack whatif report {path.parent}`"
         )
     if is_beyond(content, _VALUES):
-        raise AnswersError(f"{path}: has more than {_VALUES:,} values, so it is not read; make it anew")
+        raise AnswersError(f"{path}: has more than {_VALUES:,} values, so it is not read; make it again")
     try:
         return Answer.model_validate_json(content)
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
         raise AnswersError(
             f"{path}: {shown.key(details['loc']) or FILE}: {shown.value(details['input'])}: {details['msg']}, so it is "
-            f"no answer of schema {SCHEMA_VERSION}; make it anew with `karpstack whatif report {path.parent}`"
+            f"no answer of schema {SCHEMA_VERSION}; make it again with `karpstack whatif report {path.parent}`"
         ) from error
 
 

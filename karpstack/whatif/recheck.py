@@ -2,7 +2,7 @@
 
 It remembers until something changes, or for five minutes. A pod that is gone is such a change, also one that never had
 a node (kubernetes-sigs/karpenter, pkg/controllers/state/cluster.go, DeletePod and ConsolidationState); and as it had
-none, no node counts as changed, which `consolidateAfter` would protect anew.
+none, no node counts as changed, which `consolidateAfter` would protect again.
 """
 
 from __future__ import annotations

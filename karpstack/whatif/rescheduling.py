@@ -3,7 +3,7 @@
 A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
 pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
 pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough;
-limits, the zones of volumes, spread and other pods are not. What is not certain is passed over, and so is a workload
+limits, the zones of volumes, spread and other pods are not. What is not certain is skipped, and so is a workload
 for which there was no NodePool before either.
 """
 

@@ -123,7 +123,7 @@ class Cluster:
             NotAskedError: It is refused, or fails.
         """
         if self._unreached:
-            # Asked for each collection anew, a server that is away would take minutes.
+            # Asked for each collection again, a server that is away would take minutes.
             raise NotAskedError(_call(path), f"the cluster cannot be reached: {self._unreached}", refused=False)
         if path not in self._answers:
             self._answers[path] = self._all(path)

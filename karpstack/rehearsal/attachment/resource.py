@@ -120,7 +120,7 @@ class Resource(ABC):
     def deletes_first(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether a replacement of inputs `old` by `new` must delete before it creates.
 
-        So it must where both have the name that the program gave; an automatic one is drawn anew.
+        So it must where both have the name that the program gave; an automatic one is drawn again.
         """
         name = self.name_property
         given = bool(name) and name not in new.get(AUTOMATIC, [])

@@ -281,7 +281,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         if instance is None:
             raise RefusedError(
                 f"the {self._package} provider was not configured on this connection: the deployment "
-                "was cancelled, or the rehearsal was started anew meanwhile; run the command again"
+                "was cancelled, or the rehearsal was started again meanwhile; run the command again"
             )
         return instance
 

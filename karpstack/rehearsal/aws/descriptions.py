@@ -1,6 +1,6 @@
 """botocore's descriptions of AWS's services, read once for the whole process.
 
-Each session reads them anew, and moto does for each service: EC2's alone takes a quarter of a second, and finding out
+Each session reads them again, and moto does for each service: EC2's alone takes a quarter of a second, and finding out
 which services there are another tenth.
 
 Changes in botocore and moto: sessions that are made from now on share what they have read, and so do moto's services.

@@ -61,7 +61,7 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: thr
         return call
 
     patches.wrap(BaseResponse, "call_action", call_action)
-    # Which methods a class has, moto finds out anew for each request.
+    # Which methods a class has, moto finds out again for each request.
     patches.wrap(responses, "method_names_from_class", cache)
     patches.set(errors, "COMMON_ERROR_CODES", list(dict.fromkeys([*errors.COMMON_ERROR_CODES, *_CODES])))
 

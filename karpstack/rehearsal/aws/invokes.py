@@ -98,7 +98,7 @@ def _region(account: Account, arguments: Mapping[str, Any]) -> Properties:
     asked = given.get("region") or given.get("name") or account.region
     if asked != account.region:
         raise RefusedError(
-            f"getRegion of {asked!r}: the rehearsed account is in {account.region} alone; "
+            f"getRegion of {asked!r}: the simulated account is in {account.region} alone; "
             f"set aws:region to {asked} or leave the argument out"
         )
     return {**dict.fromkeys(("name", "region", "id", "description"), asked), "endpoint": f"ec2.{asked}.amazonaws.com"}

@@ -65,14 +65,14 @@ def configuration(account: Account, clusters: Clusters) -> Configuration:
             )
         if region != account.region:
             raise RefusedError(
-                f"aws:region is {region!r}, but the rehearsed account is in {account.region}; start the "
+                f"aws:region is {region!r}, but the simulated account is in {account.region}; start the "
                 f"rehearsal with the stack's region, or set aws:region to {account.region}"
             )
         allowed = [str(one) for one in _nested(given.get("allowedAccountIds")) or [account.account_id]]
         if account.account_id not in allowed:
             raise RefusedError(
                 f"AWS account ID not allowed: {account.account_id}; aws:allowedAccountIds is {allowed}. The rehearsal "
-                "plays the one account that the stack's file named when it started: take it down, and bring it up anew"
+                "plays the one account that the stack's file named when it started: take it down, and bring it up again"
             )
         return Provider(
             resources(account, clusters, _default_tags(given.get("defaultTags")), _deployer(given)), invokes(account)

@@ -68,7 +68,7 @@ _NO_SUBSCRIPTION = (
     "azure-native:subscriptionId {subscription}"
 )
 _OTHER = (
-    "azure-native:{name} is {given!r}, but the rehearsed subscription has {own!r}, so the stack would lie "
+    "azure-native:{name} is {given!r}, but the simulated subscription has {own!r}, so the stack would lie "
     "elsewhere; start the rehearsal with this stack's configuration, or set azure-native:{name} to {own}"
 )
 

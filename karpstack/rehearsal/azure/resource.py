@@ -164,7 +164,7 @@ class AzureResource(RowResource):
     # What a type may add.
 
     def follow(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
-        """Do what the resource brings about beyond ARM, after a PUT; must find what is done already.
+        """Do what the resource causes beyond ARM, after a PUT; must find what is done already.
 
         Raises:
             RefusedError: It went wrong; the resource stays, as it does in Azure.
@@ -220,7 +220,7 @@ class AzureResource(RowResource):
             raise
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
-        """Delete it in ARM, and what `follow` brought about."""
+        """Delete it in ARM, and what `follow` created."""
         self.arm.delete(id, self.default_version)
 
     def failed(self, id: str, inputs: Properties, timeout: float, error: BaseException) -> None:

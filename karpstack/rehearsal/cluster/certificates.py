@@ -1,6 +1,6 @@
 """Keys and certificates of one control plane, and the kubeconfigs that use them.
 
-Everything is made anew for each control plane and lies in its folder, readable by the owner alone.
+Everything is made again for each control plane and lies in its folder, readable by the owner alone.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class Cluster:
         return True
 
     def delete(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        """Delete what `apply` made, the last first; what does not exist is passed over."""
+        """Delete what `apply` made, the last first; what does not exist is skipped."""
         for manifest in reversed(list(manifests)):
             try:
                 path = self.objects.path_of(manifest)

@@ -2,7 +2,7 @@
 
 The process is what the containers of those pods would be: it starts when one of them has a node, with the
 environment and the arguments of its live manifest and its service account's own token. It ends with that pod, killed
-where the pod is deleted without grace, and starts anew for another; it is restarted when the pod template changes, and
+where the pod is deleted without grace, and starts again for another; it is restarted when the pod template changes, and
 started again with a kubelet's patience when it ended by itself; when that fails time and again, it is lost, and with
 it the rehearsal. The pods turn Ready when the process says that it is,
 so helm, `kubectl rollout status` and `kubectl scale` mean here what they mean in a cloud. Several replicas share one
@@ -281,7 +281,7 @@ class Controller(Player):
         """Start the cloud's own process again after it crashed; nobody but the cloud could mend what hinders it."""
         with self._hosting:
             if self._hosted is None or tries != self._tries:
-                return  # switched off, or begun anew, meanwhile
+                return  # switched off, or begun again, meanwhile
             self.problem = self._begin_hosted(self._hosted)
             self._failures = self._failures + 1 if self.problem else 0
             if self._failures > _TRIES_AFTER_CRASH:

@@ -137,7 +137,7 @@ def ensure(clouds: Collection[str] = tuple(CONTROLLERS), earlier: Collection[str
         faults = {part: _faults(engines, part) for part in parts}  # none of what another command built meanwhile
         damages = [fault for part in parts if engines.complete(part) for fault in faults[part]]
         if damages:
-            print("The engines are not as they were built, so they are built anew:")
+            print("The engines are not as they were built, so they are built again:")
             print(*(f"  {fault}" for fault in damages[:_FAULTS_SHOWN]), sep="\n")
             if len(damages) > _FAULTS_SHOWN:
                 print(f"  and {len(damages) - _FAULTS_SHOWN} more")

@@ -34,7 +34,7 @@ def exposure(cache: Path, engines: Path) -> str | None:
 
     Args:
         cache: The cache folder, as `cache_folder` has it: what is above it was judged there.
-        engines: A folder in it. Each on the way is looked at; those that do not exist yet are passed over.
+        engines: A folder in it. Each on the way is looked at; those that do not exist yet are skipped.
     """
     cache, engines = cache.resolve(), engines.resolve()
     between = [engines, *engines.parents]

@@ -1,4 +1,4 @@
-"""Files beside a stack's that describe what its rehearsed account has already, in the words of the cloud's API."""
+"""Files beside a stack's that describe what its simulated account has already, in the words of the cloud's API."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(
     except json.JSONDecodeError as broken:
         raise error(
             f"{path}, line {broken.lineno}, column {broken.colno}: {broken.msg}, so it is no JSON and nothing of it "
-            f"could be rehearsed; mend that line, or write the file anew as {page} says"
+            f"could be rehearsed; mend that line, or write the file again as {page} says"
         ) from broken
     except (OSError, ValueError, RecursionError) as broken:
         raise error(f"{path} cannot be read as JSON: {broken}; see {page}") from broken

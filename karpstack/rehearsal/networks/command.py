@@ -19,7 +19,7 @@ from karpstack.rehearsal.session.terminal import tell
 from karpstack.text import files
 
 DESCRIPTION: Final = (
-    "Make a network that the rehearsed account has already, as a file beside the stack's, and print the settings with "
+    "Make a network that the simulated account has already, as a file beside the stack's, and print the settings with "
     "which the stack uses it. For a real one, docs/how-to/eks/existing-vpc.md and docs/how-to/aks/existing-vnet.md "
     "have the commands."
 )
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="write over a description that is there and, with --write, over settings of the stack file",
+        help="overwrite an existing description and, with --write, settings of the stack file",
     )
 
 

@@ -67,7 +67,7 @@ def checked(recording: Recording) -> Recording:
                 except ValidationError as error:
                     raise RecordingError(
                         f"document {name!r} of {principal.name!r}, {_told(part, error)}, so it cannot be taken apart "
-                        f"into rights, and nothing was judged; {_FIX[recording.cloud]}, and rehearse anew"
+                        f"into rights, and nothing was judged; {_FIX[recording.cloud]}, and rehearse again"
                     ) from error
     return recording
 

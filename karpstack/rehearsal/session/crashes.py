@@ -6,7 +6,7 @@ from karpstack.rehearsal.session import daemon
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.state.folder import StackFolder
 
-# What this process has said, or passes over: the daemon's pid and start, and the number of its crash.
+# What this process has said, or skips: the daemon's pid and start, and the number of its crash.
 _said: set[tuple[str, int, float, int]] = set()
 
 

@@ -394,7 +394,7 @@ class Deployment:
             removal = ["delete", kind, "--selector", _SCALE_TEST, how, f"--timeout={_LEFTOVERS}"]
             if self._call([*kubectl, *removal]):
                 raise CommandError(
-                    f"{', '.join(found)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait in vain "
+                    f"{', '.join(found)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait for ever "
                     "for the nodes; remove it by hand"
                 )
 

@@ -97,7 +97,7 @@ def _not_described(stack_file: StackFile) -> Iterator[str]:
     for key, one in named:
         if one.lower() not in there:
             yield (
-                f"{stack_file.path}: karpstack:addons.{key} names the {_NAMED[key]} {one}: the rehearsed subscription "
+                f"{stack_file.path}: karpstack:addons.{key} names the {_NAMED[key]} {one}: the simulated subscription "
                 f"has it only if {path} describes it, which "
                 + ("has none of that ID" if path.is_file() else "is not there")
                 + ", so that Azure would refuse the role on it after the cluster was made; add what `az resource show "

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str], variables: Mapping[str, str]) -> NoReturn:
 
 
 def stack_file(arguments: Sequence[str], variables: Mapping[str, str], folder: Path) -> Path | None:
-    """The stack file for a command of Pulumi; the copy has been made anew. None: as Pulumi finds it.
+    """The stack file for a command of Pulumi; the copy has been made again. None: as Pulumi finds it.
 
     Raises:
         StackFileError: The user's file cannot be rehearsed, or a secret would be written into it.

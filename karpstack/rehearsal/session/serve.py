@@ -103,7 +103,7 @@ class Daemon:
         """Stop everything.
 
         Providers and control endpoint go first, so that nothing new is started, then the cluster, then the account.
-        After a loss the engines go before all: what waits for them would wait in vain.
+        After a loss the engines go before all: what waits for them would wait for ever.
         """
         if self._governor:
             self._governor.stop()

@@ -67,12 +67,12 @@ class StackFile:
 
     @property
     def network(self) -> Path:
-        """Where networks are described that the rehearsed account has already; mostly there is no such file."""
+        """Where networks are described that the simulated account has already; mostly there is no such file."""
         return self.path.with_name(f"{self.path.stem}.network.json")
 
     @property
     def cluster(self) -> Path:
-        """Where a cluster is described that the rehearsed account has already; mostly there is no such file."""
+        """Where a cluster is described that the simulated account has already; mostly there is no such file."""
         return _description(self.path)
 
     @classmethod
@@ -124,7 +124,7 @@ class StackFile:
         existing = _section(config, "cluster").get("existing")
         if existing is not None and not self.cluster.is_file():
             raise StackFileError(
-                f"{self.path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the rehearsed account has that "
+                f"{self.path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the simulated account has that "
                 f"cluster only if {self.cluster} describes it, and there is no such file, so that there would be "
                 f"nothing to put Karpenter on; docs/how-to/{'eks' if is_aws else 'aks'}/existing-cluster.md "
                 "says how to write it"
@@ -133,7 +133,7 @@ class StackFile:
         given = _section(config, "network").get(key)
         if given is not None and not self.network.is_file():
             raise StackFileError(
-                f"{self.path}: karpstack:network.{key} = {reprlib.repr(given)}: the rehearsed account has that network "
+                f"{self.path}: karpstack:network.{key} = {reprlib.repr(given)}: the simulated account has that network "
                 f"only if {self.network} describes it, and there is no such file, so that the cluster would have none; "
                 f"docs/how-to/{page}.md says how to write it, and `karpstack network` makes one"
             )

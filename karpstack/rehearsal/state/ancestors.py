@@ -26,7 +26,7 @@ def resolve(path: Path, content: str, instead: str, *, below: Path = Path("/")) 
     A folder on the way must be this user's or root's. If others may write it, it must be sticky, as /tmp is, where
     nobody renames what is another's; the private group of this user is none of the others. A link on the way must be
     this user's or root's too. The path itself is judged as the folders above it are. What does not exist yet is
-    passed over: it has to be resolved again when it was made, for in /tmp somebody else may have been quicker.
+    skipped: it has to be resolved again when it was made, for in /tmp somebody else may have been quicker.
 
     Args:
         content: What lies there, and what hangs on it, for the error: "the engines, and so what your commands run".

@@ -21,7 +21,7 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 _FORMAT = "karpstack rehearsal 1"
 _TEXT = f"""\
 {_FORMAT}
-This folder belongs to `karpstack`, which removes all that is in it when the stack is brought up anew.
+This folder belongs to `karpstack`, which removes all that is in it when the stack is brought up again.
 """
 # What version 0.1 wrote into a state folder, which had no marker yet.
 _BEFORE_MARKERS = {

@@ -1,7 +1,7 @@
 """Small files that one command writes and a later one reads: whole or not at all, and readable by their owner alone.
 
 A record that was cut, broken or made by something else is told in a sentence and treated as absent: whoever has lost
-a record can begin anew, but nobody can mend one in a half-dead rehearsal.
+a record can begin again, but nobody can mend one in a half-dead rehearsal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read(path: Path, kind: type[Record]) -> Record | None:
     """A record as `write` left it; None where there is none, or what is there is no such record.
 
     Args:
-        kind: Class of the record. Keys that it does not know are passed over, those with a default can be missing.
+        kind: Class of the record. Keys that it does not know are skipped, those with a default can be missing.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

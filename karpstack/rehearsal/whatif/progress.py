@@ -11,7 +11,7 @@ class Progress:
     """Tells the lines of a file as they come.
 
     Args:
-        path: The file; it may not be there yet, and may be begun anew.
+        path: The file; it may not be there yet, and may be begun again.
     """
 
     def __init__(self, path: Path) -> None:

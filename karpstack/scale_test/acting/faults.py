@@ -36,7 +36,7 @@ _CONTROLLER = "app.kubernetes.io/name=karpenter"
 
 
 class FaultError(RuntimeError):
-    """A fault could not be brought about, so that the story would say nothing."""
+    """A fault could not be injected, so that the story would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Target:
 
 
 def inflict(target: Target, live: Live, scenario: Scenario, index: int, requested: datetime) -> list[dict[str, Any]]:
-    """Bring about the faults of a step, each marked in the timeline; what was done.
+    """Inject the faults of a step, each marked in the timeline; what was done.
 
     Raises:
         FaultError: It was not possible.

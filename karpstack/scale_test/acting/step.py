@@ -39,7 +39,7 @@ def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
     Raises:
         RefusedError: The API server takes what the step says for wrong; the text says where in the scenario it is.
         ClusterError: The API server does not answer, or refuses.
-        FaultError: A fault could not be brought about, so that the story would say nothing.
+        FaultError: A fault could not be injected, so that the story would say nothing.
         RecorderError: The recorder has ended meanwhile.
         TimelineError: A line of the timeline cannot be read.
     """

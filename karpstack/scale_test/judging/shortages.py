@@ -134,7 +134,7 @@ def _ended(replay: Replay, name: str) -> datetime | None:
 
 
 def _forgotten(replay: Replay, time: datetime, ended: datetime) -> bool:
-    """Whether the controller was started anew after a fault, and launched nothing more: it remembers in memory only."""
+    """Whether the controller was started again after a fault and launched nothing more: it remembers in memory only."""
     return any(
         time < killed <= ended and not any(killed < claim.first_seen <= ended for claim in replay.claims.values())
         for killed, fault in replay.faults

@@ -100,7 +100,7 @@ def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assert
         seen = "not judged: the controller's metrics were seen less than twice during the story"
         return Assertion(name, expected, seen, True, where)
     counts = [line["errors"] for line in lines]
-    # A controller that started anew counts from 0.
+    # A controller that started again counts from 0.
     grown = sum(later - earlier if later >= earlier else later for earlier, later in itertools.pairwise(counts))
     waits = counts[-1] > 0 and sum(line["reading"] for line in lines) * 2 < len(lines)
     seen = f"{grown or 'no'} errors"

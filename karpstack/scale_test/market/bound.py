@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-# Stands for "as many pods as one likes"; no kubelet takes so many.
+# Stands for "any number of pods"; no kubelet takes so many.
 UNLIMITED_PODS = 10_000
 _GIB = 2**30
 _SLACK = 1e-9

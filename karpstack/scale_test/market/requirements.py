@@ -1,6 +1,6 @@
 """Which instance types the NodePools of a story may launch for its pods.
 
-A requirement on a label that the facts do not list is passed over, for nothing can be said of it. So the types that
+A requirement on a label that the facts do not list is skipped, for nothing can be said of it. So the types that
 are found may be too many, never too few, and a lower bound on their cost stays one.
 """
 

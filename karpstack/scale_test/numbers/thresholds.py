@@ -63,7 +63,7 @@ class Limits(_Model):
         peak_usd_per_hour: The most that they may cost at any moment.
         nodes: The most nodes that may be there at any moment.
         packing: The least that nodes may be filled on average.
-        controller_restarts: The most often that the controller's process may have been started anew.
+        controller_restarts: The most often that the controller's process may have been started again.
     """
 
     phases: dict[str, Percentiles] = {}

@@ -1,4 +1,4 @@
-"""Why a node is the one that it is: what there was to choose from, and what of it was not to be had."""
+"""Why Karpenter chose a node: the types that it could choose from, and those that were not available."""
 
 from __future__ import annotations
 

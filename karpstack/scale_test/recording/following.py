@@ -1,7 +1,7 @@
 """Follows one kind of object for ever: list, then watch, and again where that broke off.
 
 A watch that ends is resumed where it ended. When that is too long ago for the API server (410), the list is
-read anew, which also reveals what was deleted meanwhile, and the gap is told. Objects go by as plain
+read again, which also reveals what was deleted meanwhile, and the gap is told. Objects go by as plain
 dictionaries, and only a fingerprint of each is kept, so that thousands take little memory.
 """
 
@@ -61,7 +61,7 @@ class Listener(Protocol):
         """All that there is has been told."""
 
     def broke_off(self, kind: str, reason: str) -> None:
-        """Changes may have been missed; the list is about to be read anew."""
+        """Changes may have been missed; the list is about to be read again."""
 
 
 class Follower:

@@ -206,7 +206,7 @@ def compare(before: Report, after: Report, rules: Rules) -> Comparison:
         if report.get("schema") != SCHEMA:
             raise ValueError(
                 f"{side}: the report has schema {report.get('schema')!r}, only schema {SCHEMA} can be compared: run "
-                "the scale test again, or make the report anew from its timeline"
+                "the scale test again, or make the report again from its timeline"
             )
     olds, news = ({story["name"]: story for story in report["stories"]} for report in (before, after))
     faked = bool(before["environment"].get("simulated")), bool(after["environment"].get("simulated"))

@@ -62,7 +62,7 @@ def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None)
     if report.get("schema") != SCHEMA:
         raise ValueError(
             f"the report has schema {report.get('schema')!r}, the page is drawn from schema {SCHEMA}: run the scale "
-            "test again, or make the report anew from its timeline"
+            "test again, or make the report again from its timeline"
         )
     lines = timeline or {}
     stories = [_story(story, lines, report["environment"]) for story in report["stories"]]

@@ -15,7 +15,7 @@ from .schema import SCHEMA, Report
 
 BYTES = 64 * 1024 * 1024  # thirty times the report of 5,000 pods
 _VALUES = 2_000_000  # five times those of 5,000 pods
-_FIX = "run the scale test again, or make the report anew from its timeline"
+_FIX = "run the scale test again, or make the report again from its timeline"
 
 
 class ReportError(ValueError):

@@ -1,4 +1,4 @@
-"""Why each node is the one that it is, in sentences; nodes of which the same can be said are one group.
+"""Why Karpenter chose each node, in sentences; nodes with the same explanation are one group.
 
 Nothing is added here to what `nodeclaims[].why` of the report has but what holds for every node of a cloud: how the
 controller asks for it, and how the cloud chooses.
@@ -78,7 +78,7 @@ def markdown(report: Data) -> str:
             lines += [f"  - {_as_text(sentence)}" for sentence in group.sentences]
         if not groups:
             lines.append(
-                "The report does not tell; make it anew from its timeline." if story["nodeclaims"] else "No nodes."
+                "The report does not tell; make it again from its timeline." if story["nodeclaims"] else "No nodes."
             )
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""The report's files: made from a timeline, as often as one likes."""
+"""The report's files: made from a timeline, any number of times."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Fault:
     why: str = ""
 
 
-#: The faults by the field of a step (`scenario.Step`). How they are brought about is in `acting.faults`.
+#: The faults by the field of a step (`scenario.Step`). How to inject them is in `acting.faults`.
 FAULTS = {
     "interrupt": Fault("interruption", "queue"),
     "rebalance": Fault("rebalance", "queue"),

@@ -452,7 +452,7 @@ def parse(data: object, source: str) -> Scenario:
         raise ScenarioError(message(findings), findings) from error
     except UnicodeEncodeError as error:  # pydantic tells neither where it is nor what else is wrong
         text = shown.value(error.object)
-        problem = f"{source}: {text} has half of a character in it, which no file could hold; write it anew"
+        problem = f"{source}: {text} has half of a character in it, which no file could hold; write it again"
         raise ScenarioError(shown.message([problem])) from error
 
 

@@ -77,7 +77,7 @@ def identity() -> None:
 
 
 def network() -> None:
-    # A second dataplane is refused by the rehearsed account itself, before the other rules could be seen.
+    # A second dataplane is refused by the simulated account itself, before the other rules could be seen.
     aws.eks.Cluster(
         "open",
         role_arn="arn:aws:iam::123456789012:role/a",
@@ -163,7 +163,7 @@ def azure_identity() -> None:
 
 
 def azure_cluster() -> None:
-    # Another dataplane is refused by the rehearsed subscription itself, before the rules could be seen.
+    # Another dataplane is refused by the simulated subscription itself, before the rules could be seen.
     azure.containerservice.ManagedCluster(
         "open",
         resource_group_name="good",

@@ -20,56 +20,78 @@ SCOPE = Scope(partition="aws", region="us-east-1", account="123456789012", names
 HEAD = """\
 # The deployer's policy
 
-<!-- Written by `make goldens` from preflight/aws/grants.yaml and preflight/azure/grants.yaml; do not edit. -->
+<!-- Written by `make goldens` from karpstack/preflight/{aws,azure}/grants.yaml; do not edit. -->
 
 [On AWS](#on-aws), [on Azure](#on-azure).
 
 ## On AWS
 
-What whoever runs `pulumi up`, `pulumi destroy` and the looks before them must be allowed: for the example, in
-us-east-1 of the account 123456789012. Names follow `karpstack:name`; the actions are those with which Pulumi's AWS
-provider creates, reads, changes and deletes the stack's resources. It is longer than one managed policy may be (6,144
-characters). `karpstack preflight rights eks` prints it for a stack's own names and choices, in documents that IAM
-takes; `--account ID` where no credentials say it. `karpstack preflight eks` asks IAM's simulator whether the caller has
-it ([what it looks at](../how-to/preflight.md)).
+The permissions for `pulumi up`, `pulumi destroy` and the read-only checks before them. This example is for us-east-1
+and the account 123456789012; names follow `karpstack:name`. The actions are those with which Pulumi's AWS provider
+creates, reads, changes and deletes the stack's resources.
 
-`FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
-`karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
-`network.flowLogRetentionDays` only, `Endpoints` and `EndpointNames` with `network.endpoints` only, `InstanceProfile`
-where nothing leads out only, `Network` without `network.vpcId` only, `PrivateAccess` with
-`cluster.privateAccessCidrs` only, `LookBefore` and `WhatMayIDo` for the looks only. On a cluster that is there
-(`cluster.existing`) it is another list, and much less: `preflight rights` prints that.
+- The policy is longer than one managed policy may be (6,144 characters). `karpstack preflight rights eks` prints it for
+  your stack, split into documents that IAM accepts. Without credentials, pass `--account ID`.
+- `karpstack preflight eks` asks IAM's simulator whether you have these permissions
+  ([what it checks](../how-to/preflight.md)).
+- An existing cluster (`cluster.existing`) needs another, shorter list, which `preflight rights` prints.
+
+| statement | needed only |
+| --- | --- |
+| `FirstCluster`, `FirstNodeGroup` | once in an account |
+| `OpenIdConnectProvider` | with `karpenter.identity: irsa` |
+| `FlowLogs...`, `PassFlowLogsRole` | with `network.flowLogRetentionDays` |
+| `Endpoints`, `EndpointNames` | with `network.endpoints` |
+| `InstanceProfile` | without outbound access (`network.natGateways: none`) |
+| `Network` | without `network.vpcId` |
+| `PrivateAccess` | with `cluster.privateAccessCidrs` |
+| `LookBefore`, `WhatMayIDo` | for the read-only checks |
 
 """
 ON_AZURE = """
 ## On Azure
 
-Of the built-in roles, on the subscription: Owner; or Contributor, and with it Role Based Access Control Administrator
-or User Access Administrator, because the stack gives its identities roles. That is more than it takes. The custom role
-below is what it takes, with the actions with which Pulumi's provider creates, reads, changes and deletes the stack's
-resources, and those of the looks before: `az role definition create --role-definition role.json`, then assign it on the
-subscription. On the resource group alone it is too little: the stack makes that group, and AKS another one beside it.
+Two built-in choices on the subscription are enough: Owner; or Contributor together with Role Based Access Control
+Administrator or User Access Administrator, because the stack assigns roles to its identities. Both allow more than is
+needed. The custom role below has only the needed actions: those of Pulumi's provider, and those of the read-only
+checks. Create it with `az role definition create --role-definition role.json`, then assign it on the subscription. The
+resource group alone is not enough, because the stack creates that group, and AKS creates another one.
 
-Who may assign roles may give themselves any. To narrow that, assign it with a condition: only the roles Network
-Contributor, Virtual Machine Contributor, Managed Identity Operator, Azure Kubernetes Service RBAC Cluster Admin and,
-with a private DNS zone of yours, Private DNS Zone Contributor; AcrPull with `addons.registryIds`, Key Vault Secrets
-User with `addons.vaultIds`, for which `roleAssignments` are needed on the registries and vaults.
-`karpstack preflight rights aks-nap` prints role, assignments and this condition for what a stack has.
-
-`register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
-`listClusterAdminCredential/action` with `cluster.localAccounts: true` only, `Microsoft.Insights` and
-`Microsoft.OperationalInsights` with `cluster.logWorkspaceId`, `addons.logRetentionDays` or `addons.containerInsights`
-only, the latter's `sharedKeys/action` on the workspace, and with `addons.containerInsights` its `sharedKeys/read`, of
-which Azure makes sure at each update of the cluster; `Microsoft.Monitor` and `dataCollectionEndpoints` with
-`addons.prometheus` only, `dataCollectionRules` with one of the two. With `network.subnetId`
-the network's own `write` and `delete` are not needed, and `join/action` and `roleAssignments` are needed on that
-subnet, those of node classes and the API server's; with a zone of yours `roleAssignments` on the zone and the network.
-`natGateways` and `publicIPAddresses` with `network.outboundType` only: all of them for a gateway of the stack's own,
-and otherwise their `read` and that of `routeTables`. With `cluster.deployerRole: existing` whoever deploys must have
-Azure Kubernetes Service RBAC Cluster Admin already. `karpstack preflight aks-nap` asks Azure whether the caller has
-it all ([what it looks at](../how-to/preflight.md)).
+A user who may assign roles can give themselves any role. So assign the role with a condition: only Network
+Contributor, Virtual Machine Contributor, Managed Identity Operator and Azure Kubernetes Service RBAC Cluster Admin,
+and these if your stack needs them: Private DNS Zone Contributor (your private DNS zone), AcrPull
+(`addons.registryIds`), Key Vault Secrets User (`addons.vaultIds`). The last two need `roleAssignments` on the
+registries and vaults.
+`karpstack preflight rights aks-nap` prints role, assignments and this condition for your stack.
+`karpstack preflight aks-nap` asks Azure whether you have them ([what it checks](../how-to/preflight.md)).
 
 """
+AFTER_AZURE = """
+With `cluster.deployerRole: existing`, the deployer must already have Azure Kubernetes Service RBAC Cluster Admin.
+
+"""
+#: Action -> when it is needed.
+NEEDED_ON_AZURE = {
+    "`register/action`": "once in a subscription",
+    "`federatedIdentityCredentials`": "with `mode: self-hosted`",
+    "`listClusterAdminCredential/action`": "with `cluster.localAccounts: true`",
+    "`Microsoft.Insights`, `Microsoft.OperationalInsights`": (
+        "with `cluster.logWorkspaceId`, `addons.logRetentionDays` or `addons.containerInsights`"
+    ),
+    "`sharedKeys/action` on the workspace": "with one of these three",
+    "`sharedKeys/read` on the workspace": "with `addons.containerInsights`; Azure checks it at each update",
+    "`Microsoft.Monitor`, `dataCollectionEndpoints`": "with `addons.prometheus`",
+    "`dataCollectionRules`": "with `addons.prometheus` or `addons.containerInsights`",
+    "the network's `write` and `delete`": "without `network.subnetId`",
+    "`join/action`, `roleAssignments` on existing subnets": (
+        "with `network.subnetId`: that subnet, those of node classes and of the API server"
+    ),
+    "`roleAssignments` on the zone and the network": "with your own private DNS zone",
+    "`natGateways`, `publicIPAddresses`": (
+        "with `network.outboundType`: all actions for the stack's own gateway, otherwise `read`, and `read` of "
+        "`routeTables`"
+    ),
+}
 
 
 @pytest.mark.parametrize(("identity", "nat_gateways"), [("pod-identity", "single"), ("irsa", "none")])
@@ -141,7 +163,9 @@ def test_nothing_is_changed_for_a_look() -> None:
 def test_the_page_shows_it(request: pytest.FixtureRequest) -> None:
     written = (
         f"{HEAD}```json\n{json.dumps(policy(SCOPE), indent=2)}\n```\n"
-        f"{ON_AZURE}```json\n{json.dumps(role(SUBSCRIPTION), indent=2)}\n```\n"
+        f"{ON_AZURE}| action | needed only |\n| --- | --- |\n"
+        + "".join(f"| {action} | {when} |\n" for action, when in NEEDED_ON_AZURE.items())
+        + f"{AFTER_AZURE}```json\n{json.dumps(role(SUBSCRIPTION), indent=2)}\n```\n"
     )
     if request.config.getoption("--update-goldens"):
         PAGE.write_text(written)

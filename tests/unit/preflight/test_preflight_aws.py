@@ -74,7 +74,7 @@ def test_a_first_up_from_outside_needs_a_public_endpoint(aws: Account, monkeypat
     assert "without a public endpoint" in finding.what + finding.consequence
     made = State(resources=frozenset({("aws:eks/cluster:Cluster", NAME)}))
     assert not found(network.way_in, looked_at(aws, state=made))
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:5000")  # a rehearsed account
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:5000")  # a simulated account
     assert not found(network.way_in, looked_at(aws))
 
 

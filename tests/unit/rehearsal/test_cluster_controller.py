@@ -1,4 +1,4 @@
-"""The controller's process follows its pods: which of them it belongs to, how it ends and when it starts anew."""
+"""The controller's process follows its pods: which of them it belongs to, how it ends and when it starts again."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Rig:
         assert self.controller.hosted
 
     def ready(self) -> str:
-        """Name of the next pod that is told to be ready; the lease is passed over."""
+        """Name of the next pod that is told to be ready; the lease is skipped."""
         while True:
             path, _ = self.world.patched.get(timeout=5)
             if "/pods/" in path:

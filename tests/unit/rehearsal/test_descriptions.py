@@ -53,7 +53,7 @@ def test_broken_json_is_told_with_file_and_line(tmp_path: Path, example_of: tupl
     broken.write_text("\n".join([*lines[:4], "  oops", *lines[4:]]))
     said = refused(path)
     assert f"{broken}, line 5, column" in said
-    assert "mend that line, or write the file anew as docs/how-to/" in said
+    assert "mend that line, or write the file again as docs/how-to/" in said
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_registry_or_vault_that_is_not_described(tmp_path: Path, key: str, wha
     ]
     path.write_text(yaml.safe_dump(content))
     said = refused(path)
-    assert f"karpstack:addons.{key} names the {what} {named}x: the rehearsed subscription" in said
+    assert f"karpstack:addons.{key} names the {what} {named}x: the simulated subscription" in said
     assert f"`az resource show --ids {named}x` prints" in said
     assert said.count("names the") == 1  # Azure does not tell upper from lower
 

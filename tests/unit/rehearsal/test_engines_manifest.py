@@ -109,7 +109,7 @@ def test_only_what_changed_is_hashed_again(engines: Path, monkeypatch: pytest.Mo
     hashed.clear()
     assert manifest.faults(engines) == []
     assert hashed == []
-    (engines / "bin" / "etcd").write_bytes(ETCD)  # the same content, written anew
+    (engines / "bin" / "etcd").write_bytes(ETCD)  # the same content, written again
     assert manifest.faults(engines) == []
     assert hashed == ["etcd"]
 
@@ -206,7 +206,7 @@ def test_a_damaged_part_is_built_anew_and_it_is_said(
     builder.ensure()
     assert built == ["charts"]
     said = capsys.readouterr().out
-    assert "built anew" in said
+    assert "built again" in said
     assert f"{etcd} has 1 bytes instead of 16" in said
 
 

@@ -120,7 +120,7 @@ def test_region_is_required_and_must_be_the_accounts(world: World) -> None:
     _refuses(lambda: settings.configure({}, threading.Event()), "pulumi config set aws:region us-east-1")
     _refuses(
         lambda: settings.configure({"region": "eu-west-1"}, threading.Event()),
-        "'eu-west-1', but the rehearsed account is in us-east-1",
+        "'eu-west-1', but the simulated account is in us-east-1",
     )
     assert settings.replaces({"region": "eu-west-1"}, {"region": "us-east-1"}) == ["region"]
     assert settings.replaces({"region": "us-east-1"}, {"region": "us-east-1"}) == []

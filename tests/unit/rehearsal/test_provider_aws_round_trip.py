@@ -200,7 +200,7 @@ def _vpc(world: World, inputs: Properties) -> str:
 
 
 def test_a_launch_template_keeps_its_version_where_only_its_default_is_told(world: World) -> None:
-    """Of the version the node group would otherwise be an update that nobody knows."""
+    """Of the version the node group would otherwise be an unknown update."""
     token = "aws:ec2/launchTemplate:LaunchTemplate"
     template, state, wanted = _imported(world, token, **CASES[token].inputs(world))
     id = str(state["arn"]).rpartition("/")[2]
@@ -247,7 +247,7 @@ def test_a_failure_after_creation_leaves_nothing(world: World) -> None:
 
 
 def test_a_given_name_deletes_first_even_where_it_changes(world: World) -> None:
-    """pulumi-terraform-bridge, nameRequiresDeleteBeforeReplace; an automatic name is drawn anew."""
+    """pulumi-terraform-bridge, nameRequiresDeleteBeforeReplace; an automatic name is drawn again."""
     group = world.type("aws:eks/nodeGroup:NodeGroup")
     assert group.deletes_first({"nodeGroupName": "a"}, {"nodeGroupName": "b"})
     assert not group.deletes_first({}, {"nodeGroupName": "eks-system-0123456", AUTOMATIC: ["nodeGroupName"]})

@@ -1,6 +1,6 @@
 """What production controllers were recorded to ask while scenarios ran, held against the documents of today.
 
-`rights/eks.json` and `rights/aks-self-hosted.json` are such recordings. To record anew, after a change that the
+`rights/eks.json` and `rights/aks-self-hosted.json` are such recordings. To record again, after a change that the
 controller sees or with a new Karpenter:
 
     make soak STACK=eks

@@ -70,7 +70,7 @@ def names(*pools: Pool, selectors: list[dict[str, str]] | None = None) -> list[s
         ("topology.kubernetes.io/zone", "In", ["z"], []),
         ("karpenter.sh/capacity-type", "In", ["reserved"], []),
         ("beta.kubernetes.io/instance-type", "In", ["odd"], ["odd"]),
-        ("example.com/rack", "In", ["7"], ["c5", "m6", "odd"]),  # not known, so passed over
+        ("example.com/rack", "In", ["7"], ["c5", "m6", "odd"]),  # not known, so skipped
     ],
 )
 def test_requirements_choose_instance_types(key: str, operator: str, values: list[str], expected: list[str]) -> None:

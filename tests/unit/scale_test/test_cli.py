@@ -1,4 +1,4 @@
-"""The command line: an old timeline is judged again, as often as one likes."""
+"""The command line: an old timeline is judged again, any number of times."""
 
 from __future__ import annotations
 

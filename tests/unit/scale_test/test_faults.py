@@ -214,7 +214,7 @@ def test_a_command_publishes_an_image_and_starts_karpenter_anew(
     monkeypatch.setenv("KARPSTACK_REHEARSAL_URL", rehearsal.url)
     rehearsal.answers["/images"] = (200, {"published": ["al2023@v20260814"]})
     assert main(["publish-image"]) == 0
-    assert capsys.readouterr().out == "published: al2023@v20260814\nstarted anew: kube-system/karpenter-1\n"
+    assert capsys.readouterr().out == "published: al2023@v20260814\nstarted again: kube-system/karpenter-1\n"
     monkeypatch.delenv("KARPSTACK_REHEARSAL_URL")
     assert main(["publish-image"]) == 2
     assert "no cloud that publishes what it is told" in capsys.readouterr().err

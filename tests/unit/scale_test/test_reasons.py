@@ -180,7 +180,7 @@ def test_the_command_line_prints_them(
     assert "\n  - It is the cheapest of 3 by price: $0.100 an hour.\n" in text
     (tmp_path / "report.json").write_text(json.dumps(Example().report()))
     assert main(["why", str(tmp_path)]) == 0
-    assert "The report does not tell; make it anew from its timeline." in capsys.readouterr().out
+    assert "The report does not tell; make it again from its timeline." in capsys.readouterr().out
     (tmp_path / "report.json").write_text("{}")
     assert main(["why", str(tmp_path)]) == 2
     assert "so it is not a report" in capsys.readouterr().err

@@ -136,8 +136,8 @@ def test_what_is_known_of_a_newer_file_can_be_read() -> None:
     assert read.snapshot == snapshot(workloads=[workload(), workload("other")])
     assert read.passed_over == (
         "version: 7: read as if it were 1",
-        "workloads.0.colour: not known, so it is passed over",
-        "flavour: not known, so it is passed over",
+        "workloads.0.colour: not known, so it is skipped",
+        "flavour: not known, so it is skipped",
     )
 
 

@@ -157,7 +157,7 @@ def metrics(looks: int, started: float = 1.0) -> Line:
         (lambda second: metrics(second // 10), 80),
         # In a large cluster each takes a minute.
         (lambda second: metrics(1 + second // 60), 180),
-        # Another process begins to count anew.
+        # Another process begins to count again.
         (lambda second: metrics(50, 1.0) if second < 60 else metrics(second // 10 - 5, 2.0), 80),
         # The clock is ahead, so metrics come once in 70 s; and none of these looks is over before that.
         (lambda second: metrics(1 + second // 200) if second % 70 == 0 else pool("30s"), 420),

@@ -65,7 +65,7 @@ class Record:
         entries: Access entries by principal.
         policies: Associated access policies by principal and policy.
         associations: Pod identity associations by id.
-        role_ids: The principal behind each entry; a role made anew under its old name is another one.
+        role_ids: The principal behind each entry; a role made again under its old name is another one.
         interfaces: Ids of the control plane's network interfaces.
         nodes: Ids of the instances of each managed node group.
         upgraded: Whether its version is one that it was upgraded to.
@@ -572,7 +572,7 @@ class Eks:
                 raise refused("bad group", name=group)
 
     def _principal_id(self, arn: str) -> str:
-        """A mark of the principal that changes when it is made anew; empty when it does not exist."""
+        """A mark of the principal that changes when it is made again; empty when it does not exist."""
         if f"::{self._account_id}:" not in arn:
             return arn  # another account's: AWS cannot look there either
         if ":role/" in arn:

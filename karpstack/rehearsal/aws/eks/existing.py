@@ -1,4 +1,4 @@
-"""An EKS cluster that the rehearsed account has already: as a file beside the stack's describes it.
+"""An EKS cluster that the simulated account has already: as a file beside the stack's describes it.
 
 The file is in the words of the EKS API and of kubectl (docs/how-to/eks/existing-cluster.md). What it describes is made
 by the requests that would make it, so that EKS refuses what it refuses of anybody, before the stack's first request.
@@ -306,7 +306,7 @@ class _Maker:
         prefix, _, path = arn.partition(":role/")
         if prefix != f"arn:aws:iam::{self._account.account_id}" or not path:
             raise ClusterFileError(
-                f"{arn} is no role of the rehearsed account, {self._account.account_id}: name that account in "
+                f"{arn} is no role of the simulated account, {self._account.account_id}: name that account in "
                 "aws:allowedAccountIds of the stack's file, or write its id here"
             )
         folder, _, name = path.rpartition("/")

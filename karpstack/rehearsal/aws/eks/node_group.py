@@ -81,7 +81,7 @@ class NodeGroup(EksResource):
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
                 "InvalidParameterException",
-                f"the rehearsal cannot change {names} of running nodes; take the stack down and create it anew",
+                f"the rehearsal cannot change {names} of running nodes; take the stack down and create it again",
             )
         self._check_sizes(new["scalingConfig"])
         cluster, _, name = id.partition(":")

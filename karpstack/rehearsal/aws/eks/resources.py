@@ -123,7 +123,7 @@ class Cluster(EksResource):
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
                 "InvalidParameterException",
-                f"the rehearsal cannot change {names} of a running cluster; take the stack down and create it anew",
+                f"the rehearsal cannot change {names} of a running cluster; take the stack down and create it again",
             )
         if "version" in differs:
             self._upgrade(id, new["version"])

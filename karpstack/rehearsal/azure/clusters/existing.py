@@ -1,4 +1,4 @@
-"""An AKS cluster that the rehearsed subscription has already: as a file beside the stack's describes it.
+"""An AKS cluster that the simulated subscription has already: as a file beside the stack's describes it.
 
 The file is in the words of `az aks show` and of kubectl (docs/how-to/aks/existing-cluster.md); ARM's own, of `az
 resource show`, are taken too. What it describes is made by the requests that would make it, so that ARM refuses what it

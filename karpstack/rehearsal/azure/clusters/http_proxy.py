@@ -13,7 +13,7 @@ preview versions.
 Not documented, and so refused: an update without what the cluster has. `enabled`, by which a proxy is switched off,
 came with a later version; certificates go with an empty list.
 
-Simplified: nodes are not made anew when one of the two changes, and no variables are put into pods.
+Simplified: nodes are not made again when one of the two changes, and no variables are put into pods.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What Pulumi knows of AKS: the cluster and its agent pools.
 
-ARM's entry is the subscription's business. Here is what it brings about: a cluster starts a control plane with AKS's
+ARM's entry is the subscription's business. Here is what it causes: a cluster starts a control plane with AKS's
 own workloads, its agent pools' instances join as nodes, and node auto provisioning runs Karpenter (`provisioning`).
 
 Simplified: nodes take nothing from upgrade settings, kubelet or OS configuration.

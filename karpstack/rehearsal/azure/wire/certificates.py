@@ -1,6 +1,6 @@
 """A certificate authority of the rehearsal's own, and one certificate for the hosts that the proxy answers for.
 
-Both are made anew at each start and are good for a week; the authority's key is never written down.
+Both are made again at each start and are good for a week; the authority's key is never written down.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class KubernetesObject(Resource):
             return shown
         path = self._path(kind, inputs, id)
         if not id and api.get(path) is not None:
-            return shown  # it is in the way now; whether it still is when the deployment comes here, nobody knows
+            return shown  # it is in the way now; whether it still is when the deployment comes here is unknown
         try:
             seen = self._apply(api, kind, path, inputs, dry_run=True)
         except ApiError as error:
