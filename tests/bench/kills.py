@@ -1,8 +1,9 @@
 """What becomes of a run of which one process is killed with SIGKILL: `make bench-kills`.
 
-Each case runs one story from nothing (`run`: up, story, destroy), kills a process at one of those moments, and then
-looks at what was said, after how long, what is still there, and whether the next `up` works. Not a test: it prints a
-table, in an hour or so; the words `PROCESS` and `MOMENT` as arguments choose cases.
+Each case runs one story from nothing (`run`: up, story, destroy), or takes down a stack that is up (`down`), kills a
+process at one of those moments, and then looks at what was said, after how long, what is still there, and whether the
+next `up` works. Not a test: it prints a table, in an hour or so; the words `PROCESS` and `MOMENT` as arguments choose
+cases.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from tests.bench.shared import columns, show, temporary
 from tests.rehearsal.conftest import RehearsedStack, new_stack
 
 STORY = "eks-cheapest-fit"
-MOMENTS = ("up", "story", "destroy")
+MOMENTS = ("up", "story", "destroy", "down")
 ENGINES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "karpenter")
 # Words of the command line, of what is no engine; and the moments at which it is there.
 COMMANDS = {
-    "pulumi": (r"\bpulumi (up|destroy) ", ("up", "destroy")),
+    "pulumi": (r"\bpulumi (up|destroy) ", ("up", "destroy", "down")),
     "policy-pack": (r"pulumi\.policy ", ("up",)),
     "ansible-playbook": (r"ansible-playbook .*scale_test\.yml", ("story",)),
     # Not the wrapper that Ansible keeps beside it.
@@ -41,7 +42,9 @@ AGE = 1.0
 
 
 def main(chosen: Sequence[str]) -> int:
-    table = columns(f"kill -9 in `run eks --scenarios {STORY}`", "killed|at|noticed|ended|code|said|left|next up")
+    table = columns(
+        f"kill -9 in `run eks --scenarios {STORY}`, and in `down`", "killed|at|noticed|ended|code|said|left|next up"
+    )
     for moment in [one for one in MOMENTS if one in chosen] or MOMENTS:
         for name in [one for one in PROCESSES if one in chosen] or PROCESSES:
             there = name not in COMMANDS or moment in COMMANDS[name][1]
@@ -57,9 +60,14 @@ def case(name: str, moment: str) -> Sequence[str]:
     with temporary() as folder:
         stack = new_stack(folder)
         report, output = folder / "report", folder / "output"
+        if moment == "down":
+            stack.succeed("up")
+            words = stack.words("down")
+        else:
+            words = stack.words("run", "--scenarios", STORY, "--report", str(report))
         with output.open("wb") as stream:
             command = psutil.Popen(
-                stack.words("run", "--scenarios", STORY, "--report", str(report)),
+                words,
                 cwd=PROJECT,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
