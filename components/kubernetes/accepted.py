@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import shutil
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -20,15 +21,17 @@ from ..workloads.asking import asked
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
-#: Seconds between two questions: the first answers are quick, the last wait is for a role of Azure's.
-_PAUSES: Final = (1.0, 2.0, 5.0, 10.0)
 #: Seconds that one question may take.
 _PATIENCE: Final = 10.0
-#: Seconds to wait for a server that does not answer at all: its name may be new.
-_UNREACHABLE: Final = 60.0
 
 
-async def wait_until_accepted(kubeconfig: str, *, within: float = 600) -> str:
+async def wait_until_accepted(
+    kubeconfig: str,
+    *,
+    within: float = 600,
+    unreachable: float = 60,
+    pauses: Sequence[float] = (1.0, 2.0, 5.0, 10.0),
+) -> str:
     """Return the kubeconfig once the API server lets its user make NodePools.
 
     A server that cannot be reached is left to the Kubernetes provider, which fails only if it has something to change.
@@ -36,6 +39,9 @@ async def wait_until_accepted(kubeconfig: str, *, within: float = 600) -> str:
     Args:
         kubeconfig: As JSON or YAML.
         within: Seconds to wait for a right.
+        unreachable: Seconds to wait for a server that does not answer at all: its name may be new.
+        pauses: Seconds between two questions, of which the last one repeats: the first answers are quick, the last wait
+            is for a role of Azure's.
 
     Raises:
         RunError: The server refuses the user for so long, or the program that makes credentials is missing.
@@ -48,7 +54,7 @@ async def wait_until_accepted(kubeconfig: str, *, within: float = 600) -> str:
             f"the cluster. Install {command} and run `pulumi up` again"
         )
     began = time.monotonic()
-    pauses = itertools.chain(_PAUSES, itertools.repeat(_PAUSES[-1]))
+    waits = itertools.chain(pauses, itertools.repeat(pauses[-1]))
     told = False
     while found := await asyncio.to_thread(asked, config, _refusal):
         answered, reason = found
@@ -61,7 +67,7 @@ async def wait_until_accepted(kubeconfig: str, *, within: float = 600) -> str:
                 "(karpstack:cluster.deployerRole) and that kubelogin's login is of the cluster's tenant; then run "
                 "`pulumi up` again"
             )
-        if not answered and waited > _UNREACHABLE:
+        if not answered and waited > unreachable:
             pulumi.log.warn(
                 f"the API server at {server} does not answer: {reason}\n"
                 "    what changes in the cluster fails in this update\n"
@@ -73,7 +79,7 @@ async def wait_until_accepted(kubeconfig: str, *, within: float = 600) -> str:
                 f"the API server does not take the deployer yet ({reason}); a role takes effect within minutes: waiting"
             )
             told = True
-        await asyncio.sleep(next(pauses))
+        await asyncio.sleep(next(waits))
     return kubeconfig
 
 

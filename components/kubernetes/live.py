@@ -12,7 +12,7 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -23,19 +23,20 @@ from ..workloads.asking import asked
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
-#: Seconds between two looks at a cluster that does not answer: most do soon, and the last is for those that do not.
-_PAUSES: Final = (0.25, 0.5, 1.0, 2.0)
 #: Seconds that one request may take.
 _PATIENCE: Final = 10.0
 _CONTROLLER: Final = "-n kube-system -l app.kubernetes.io/name=karpenter"
 
 
-async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
+async def wait_until_served(
+    kubeconfig: str, *, within: float = 300, pauses: Sequence[float] = (0.25, 0.5, 1.0, 2.0)
+) -> None:
     """Wait until a cluster's API server answers whoever deploys, and lets them list namespaces.
 
     Args:
         kubeconfig: As JSON.
         within: Seconds.
+        pauses: Seconds between two looks at a cluster that does not answer, of which the last one repeats.
 
     Raises:
         RunError: It did not in time, or the program that makes credentials is missing.
@@ -48,7 +49,7 @@ async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
             f"could be put into the cluster. Install {command} and run `pulumi up` again"
         )
     until = time.monotonic() + within
-    pauses = itertools.chain(_PAUSES, itertools.repeat(_PAUSES[-1]))
+    waits = itertools.chain(pauses, itertools.repeat(pauses[-1]))
     while reason := await asyncio.to_thread(asked, config, _refusal):
         if time.monotonic() > until:
             server = config["clusters"][0]["cluster"]["server"]
@@ -57,7 +58,7 @@ async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
                 "that there is a way to it from here (publicAccessCidrs, VPN, proxy), then run `pulumi up` again"
             )
         pulumi.log.debug(f"the API server does not answer yet: {reason}")
-        await asyncio.sleep(next(pauses))
+        await asyncio.sleep(next(waits))
 
 
 def explanation(name: str, kubeconfig: pulumi.Input[str]) -> pulumi.ResourceHookBinding:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Coroutine, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
@@ -73,9 +74,12 @@ class ApiServer:
         self._server.server_close()
 
 
+#: As the program waits, but not as long.
+wait_until_served = partial(live.wait_until_served, pauses=(0.01,))
+
+
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
-    monkeypatch.setattr(live, "_PAUSES", (0.01,))
+def server() -> Iterator[ApiServer]:
     server = ApiServer()
     yield server
     server.close()
@@ -83,7 +87,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
 
 def test_a_cluster_that_does_not_know_its_maker_yet_is_waited_for(server: ApiServer) -> None:
     server.answers["/api/v1/namespaces"] = [(401, {}), (403, {}), (200, {"items": []})]
-    run(live.wait_until_served(server.kubeconfig()))
+    run(wait_until_served(server.kubeconfig()))
     assert server.asked == ["/api/v1/namespaces Bearer ours"] * 3
 
 
@@ -92,20 +96,20 @@ def test_a_cluster_that_never_answers_is_told_with_the_reason_and_the_way_out(se
     with pytest.raises(
         pulumi.RunError, match=r"http://127.* did not answer within 0.05 s: 401 Unauthorized\. See that"
     ):
-        run(live.wait_until_served(server.kubeconfig(), within=0.05))
+        run(wait_until_served(server.kubeconfig(), within=0.05))
 
 
 def test_a_cluster_that_cannot_be_reached_is_told(server: ApiServer) -> None:
     config = server.kubeconfig()
     server.close()
     with pytest.raises(pulumi.RunError, match=r"Connection refused.*publicAccessCidrs"):
-        run(live.wait_until_served(config, within=0.05))
+        run(wait_until_served(config, within=0.05))
 
 
 def test_a_plugin_that_is_missing_is_told_at_once(server: ApiServer) -> None:
     plugin = {"exec": {"command": "no-such-plugin", "apiVersion": "client.authentication.k8s.io/v1beta1"}}
     with pytest.raises(pulumi.RunError, match="no-such-plugin, which makes the credentials for it, is not installed"):
-        run(live.wait_until_served(server.kubeconfig(plugin)))
+        run(wait_until_served(server.kubeconfig(plugin)))
     assert not server.asked
 
 

@@ -18,9 +18,6 @@ from typing import Any, Protocol
 from .timeline import Line, excerpt, once
 
 WATCH_SECONDS = 300  # the API server ends a watch then; it is resumed without a gap
-_RETRY_SECONDS = 0.5
-# After an answer that no API server gives: the next one may be the same, and each costs a line.
-_UNEXPECTED_SECONDS = 5.0
 _PAGE = 500
 
 
@@ -65,13 +62,33 @@ class Listener(Protocol):
 
 
 class Follower:
-    """Follows one resource until `stopping` is set."""
+    """Follows one resource until `stopping` is set.
 
-    def __init__(self, resource: Resource, fetch: Fetch, listener: Listener, stopping: threading.Event) -> None:
+    Args:
+        resource: What to follow.
+        fetch: Asks for it.
+        listener: Is told what is seen.
+        stopping: Ends it.
+        retry: Seconds to wait after a broken connection.
+        unexpected: Seconds to wait after an answer that no API server gives: the next one may be the same, and each
+            costs a line.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        fetch: Fetch,
+        listener: Listener,
+        stopping: threading.Event,
+        *,
+        retry: float = 0.5,
+        unexpected: float = 5.0,
+    ) -> None:
         self._resource = resource
         self._fetch = fetch
         self._listener = listener
         self._stopping = stopping
+        self._retry, self._unexpected = retry, unexpected
         # Uid -> fingerprint of the last excerpt, and its name, to tell of an end that was missed.
         self._known: dict[str, tuple[int, Line]] = {}
 
@@ -91,11 +108,11 @@ class Follower:
                     version = None
                     self._listener.broke_off(self._resource.kind, str(error))
                 else:  # the API server restarts, perhaps
-                    self._stopping.wait(_RETRY_SECONDS)
+                    self._stopping.wait(self._retry)
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 version = None
                 self._listener.broke_off(self._resource.kind, f"an unexpected answer: {error!r:.200}")
-                self._stopping.wait(_UNEXPECTED_SECONDS)
+                self._stopping.wait(self._unexpected)
 
     def _list(self) -> str:
         """Read the whole list; its resource version."""

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import urllib3
@@ -29,20 +30,32 @@ from .request import ask
 from .timeline import Line, Writer, api_time
 
 _CONNECT_SECONDS = 10
-# Between two looks at the metrics: the shortest step takes about ten, and some wait for a price.
-_METRICS_SECONDS = 5.0
-_PRICE_SECONDS = 2.0
-# The controller gathers all its series for every look, half a second of a busy machine when there are tens of
-# thousands: it is left alone so many times as long afterwards. But a story of a minute must have some looks.
-_REST = 40
-_LONGEST_REST = 30.0
 # Where time is skipped, these pauses are over at once, so the controller is left alone in real time, too: so many
 # times as long as it took, and for no less than this.
 _REAL_REST, _LEAST_REAL_SECONDS = 4, 0.5
-# Between two looks at what is unavailable: the controller renews it once a minute, and forgets a shortage after three.
-_UNAVAILABLE_SECONDS = 30.0
 # The controller looks for prices once a minute, for the first time when it starts and may know of no NodePool yet.
 _PUBLISHED_SECONDS = 75.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often the controller's metrics are read. All but `rest` are seconds.
+
+    Attributes:
+        metrics: Between two reads: the shortest step takes about ten seconds.
+        prices: The same while a price is awaited.
+        rest: The controller gathers all its series for every read, which takes half a second of a busy machine when
+            there are tens of thousands. So it is left alone so many times as long afterwards.
+        longest_rest: But a story of a minute must have some reads.
+        unavailable: Between two reads of unavailable offerings: the controller renews them once a minute, and forgets a
+            shortage after three minutes.
+    """
+
+    metrics: float = 5.0
+    prices: float = 2.0
+    rest: float = 40
+    longest_rest: float = 30.0
+    unavailable: float = 30.0
 
 
 def resources(node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
@@ -72,6 +85,7 @@ class Recorder:
             without.
         metrics_token: Bearer token for the metrics, if they ask for one.
         stack: The stack that is tested, so that the timeline can be judged by itself; None if it is not known.
+        pace: How often the metrics are read.
     """
 
     def __init__(
@@ -84,8 +98,9 @@ class Recorder:
         *,
         metrics_token: str = "",
         stack: Stack | None = None,
+        pace: Pace = Pace(),
     ) -> None:
-        self._stack = stack
+        self._stack, self._pace = stack, pace
         self._api: client.ApiClient = connect(kubeconfig)
         self._writer = writer
         self._watched = watched
@@ -220,9 +235,9 @@ class Recorder:
                 unavailable=self._source == "controller" and clock.monotonic() >= self._unavailable_due,
                 token=self._metrics_token,
             )
-            rest = min(_REST * reading.seconds * clock.speed(), _LONGEST_REST)
+            rest = min(self._pace.rest * reading.seconds * clock.speed(), self._pace.longest_rest)
             self._note(reading)
-        return max(_PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS, rest)
+        return max(self._pace.prices if self._prices_wanted() else self._pace.metrics, rest)
 
     def _prices_wanted(self) -> bool:
         """Whether to ask the controller: once for all that it knows, and again when something new was launched."""
@@ -237,7 +252,7 @@ class Recorder:
             self._controller_started = reading.process.started
             self._writer.write("CONTROLLER", **reading.process._asdict())
         if reading.unavailable is not None:
-            self._unavailable_due = clock.monotonic() + _UNAVAILABLE_SECONDS
+            self._unavailable_due = clock.monotonic() + self._pace.unavailable
             became, ceased = reading.unavailable - self._unavailable, self._unavailable - reading.unavailable
             self._unavailable = reading.unavailable
             # Also where nothing changed: who reads it knows how old the answer is.

@@ -26,7 +26,8 @@ def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the pins and of our Go sources, to be changed."""
     copy = tmp_path / "pins"
     shutil.copytree(HERE, copy, ignore=shutil.ignore_patterns("*.py", "*.md", "__pycache__"))
-    monkeypatch.setattr(engines, "HERE", copy)
+    for module in (engines, builder):
+        monkeypatch.setattr(module, "HERE", copy)
     return copy
 
 
@@ -156,10 +157,7 @@ def upstream(tmp_path: Path) -> SimpleNamespace:
     return SimpleNamespace(module_of=module_of)
 
 
-def test_pulumi_is_built_without_what_no_rehearsal_reaches(
-    pins: Path, upstream: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(builder, "HERE", pins)
+def test_pulumi_is_built_without_what_no_rehearsal_reaches(pins: Path, upstream: SimpleNamespace) -> None:
     ours = pins / "pulumi" / "_left_out"
     shutil.rmtree(ours)
     vault = "gocloud.dev/secrets/hashivault"
@@ -179,10 +177,7 @@ def test_pulumi_is_built_without_what_no_rehearsal_reaches(
 
 
 @pytest.mark.parametrize("file", ["gocloud.dev/moved/left_out.go", "gocloud.dev/piece/moved.go"])
-def test_what_upstream_has_moved_is_an_error(
-    pins: Path, upstream: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, file: str
-) -> None:
-    monkeypatch.setattr(builder, "HERE", pins)
+def test_what_upstream_has_moved_is_an_error(pins: Path, upstream: SimpleNamespace, file: str) -> None:
     ours = pins / "pulumi" / "_left_out"
     shutil.rmtree(ours)
     (ours / file).parent.mkdir(parents=True)

@@ -12,7 +12,6 @@ import pytest
 from karpstack.rehearsal.attachment.resource import Properties
 from karpstack.rehearsal.cluster import objects
 from karpstack.rehearsal.cluster.objects import Objects
-from karpstack.rehearsal.cluster.provider import api as api_module
 from karpstack.rehearsal.cluster.provider.api import Api, ApiError, CancelledError, NoKindError
 from tests.unit.rehearsal.cluster_world import World
 from tests.unit.rehearsal.provider_kubernetes_world import ENDPOINT
@@ -87,28 +86,24 @@ def world() -> World:
     return world
 
 
-def test_a_wait_hears_of_it_from_the_watch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_module, "_LOOK", 60.0)
+def test_a_wait_hears_of_it_from_the_watch(world: World) -> None:
     telling = threading.Thread(target=world.happen, args=("/api/v1/pods?metadata.name=x", "DELETED", SEEN))
     telling.start()
-    assert Api(world.objects(), threading.Event()).wait(POD, gone, 60, "x") is None
+    assert Api(world.objects(), threading.Event(), look=60).wait(POD, gone, 60, "x") is None
     telling.join()
 
 
-def test_a_wait_sees_what_went_before_the_watch_began(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_module, "_LOOK", 0.0)
-
+def test_a_wait_sees_what_went_before_the_watch_began(world: World) -> None:
     def goes_unseen(seen: objects.Object | None) -> bool:
         world.present.pop(POD, None)
         return seen is None
 
-    assert Api(world.objects(), threading.Event()).wait(POD, goes_unseen, 60, "x") is None
+    assert Api(world.objects(), threading.Event(), look=0).wait(POD, goes_unseen, 60, "x") is None
 
 
-def test_a_wait_ends_in_time_and_when_cancelled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_module, "_LOOK", 0.0)
+def test_a_wait_ends_in_time_and_when_cancelled(world: World) -> None:
     cancelled = threading.Event()
-    api = Api(world.objects(), cancelled)
+    api = Api(world.objects(), cancelled, look=0)
     with pytest.raises(TimeoutError) as over:
         api.wait(POD, gone, 0, "x")
     assert over.value.args == (SEEN,)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from karpstack.scale_test.recording import following
 from karpstack.scale_test.recording.following import BrokenError, Follower, Resource
 from karpstack.scale_test.recording.timeline import Line
 
@@ -69,7 +68,7 @@ class Server:
 
 def follow(*answers: list[Any] | Exception) -> Server:
     server = Server(*answers)
-    Follower(Resource("Pod", "/api/v1/pods"), server.fetch, server, server.stopping).run()
+    Follower(Resource("Pod", "/api/v1/pods"), server.fetch, server, server.stopping, retry=0, unexpected=0).run()
     return server
 
 
@@ -125,9 +124,8 @@ def test_a_heartbeat_is_not_told() -> None:
     ]
 
 
-def test_a_restart_of_the_api_server_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restart_of_the_api_server_loses_nothing() -> None:
     """The watch breaks off, nobody answers for a while, then only 'not ready', then it goes on where it was."""
-    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
     server = follow(
         listing(5, pod("a", 1)),
         [event("MODIFIED", pod("a", 6, "Running")), BrokenError("Connection broken: IncompleteRead")],
@@ -140,8 +138,7 @@ def test_a_restart_of_the_api_server_loses_nothing(monkeypatch: pytest.MonkeyPat
     assert [query.get("resourceVersion") for query in server.queries] == [None, "5", "6", "6", "6", "6", "8"]
 
 
-def test_a_restart_in_the_middle_of_the_list_reads_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+def test_a_restart_in_the_middle_of_the_list_reads_it_anew() -> None:
     server = follow(
         listing(5, pod("a", 1), more="token"),
         BrokenError("Connection refused"),
@@ -151,8 +148,7 @@ def test_a_restart_in_the_middle_of_the_list_reads_it_anew(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("half", ['{"type": "MODIF', ""])
-def test_half_a_line_is_a_broken_connection(monkeypatch: pytest.MonkeyPatch, half: str) -> None:
-    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+def test_half_a_line_is_a_broken_connection(half: str) -> None:
     server = follow(listing(5), [event("ADDED", pod("a", 6)), half], [event("MODIFIED", pod("a", 7, "Running"))])
     assert server.seen == ["listed", "ADDED a Pending", "MODIFIED a Running"]
     assert [query.get("resourceVersion") for query in server.queries][2] == "6"
@@ -173,10 +169,8 @@ UNEXPECTED: dict[str, Any] = {
 
 @pytest.mark.parametrize("answer", UNEXPECTED.values(), ids=UNEXPECTED)
 @pytest.mark.parametrize("watched", [False, True])
-def test_an_unexpected_answer_ends_nothing(answer: Any, watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_answer_ends_nothing(answer: Any, watched: bool) -> None:
     """Once the thread ended there, and the rest of the run was judged by what had been seen before."""
-    for name in ("_RETRY_SECONDS", "_UNEXPECTED_SECONDS"):
-        monkeypatch.setattr(following, name, 0.0)
     begun = [listing(1)] if watched else []
     server = follow(*begun, [answer], listing(5, pod("a", 4)), listing(6, pod("a", 4)))
     assert "ADDED a Pending" in server.seen

@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
@@ -88,6 +89,7 @@ class Server(ThreadingHTTPServer):
     refusals = 0
     without_prices = 0  # so many answers have none yet
     seconds = 0.0  # until it answers
+    pace = recorder.Pace()  # of the recorder that reads it
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -145,6 +147,7 @@ class Recording:
             f"{server.url}/metrics",
             table,
             metrics_token=token,
+            pace=server.pace,
         )
 
     def __enter__(self) -> Self:
@@ -186,10 +189,9 @@ def record(folder: Path, server: Server, until: str, table: Table | None = None)
 
 
 @pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def hurried(server: Server) -> None:
     """The recorder looks at the metrics all the time."""
-    for name in ("_METRICS_SECONDS", "_PRICE_SECONDS", "_REST"):
-        monkeypatch.setattr(recorder, name, 0.01)
+    server.pace = recorder.Pace(metrics=0.01, prices=0.01, rest=0.01)
 
 
 def test_what_the_metrics_say_of_the_queue_is_written(tmp_path: Path, server: Server) -> None:
@@ -285,8 +287,7 @@ def test_prices_are_asked_for_again_for_what_they_lacked(
 def test_what_is_unavailable_is_written_as_it_changes_and_asked_for_by_the_looks_that_there_are(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "_UNAVAILABLE_SECONDS", 0.0)
-
+    server.pace = replace(server.pace, unavailable=0.0)
     plain = METRICS
     with Recording(tmp_path, server) as recording:
         recording.wait("CONTROLLER", 2)
@@ -321,14 +322,14 @@ def test_prices_of_a_controller_that_has_just_started_are_waited_for_at_the_end(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, age: float, owner: int | None, *, priced: bool
 ) -> None:
     """Not those of one that has had its time, and not for a playbook that is gone."""
-    monkeypatch.setattr(server, "without_prices", 10**9)
+    server.without_prices = 10**9
     monkeypatch.setitem(globals(), "METRICS", METRICS.replace("_seconds 3", f"_seconds {time.time() - age}"))
     with Recording(tmp_path, server, owner=owner) as recording:
         recording.wait("CONTROLLER")
         recording.recorder.changed("MODIFIED", "NodeClaim", bought("on-demand", "m5.large", "a"))
         recording.recorder.stop()
         recording.joined(0.3)
-        monkeypatch.setattr(server, "without_prices", 0)
+        server.without_prices = 0
     assert bool(recording.lines("PRICE")) is priced
 
 
@@ -340,11 +341,9 @@ def test_prices_are_read_before_anything_is_watched(tmp_path: Path, server: Serv
 
 @pytest.mark.parametrize(("times", "longest", "least"), [(10, 30.0, 1.0), (1000, 0.3, 0.3)])
 def test_a_controller_that_answers_slowly_is_left_alone_for_longer(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, times: int, longest: float, least: float
+    tmp_path: Path, server: Server, times: int, longest: float, least: float
 ) -> None:
-    monkeypatch.setattr(recorder, "_METRICS_SECONDS", 0.0)
-    monkeypatch.setattr(recorder, "_REST", times)
-    monkeypatch.setattr(recorder, "_LONGEST_REST", longest)
+    server.pace = recorder.Pace(metrics=0.0, rest=times, longest_rest=longest)
     server.seconds = 0.1
     with Recording(tmp_path, server) as recording:
         lines = recording.wait("CONTROLLER", 2)

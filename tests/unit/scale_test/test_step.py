@@ -94,11 +94,9 @@ def with_step(scenario: Scenario, **action: Any) -> Scenario:
 
 def act(scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     cluster = Cluster()
-    monkeypatch.setattr(acting, "inflict", lambda *_: cluster.done.append("inflict"))
-    monkeypatch.setattr(acting, "cordon", lambda *_: cluster.done.append("cordon"))
-    monkeypatch.setattr(acting, "delete", lambda *_: cluster.done.append("delete"))
-    monkeypatch.setattr(acting, "live_until", lambda *_: cluster.done.append("live"))
-    monkeypatch.setattr(acting, "churn", lambda *_: cluster.done.append("churn"))
+    said = {"inflict": "inflict", "cordon": "cordon", "delete": "delete", "live_until": "live", "churn": "churn"}
+    for name, word in said.items():
+        monkeypatch.setattr(acting, name, lambda *_, word=word: cluster.done.append(word))
     monkeypatch.setattr(acting, "wait_for_end", lambda *_: [])
     found = acting.take(cluster, Target({}, ""), Live(tmp_path / "timeline"), scenario, 0)  # type: ignore[arg-type]
     assert found == []

@@ -16,9 +16,6 @@ from karpstack.rehearsal.cluster import objects
 from karpstack.rehearsal.cluster.feed import UNSERVED, Feed
 from karpstack.rehearsal.cluster.objects import Object, Objects
 
-#: Seconds without an event after which a wait looks for itself.
-_LOOK: Final = 1.0
-
 
 class ApiError(RefusedError):
     """The API server's refusal, in its own words.
@@ -80,9 +77,10 @@ class Api:
         cancelled: Set when the deployment is cancelled; waits end then.
     """
 
-    def __init__(self, client: Objects, cancelled: threading.Event) -> None:
+    def __init__(self, client: Objects, cancelled: threading.Event, *, look: float = 1.0) -> None:
+        """`look` is the seconds without an event after which a wait looks for itself."""
         self.client = client
-        self._cancelled = cancelled
+        self._cancelled, self._look = cancelled, look
 
     def kind(self, api_version: str, kind: str) -> Kind:
         """Look a kind up.
@@ -145,7 +143,7 @@ class Api:
             while not done(seen):
                 if self._cancelled.is_set():
                     raise CancelledError(what)
-                event = feed.next(_LOOK)
+                event = feed.next(self._look)
                 if event is None or event.type == UNSERVED:
                     # What went before the watch began is missing in it; and the API server may refuse by now.
                     seen = self.get(path)
