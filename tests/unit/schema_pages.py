@@ -91,6 +91,5 @@ def _type(value: Mapping[str, Any]) -> str:
     if value.get("type") == "object":
         inner = value.get("additionalProperties")
         return f"object of {_type(inner)} by name" if isinstance(inner, Mapping) else "object"
-    return {"string": "text", "integer": "number", "boolean": "`true` or `false`"}.get(
-        value.get("type", ""), value.get("type", "any value")
-    )
+    kind = str(value.get("type", "any value"))
+    return {"string": "text", "integer": "number", "boolean": "`true` or `false`"}.get(kind, kind)
