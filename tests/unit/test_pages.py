@@ -80,3 +80,9 @@ def test_lists_in_lists_are_indented_by_four() -> None:
             indent = len(line) - len(line.lstrip())
             if line.strip() and (ITEM.match(line) or not before.strip()):
                 assert indent % 4 == 0, (path, line)
+
+
+def test_no_page_loads_a_program_from_elsewhere() -> None:
+    """The site's theme would fetch what draws such a picture."""
+    for path in pages():
+        assert "```mermaid" not in path.read_text(encoding="utf-8"), path
