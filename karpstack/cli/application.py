@@ -7,18 +7,19 @@ import signal
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from typer.exceptions import Exit, TyperException
 
 from karpstack.text.codes import Code
+from karpstack.text.names import StackNameError
 from karpstack.text.projects import ProjectError
 from karpstack.text.shown import visible
 
-from . import snapshot, stories, whatif
-from .options import option
-from .shape import group
+from . import assistance, engines, preflight, pull_request, real_run, rehearsal, review, snapshot, stories, whatif
+from .options import argument, option
+from .shape import command, group
 
 _NAME: Final = "karpstack"
 _EXAMPLE: Final = "karpstack up eks          # a simulated stack on this machine"
@@ -48,9 +49,15 @@ def _all(version: _Version = False) -> None:
     pass
 
 
-for _each in (whatif.app, snapshot.app):
-    app.add_typer(_each)
+rehearsal.add(app)
+review.add(app)
+app.add_typer(whatif.app)
+preflight.add(app)
+app.add_typer(snapshot.app)
 stories.add(app)
+for _each in (pull_request, real_run, engines):
+    app.add_typer(_each.app)
+assistance.add(app)
 
 
 @cache
@@ -62,8 +69,8 @@ def built() -> Any:
 def run(words: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     _listen()
-    if os.environ.get(_COMPLETE):
-        built().main(args=words, prog_name=_NAME, complete_var=_COMPLETE)
+    if instruction := os.environ.get(_COMPLETE):
+        return complete(instruction)
     try:
         with built().make_context(_NAME, list(words)) as context:
             return int(built().invoke(context) or Code.GOOD)
@@ -71,12 +78,28 @@ def run(words: Sequence[str]) -> int:
         return ended.exit_code
     except TyperException as error:
         return _refuse(error)
-    except ProjectError as error:
+    except (ProjectError, StackNameError) as error:
         print(f"error: {visible(error)}", file=sys.stderr)
         return Code.WRONG
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return Code.INTERRUPTED
+
+
+def complete(instruction: str) -> int:
+    """Print what a shell asks for: its script (`source_bash`), or what completes its line (`complete_bash`)."""
+    from typer.completion import get_completion_inspect_parameters, shell_complete
+
+    get_completion_inspect_parameters()  # makes the shells known
+    return shell_complete(built(), {}, _NAME, _COMPLETE, instruction)
+
+
+@command(app, "completion", 'eval "$(karpstack completion bash)"')
+def _completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], argument("SHELL", "bash, zsh or fish")],
+) -> int:
+    """Print the script that completes commands, options and names of stacks in a shell."""
+    return complete(f"source_{shell}")
 
 
 def _listen() -> None:

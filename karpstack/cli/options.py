@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
 
 import typer
@@ -20,6 +21,19 @@ def option(*names: str, help: str, **more: Any) -> Any:
 def argument(metavar: str, help: str, **more: Any) -> Any:
     """Return a positional argument."""
     return typer.Argument(metavar=metavar, help=help, show_default=False, **more)
+
+
+def parsed(place: str) -> Callable[[str], Any]:
+    """Return what parses an option's text by a function that is imported when it is needed.
+
+    Args:
+        place: `module:function`.
+    """
+
+    def parse(text: str) -> Any:
+        return resolve_name(place)(text)
+
+    return parse
 
 
 def _stacks(incomplete: str) -> list[str]:
@@ -57,13 +71,22 @@ State = Annotated[
     ),
 ]
 Speed = Annotated[
-    str | None,
+    float | None,
     option(
         "--speed",
         metavar="N",
-        help="how many times faster than real time the cluster's clock may run; 1 is real time (default: "
-        "$REHEARSAL_SPEED, else 8)",
+        parser=parsed("karpstack.rehearsal.session.speed:parse"),
+        help="how many times faster than real time the cluster's clock may run while the command waits; 1 is real time "
+        "(default: $REHEARSAL_SPEED, else 8)",
     ),
 ]
-TextOrJson = Literal["text", "json"]
-Format = Annotated[TextOrJson, option("--format", help="how the answer is printed (default: text)")]
+PolicyPackConfig = Annotated[
+    str | None,
+    option(
+        "--policy-pack-config",
+        metavar="FILE",
+        help="configuration of the policy pack, or `baseline` for none (default: policies/<stack>.json, and baseline "
+        "where that is missing)",
+    ),
+]
+Format = Annotated[Literal["text", "json"], option("--format", help="how the answer is printed (default: text)")]

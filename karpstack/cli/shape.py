@@ -61,7 +61,8 @@ class StackGroup(Group):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the default command's name before words that name no command."""
-        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+        completes = ctx.resilient_parsing and not args
+        if not completes and (not args or args[0] not in {*self.commands, *ctx.help_option_names}):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
@@ -102,6 +103,7 @@ def group(name: str, text: str, cls: type[Group] = Group) -> typer.Typer:
         help=text,
         cls=cls,
         no_args_is_help=cls is Group,
+        add_completion=False,  # `karpstack completion` has it
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": _WIDTH},

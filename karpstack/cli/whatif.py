@@ -2,15 +2,170 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
-from .options import Format, argument, option
-from .shape import command, group
+from .options import Format, Speed, Stack, argument, option, parsed
+from .shape import DEFAULT, StackGroup, command, group
 
-app = group("whatif", "What a change of a stack does to its nodes, its pods and its cost.")
+app = group("whatif", "Rehearse a change of a stack, and judge it: nodes, pods and cost.", StackGroup)
+_COMMAND: Final = "karpstack.rehearsal.whatif.command"
 
 _Folders = Annotated[list[Path], argument("FOLDER", "folders of what-ifs, each with whatif.json in it")]
+
+
+@command(
+    app, DEFAULT, "karpstack whatif eks --base origin/main --change Pulumi.candidate.yaml --workloads snapshot.json"
+)
+def _stack(
+    stack: Stack,
+    base: Annotated[str, option("--base", metavar="REF|FILE", help="git ref or stack file of the stack as it is now")],
+    change: Annotated[
+        list[str] | None,
+        option(
+            "--change",
+            metavar="REF|FILE",
+            help="git ref or stack file of the changed stack; several times for several candidates (default: the "
+            "project as it is)",
+        ),
+    ] = None,
+    new_image: Annotated[
+        bool, option("--new-image", help="the change is a newer image of nodes that the cloud publishes")
+    ] = False,
+    workloads: Annotated[
+        Path | None,
+        option(
+            "--workloads",
+            metavar="FILE",
+            help="snapshot of the cluster (default: examples/snapshots/200-pods.json, a made-up one)",
+        ),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        option(
+            "--project",
+            metavar="FOLDER",
+            help="folder with the stack files, in the repository of the git refs (default: the nearest one upward from "
+            "the current folder)",
+        ),
+    ] = None,
+    nodes: Annotated[
+        Literal["as-is", "fresh"] | None,
+        option(
+            "--nodes",
+            help="as-is: the base has the snapshot's own nodes, as far as its NodePools allow, and each pod is on its "
+            "node; fresh: Karpenter chooses nodes for the pods (default: as-is, if the base has Kubernetes 1.36 or "
+            "newer)",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        option("--output", metavar="FOLDER", help="folder for the answers (default: build/whatif/<stack>)"),
+    ] = None,
+    wait_factor: Annotated[
+        float | None,
+        option(
+            "--wait-factor",
+            metavar="N",
+            parser=parsed(f"{_COMMAND}:parse_factor"),
+            help="divide each NodePool's consolidateAfter by N, for both sides; the answer says so (default: 1)",
+        ),
+    ] = None,
+    at: Annotated[
+        datetime | None,
+        option(
+            "--at",
+            metavar="TIME",
+            parser=parsed(f"{_COMMAND}:parse_moment"),
+            help="take budgets with a schedule as they are at this time of the week, for example "
+            "2026-11-23T03:00+01:00 (default: now)",
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        option(
+            "--patience",
+            metavar="SECONDS",
+            parser=parsed(f"{_COMMAND}:parse_count"),
+            help="how long a side may take to settle before it is judged as it is (default: 1800)",
+        ),
+    ] = None,
+    lived: Annotated[
+        timedelta | None,
+        option(
+            "--for",
+            metavar="TIME",
+            parser=parsed(f"{_COMMAND}:parse_span"),
+            help="let the changed cluster live so long afterwards, in its own time, and report cost and disruption of "
+            "each day: 7d, 36h (default: not at all)",
+        ),
+    ] = None,
+    curve: Annotated[
+        Path | None,
+        option(
+            "--curve",
+            metavar="FILE",
+            help="with --for: a daily curve of replicas, see docs/how-to/whatif.md (default: replicas stay)",
+        ),
+    ] = None,
+    image_every: Annotated[
+        timedelta | None,
+        option(
+            "--image-every",
+            metavar="TIME",
+            parser=parsed(f"{_COMMAND}:parse_span"),
+            help="with --for: how often the cloud publishes a newer image of nodes (default: 7d with --new-image, else "
+            "never)",
+        ),
+    ] = None,
+    speed: Speed = None,
+    limits: Annotated[
+        Path | None, option("--limits", metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
+    ] = None,
+    prices: Annotated[
+        Path | None, option("--prices", metavar="FILE", help="your own prices and discounts, see docs/how-to/whatif.md")
+    ] = None,
+    at_once: Annotated[
+        int | None,
+        option(
+            "--at-once",
+            metavar="N",
+            parser=parsed(f"{_COMMAND}:parse_count"),
+            help="how many candidates run at the same time (default: as many as the memory allows)",
+        ),
+    ] = None,
+    keep: Annotated[bool, option("--keep", help="leave the stack up; with one candidate only")] = False,
+) -> int:
+    """Rehearse a change of a stack: what it costs, and which nodes and pods it moves.
+
+    The base comes up with a workload on it, and the change is applied by `pulumi up`.
+    """
+    from karpstack.rehearsal.whatif import command as rehearsed
+
+    return rehearsed.run(
+        rehearsed.Asked(
+            stack,
+            base,
+            project,
+            tuple(change or ()),
+            new_image=new_image,
+            workloads=workloads or rehearsed.WORKLOADS,
+            nodes=nodes,
+            output=output,
+            wait_factor=wait_factor or 1.0,
+            at=at,
+            patience=patience or rehearsed.PATIENCE,
+            lived=lived,
+            curve=curve,
+            image_every=image_every,
+            speed=speed,
+            limits=limits,
+            prices=prices,
+            at_once=at_once,
+            keep=keep,
+        )
+    )
 
 
 @command(app, "report", "karpstack whatif report build/whatif/eks/working-tree --snapshot snapshot.json")

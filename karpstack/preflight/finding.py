@@ -10,7 +10,17 @@ from typing import Final, TypeVar
 from karpstack.karpenter.findings import Catalogue, Finding, Severity
 from karpstack.text.shown import cut
 
-__all__ = ["Checked", "Finding", "NotAskedError", "Severity", "UnknowableError", "finding", "in_the_way", "run"]
+__all__ = [
+    "Checked",
+    "Finding",
+    "InputError",
+    "NotAskedError",
+    "Severity",
+    "UnknowableError",
+    "finding",
+    "in_the_way",
+    "run",
+]
 Subject = TypeVar("Subject")
 #: The words of all findings of preflight.
 CATALOGUE: Final = Catalogue(Path(__file__).with_name("findings.yaml"))
@@ -55,6 +65,10 @@ class NotAskedError(Exception):
 
 class UnknowableError(Exception):
     """Nothing can be asked at all: no credentials, no cluster, no configuration. The text has the fix."""
+
+
+class InputError(UnknowableError):
+    """A setting, an option or a file that was given cannot be used. The text has the fix."""
 
 
 def run(checks: Mapping[str, Callable[[Subject], Iterable[Finding]]], subject: Subject) -> list[Checked]:

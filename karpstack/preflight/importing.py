@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .finding import UnknowableError
+from .finding import InputError
 
 Entry = dict[str, Any]
 #: Finds the ID of a type and logical name; None where it is not there.
@@ -85,9 +85,9 @@ def read(path: Path, what: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise UnknowableError(f"{path} can't be read ({error}); {_WRITE}") from error
+        raise InputError(f"{path} can't be read ({error}); {_WRITE}") from error
     if not isinstance(content, dict) or not isinstance(content.get(what), list):
-        raise UnknowableError(f"{path} has no {what}, so it can't be filled; {_WRITE}")
+        raise InputError(f"{path} has no {what}, so it can't be filled; {_WRITE}")
     return content
 
 

@@ -25,7 +25,7 @@ from .destroy.checks import checks as destroy_checks
 from .destroy.cluster import Cluster, Gone, Lister
 from .destroy.reached import host, refuse_others
 from .destroy.subject import Subject as Destroyed
-from .finding import Checked, NotAskedError, UnknowableError, run
+from .finding import Checked, InputError, NotAskedError, UnknowableError, run
 from .importing import Identify
 from .stack import State, configuration, deployer, raw, setting, state
 
@@ -34,7 +34,7 @@ PROJECT: Final = Path(__file__).resolve().parents[2]
 CLUSTERS: Final = ("aws:eks/cluster:Cluster", AKS_CLUSTER)
 
 
-def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None = None) -> list[Checked]:
+def before_up(stack: str, *, project: Path, config_file: Path | None = None) -> list[Checked]:
     """Look at the account, or on Azure the subscription, that a stack is for; at the cluster, if it is to be there.
 
     Args:
@@ -58,9 +58,7 @@ def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None =
     return run(aws_checks.CHECKS, aws_subject(aws, settings, configured.raw, made))
 
 
-def identifiers(
-    stack: str, *, project: Path = PROJECT, config_file: Path | None = None
-) -> Callable[[Planned], Identify]:
+def identifiers(stack: str, *, project: Path, config_file: Path | None = None) -> Callable[[Planned], Identify]:
     """What finds IDs in the account that a stack on EKS is for.
 
     Args:
@@ -75,12 +73,12 @@ def identifiers(
     configured = configuration(path)
     settings = configured.settings
     if isinstance(settings, ExistingEksSettings):
-        raise UnknowableError(
+        raise InputError(
             f"{path.name} names a cluster that is there (cluster.existing), of which the stack takes nothing over, so "
             "there is little to import; write the ID of what is, by docs/how-to/import.md"
         )
     if isinstance(settings, AksSettings | ExistingAksSettings):
-        raise UnknowableError(
+        raise InputError(
             f"{path.name} is for AKS, and IDs are looked for on AWS alone; those of Azure are in the portal, under "
             "Properties, and `az resource list` prints them. What is in the way of such an import says "
             "docs/how-to/import.md; cluster.existing takes nothing over"
@@ -93,7 +91,7 @@ def identifiers(
 def before_destroy(
     stack: str,
     *,
-    project: Path = PROJECT,
+    project: Path,
     outputs: Mapping[str, Any] | None = None,
     kubeconfig: Path | None = None,
     config_file: Path | None = None,

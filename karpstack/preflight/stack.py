@@ -14,7 +14,7 @@ from karpstack.components import settings
 from karpstack.components.problems import SettingsError
 from karpstack.text.yaml_file import YamlError, read
 
-from .finding import Finding, UnknowableError, finding
+from .finding import Finding, InputError, finding
 
 _STACK: Final = "pulumi:pulumi:Stack"
 _SECONDS: Final = 120
@@ -96,7 +96,7 @@ def configuration(path: Path) -> Configuration:
             simulated=settings.is_rehearsed(),
         )
     except SettingsError as error:
-        raise UnknowableError(f"{path.name}: {error}") from error
+        raise InputError(f"{path.name}: {error}") from error
     return Configuration(loaded, readable)
 
 
@@ -109,12 +109,12 @@ def raw(path: Path) -> dict[str, Any]:
     try:
         content = read(path)
     except YamlError as error:
-        raise UnknowableError(
+        raise InputError(
             f"{path} can't be read ({error}), so it is not known what the stack asks for; name a stack of this project"
         ) from error
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
-        raise UnknowableError(f"{path} has no `config:`, so it is not known what the stack asks for; add it")
+        raise InputError(f"{path} has no `config:`, so it is not known what the stack asks for; add it")
     return {
         str(key): CLOSED if isinstance(value, Mapping) and set(value) == {"secure"} else value
         for key, value in config.items()
@@ -148,7 +148,7 @@ def deployer(values: Mapping[str, Any]) -> tuple[str, tuple[dict[str, str], ...]
     except (ValueError, RecursionError):
         roles = None
     if not isinstance(roles, list) or not all(_is_role(role) for role in roles):
-        raise UnknowableError(
+        raise InputError(
             f"aws:assumeRoles = {given!r} is no list of roles with {', '.join(_ROLE)}, all text, and nothing else, so "
             "the account can't be asked as the stack's provider would; write `[{roleArn: arn:aws:iam::...}]`, or take "
             "the role before, with aws:profile"

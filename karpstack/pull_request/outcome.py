@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from karpstack.text import files, json_file
+from karpstack.text.codes import Code
 from karpstack.text.names import is_stack_name
 from karpstack.text.shown import visible
 
@@ -26,8 +27,6 @@ WhatIf = Literal["within limits", "beyond limits", "failed", "new", "policies", 
 FILE: Final = "outcome.json"
 REVIEW: Final = "review"
 WHATIF: Final = "whatif"
-#: Exit codes, as of the review and of the what-if: something is refused; something has no answer.
-REFUSED, FAILED = 1, 2
 _MOST, _DEPTH, _VALUES = 4096, 4, 100  # bytes of an outcome, its levels, its values
 #: Bytes of a document that are read; a comment has 65,536 characters.
 _MOST_OF_A_DOCUMENT: Final = 4 * 2**20
@@ -54,10 +53,10 @@ class Outcome:
 
     @property
     def code(self) -> int:
-        """0; 1 where something is refused; 2 where something has no answer."""
+        """Good; no where something is refused; unknown where something has no answer."""
         if "failed" in (self.review, self.whatif):
-            return FAILED
-        return REFUSED if self.review == "refused" or self.whatif == "beyond limits" else 0
+            return Code.UNKNOWN
+        return Code.NO if self.review == "refused" or self.whatif == "beyond limits" else Code.GOOD
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from karpstack.text import shown
+from karpstack.text.codes import Code
 
 from . import outcome
 from .given import ENDINGS, of_stack
@@ -60,14 +61,14 @@ def rehearse(question: Question, touched: Sequence[Touched]) -> list[Outcome]:
 def _rehearsed(question: Question, one: Touched, folder: Path) -> Outcome:
     """Where a command said that something is refused, its document says what; without one it has failed."""
     code = _rehearsal(question, "review", one.stack, "--output", str(folder / REVIEW))
-    refused = code == outcome.REFUSED and (folder / REVIEW / "review.md").is_file()
+    refused = code == Code.NO and (folder / REVIEW / "review.md").is_file()
     review: outcome.Review = "passed" if code == 0 else "refused" if refused else "failed"
     if one.whatif != "asked":
         return Outcome(one.stack, review, one.whatif)
     files = [part for option in question.files for part in _given(question, option, one.stack)]
     options = ["--base", question.base, *files, *question.options, "--output", str(folder / WHATIF)]
     code = _rehearsal(question, "whatif", one.stack, *options)
-    broken = code == outcome.REFUSED and any((folder / WHATIF).glob("*/whatif.md"))
+    broken = code == Code.NO and any((folder / WHATIF).glob("*/whatif.md"))
     return Outcome(one.stack, review, "within limits" if code == 0 else "beyond limits" if broken else "failed")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from karpstack.text.codes import Code
 from karpstack.text.markdown import escape, folded
 
 from . import outcome
@@ -21,10 +22,10 @@ LONGEST_SUMMARY: Final = 2**20
 _MOST_STACKS: Final = 50
 _MOST_SECTIONS: Final = 100
 
-_HEADLINES: Final = {
-    0: "Rehearsed: nothing is in the way",
-    outcome.REFUSED: "Rehearsed: something is refused",
-    outcome.FAILED: "Rehearsed: something has no answer",
+_HEADLINES: Final[Mapping[int, str]] = {
+    Code.GOOD: "Rehearsed: nothing is in the way",
+    Code.NO: "Rehearsed: something is refused",
+    Code.UNKNOWN: "Rehearsed: something has no answer",
 }
 _REVIEWS: Final = {
     "passed": "passed",

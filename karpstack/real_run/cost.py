@@ -9,7 +9,7 @@ from typing import Any, Final
 from karpstack.components.settings import AksSettings, EksSettings, Settings
 from karpstack.karpenter import age, releases
 from karpstack.karpenter.instance_types import Facts
-from karpstack.preflight.finding import UnknowableError
+from karpstack.preflight.finding import InputError, UnknowableError
 
 #: USD an hour: list prices of us-east-1 and West US 2, read in November 2026. Elsewhere some are a half higher.
 _EKS: Final = {"standard": 0.10, "extended": 0.60}
@@ -95,7 +95,7 @@ def _standing(settings: Settings) -> Iterator[tuple[str, float]]:
         yield f"{machines.count} {machines.vm_size}", machines.count * _price("azure", settings, machines.vm_size)
         yield "load balancer or NAT gateway, with its address", max(_BALANCER, _NAT_GATEWAY) + _ADDRESS
     else:
-        raise UnknowableError(
+        raise InputError(
             "the stack is on an existing cluster, of which a run must leave everything; run a stack of its own: "
             "docs/how-to/first-real-run.md"
         )

@@ -17,7 +17,7 @@ from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
 from karpstack.preflight.azure.subject import Subject as AzureSubject
 from karpstack.preflight.azure.subject import subject as azure_subject
-from karpstack.preflight.finding import Checked, Finding, UnknowableError, finding
+from karpstack.preflight.finding import Checked, Finding, InputError, finding
 from karpstack.preflight.finding import run as run_checks
 from karpstack.preflight.stack import Configuration, State, deployer
 
@@ -62,7 +62,7 @@ def left(configured: Configuration) -> list[Checked]:
         return left_on_aws(aws_subject(aws, settings, raw, State()))
     if isinstance(settings, AksSettings):
         return left_on_azure(azure_subject(Azure(settings.subscription_id, login(raw)), settings, State()))
-    raise UnknowableError(
+    raise InputError(
         "the stack is on an existing cluster, so what is left cannot be told from what was there; look with "
         "`karpstack preflight destroy` before"
     )

@@ -120,11 +120,11 @@ def _of_before(path: Path) -> Iterator[Path]:
 def _stopped(stack: Path) -> bool:
     """Stop what runs of a stack; whether nothing does any more."""
     try:
-        from karpstack.rehearsal import cli
+        from karpstack.rehearsal import commands
     except ImportError as error:
         print(f"{stack}: is kept, for it cannot be seen whether it runs ({error}); run: make environment")
         return False
-    return cli.main(["down", "--force", "--state", str(stack.parent), stack.name]) == 0
+    return commands.down(commands.Target(stack.name, stack.parent, command="down"), force=True) == 0
 
 
 def _remove(paths: Iterable[Path], root: Path) -> None:

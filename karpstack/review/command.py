@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from reference import rules
 
 from karpstack.text import files
+from karpstack.text.codes import Code, reported
 from karpstack.text.names import stack_name
+from karpstack.text.projects import find_project
 
 from . import configuration, markdown, page, sarif, wording
 from .assemble import assemble
@@ -20,52 +20,52 @@ from .engine import EngineError
 from .model import Review
 from .preview import made, preview
 
-PROJECT: Final = Path(__file__).resolve().parents[2]
-PACK: Final = PROJECT / "policies"
+PACK: Final = Path(__file__).resolve().parents[2] / "policies"
 _DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
-_CODES: Final = {"passed": 0, "refused": 1, "failed": 2}
+_CODES: Final = {"passed": Code.GOOD, "refused": Code.NO, "failed": Code.UNKNOWN}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Review one stack.
+@reported({EngineError: Code.UNKNOWN, ValueError: Code.WRONG})
+def review(
+    stack: str,
+    *,
+    project: Path | None = None,
+    config_file: Path | None = None,
+    policy_pack_config: str | None = None,
+    only_configuration: bool = False,
+    update: Path | None = None,
+    output: Path | None = None,
+) -> int:
+    """Preview one stack and write its review; see `karpstack review --help`.
 
     Returns:
-        0, 1 where a mandatory rule is broken, 2 where the preview itself failed.
+        `Code.NO` where a mandatory rule is broken, `Code.UNKNOWN` where the preview itself failed.
     """
-    options = _parser().parse_args(arguments)
-    project = options.project.resolve()
-    source = (options.config_file or project / f"Pulumi.{options.stack}.yaml").resolve()
-    configured = _configured(options.policy_pack_config, options.stack)
+    project = (project or find_project()).resolve()
+    source = (config_file or project / f"Pulumi.{stack}.yaml").resolve()
+    configured = _configured(policy_pack_config, stack)
     known = rules()
-    try:
-        # As Pulumi names a stack's file: `org/project/eks` has that of `eks`.
-        name = stack_name(options.stack.rpartition("/")[2])
-        output = (options.output or project / "build" / "review" / name).resolve()
-        settings = configuration.read(configured, known) if configured else {}
-        if options.only_configuration:
-            return 0
-        check_output(output)
-        said = (
-            made(project, options.update, options.stack)
-            if options.update is not None
-            else preview(project, PACK, configured, options.stack)
-        )
-    except (EngineError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    review = assemble(
+    # As Pulumi names a stack's file: `org/project/eks` has that of `eks`.
+    name = stack_name(stack.rpartition("/")[2])
+    documents = (output or project / "build" / "review" / name).resolve()
+    settings = configuration.read(configured, known) if configured else {}
+    if only_configuration:
+        return Code.GOOD
+    check_output(documents)
+    said = made(project, update, stack) if update is not None else preview(project, PACK, configured, stack)
+    found = assemble(
         said,
         known,
-        stack=options.stack,
+        stack=stack,
         configuration=source,
         uri=_uri(source, project),
         settings=settings,
         settings_name=_uri(configured, project) if configured else wording.BASELINE,
     )
-    write(review, output)
-    asked = options.policy_pack_config is None and configured is None
-    _tell(review, output, configuration.of_stack(PACK, options.stack) if asked else None)
-    return _CODES[review.verdict]
+    write(found, documents)
+    asked = policy_pack_config is None and configured is None
+    _tell(found, documents, configuration.of_stack(PACK, stack) if asked else None)
+    return _CODES[found.verdict]
 
 
 def write(review: Review, folder: Path) -> None:
@@ -93,43 +93,6 @@ def check_output(folder: Path) -> None:
             f"--output {folder} has {' and '.join(there)} but not {' and '.join(missing)}, as every "
             "review has, so that somebody else's file would be overwritten; give another folder, or move it away"
         )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="karpstack review --live",
-        description="Preview a stack with the policy pack and write what is to be reviewed: review.html, review.md "
-        "(for a pull request) and review.sarif (for code scanning). Exit code 0: nothing mandatory was found; 1: a "
-        "mandatory rule is broken; 2: the preview itself failed. Nothing is created or changed.",
-    )
-    parser.add_argument("--stack", required=True, help="name of the stack: eks, for Pulumi.eks.yaml")
-    parser.add_argument(
-        "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: the checkout of this file)"
-    )
-    parser.add_argument(
-        "--config-file",
-        type=Path,
-        help="the stack's configuration, to which findings are pinned; Pulumi is not told of it "
-        "(default: Pulumi.<stack>.yaml)",
-    )
-    parser.add_argument(
-        "--policy-pack-config",
-        metavar="FILE",
-        help=f"configuration of the pack, or `{wording.BASELINE}` for none (default: policies/<stack>.json, and "
-        f"{wording.BASELINE} where that is missing)",
-    )
-    parser.add_argument(
-        "--only-configuration", action="store_true", help="only see whether the pack's configuration can be used"
-    )
-    parser.add_argument(
-        "--update",
-        type=Path,
-        metavar="EVENTS",
-        help="review what an update has made, with everything known, instead of previewing: the file that "
-        "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log EVENTS` wrote",
-    )
-    parser.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
-    return parser
 
 
 def _configured(said: str | None, stack: str) -> Path | None:

@@ -5,7 +5,6 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
-import argparse
 import re
 from typing import Final
 
@@ -13,9 +12,11 @@ _LONGEST: Final = 100
 _STACK: Final = re.compile(rf"(?!-)[A-Za-z0-9_.-]{{1,{_LONGEST}}}")
 _OTHERS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _FOLDER: Final = 60
+_ACCOUNT: Final = re.compile(r"[0-9]{12}")
+_REGION: Final = re.compile(r"[a-z0-9-]+")
 
 
-class StackNameError(argparse.ArgumentTypeError, ValueError):
+class StackNameError(ValueError):
     """No stack can be called so; the text says why and what to do."""
 
 
@@ -25,7 +26,7 @@ def is_stack_name(text: str) -> bool:
 
 
 def stack_name(text: str) -> str:
-    """Return the text if a stack can be called so; good as the type of an argument.
+    """Return the text if a stack can be called so.
 
     Raises:
         StackNameError: It cannot.
@@ -37,6 +38,28 @@ def stack_name(text: str) -> str:
             "stacks; name the stack with 1 to 100 letters, digits, '_', '-' or '.', no '-' in front: eks, for "
             "Pulumi.eks.yaml"
         )
+    return text
+
+
+def aws_account(text: str) -> str:
+    """Return the text if it is an account ID of AWS.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not _ACCOUNT.fullmatch(text):
+        raise ValueError(f"{text!r} is no account of AWS, so no ARN could be made; give its 12 digits")
+    return text
+
+
+def region_name(text: str) -> str:
+    """Return the text if a region of a cloud can have this name.
+
+    Raises:
+        ValueError: None can.
+    """
+    if not _REGION.fullmatch(text):
+        raise ValueError(f"{text!r} is no region; write it like us-east-1 or westus2")
     return text
 
 

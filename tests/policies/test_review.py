@@ -438,7 +438,7 @@ def test_the_page_needs_nothing_but_itself() -> None:
     assert not {"script", "iframe", "img", "object", "embed", "base"} & {tag for tag, _ in found.elements}
     (policy,) = [value for value in found.values("content") if "default-src" in value]
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    style = (command.PROJECT / "karpstack" / "review" / "templates" / "style.css").read_text()
+    style = (command.PACK.parent / "karpstack" / "review" / "templates" / "style.css").read_text()
     assert not re.search(r"@import|url\(", style)
     assert {"prefers-color-scheme: dark", "max-width: 560px", "@media print"} <= {
         part for part in ("prefers-color-scheme: dark", "max-width: 560px", "@media print") if part in style
@@ -602,12 +602,6 @@ def keeps_to_the_format(content: dict[str, Any]) -> None:
 # The command
 
 
-def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        command.main(["--help"])
-    assert "--policy-pack-config" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -634,14 +628,14 @@ def test_a_bad_configuration_of_the_pack_is_refused(
     configuration = tmp_path / "pack.json"
     if content is not None:
         configuration.write_text(content)
-    assert command.main(["--stack", "x", "--policy-pack-config", str(configuration), "--output", str(tmp_path)]) == 2
+    assert command.review("x", policy_pack_config=str(configuration), output=tmp_path) == 2
     said = capsys.readouterr().err
     assert words in said
     assert said.startswith("error: --policy-pack-config ")
     assert "nothing" in said
-    only = ["--only-configuration", "--policy-pack-config"]
-    assert command.main(["--stack", "x", *only, str(configuration)]) == 2
-    assert command.main(["--stack", "x", *only, str(command.PACK / "production.json")]) == 0
+    assert command.review("x", policy_pack_config=str(configuration), only_configuration=True) == 2
+    good = str(command.PACK / "production.json")
+    assert command.review("x", policy_pack_config=good, only_configuration=True) == 0
 
 
 def test_a_stack_has_one_configuration_of_the_pack(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def violation(level: str) -> str:
         ("advisory", [], 0),
         ("mandatory", [], 1),
         ("mandatory", [{"severity": "error", "message": "error: preview failed\n"}], 1),
-        ("mandatory", [{"severity": "error", "message": "no"}], 2),
+        ("mandatory", [{"severity": "error", "message": "no"}], 3),
     ],
 )
 def test_the_exit_code_tells_findings_from_failures(
@@ -83,12 +83,12 @@ def test_the_exit_code_tells_findings_from_failures(
     monkeypatch.setenv("PULUMI_ENABLE_STREAMING_JSON_PREVIEW", "1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     output = tmp_path / "out"
-    arguments = ["--stack", "eks", "--policy-pack-config", "baseline", "--output", str(output)]
-    assert import_module("karpstack.review.command").main(arguments) == code
+    review = import_module("karpstack.review.command").review
+    assert review("eks", policy_pack_config="baseline", output=output) == code
     assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "review.sarif"]
     told = capsys.readouterr()
     assert ("mandatory: node-pool-limits: pool, pool-too: boundless" in told.out) is (level == "mandatory")
-    assert ("no" in told.err) is (code == 2)
+    assert ("no" in told.err) is (code == 3)
     given = (tmp_path / "said.json.arguments").read_text()
     assert "--policy-pack-config" not in given
     assert f"--policy-pack {PACK}" in given
@@ -117,15 +117,15 @@ def update(**summary: Any) -> str:
             0,
             "Resources: 1 unchanged; beside them 1 component or provider, which Pulumi counts too. 0 mandatory and",
         ),
-        ("right", "missing", 2, "so it is not known what the pack said; `PULUMI_DEBUG_COMMANDS=true"),
-        ("right", "{", 2, "line 1 of the engine's event log is no event of Pulumi's"),
-        ("right", "", 2, "is of no update that came to its end"),
-        ("right", "a preview", 2, "is of no update that came to its end"),
-        ("right", "failed", 2, "is of an update that failed"),
-        ("right", "unjudged", 2, "the pack did not judge that update"),
-        ("right", "of another stack", 2, "is of other, and the review of test"),
-        ('{"deployment": {"resources": [{"urn": 1}]}}', "right", 2, "is no state of a stack: deployment.resources.0"),
-        ("", "right", 2, "is no state of a stack"),
+        ("right", "missing", 3, "so it is not known what the pack said; `PULUMI_DEBUG_COMMANDS=true"),
+        ("right", "{", 3, "line 1 of the engine's event log is no event of Pulumi's"),
+        ("right", "", 3, "is of no update that came to its end"),
+        ("right", "a preview", 3, "is of no update that came to its end"),
+        ("right", "failed", 3, "is of an update that failed"),
+        ("right", "unjudged", 3, "the pack did not judge that update"),
+        ("right", "of another stack", 3, "is of other, and the review of test"),
+        ('{"deployment": {"resources": [{"urn": 1}]}}', "right", 3, "is no state of a stack: deployment.resources.0"),
+        ("", "right", 3, "is no state of a stack"),
     ],
 )
 def test_what_an_update_has_made_is_reviewed_without_a_preview(
@@ -156,17 +156,8 @@ def test_what_an_update_has_made_is_reviewed_without_a_preview(
     if log != "missing":
         events.write_text(logs.get(log, log))
     output = tmp_path / "out"
-    arguments = [
-        "--stack",
-        "test",
-        "--policy-pack-config",
-        "baseline",
-        "--output",
-        str(output),
-        "--update",
-        str(events),
-    ]
-    assert import_module("karpstack.review.command").main(arguments) == code
+    review = import_module("karpstack.review.command").review
+    assert review("test", policy_pack_config="baseline", output=output, update=events) == code
     told = capsys.readouterr()
     assert said in told.out + told.err
     assert output.exists() == (code == 0)

@@ -117,6 +117,7 @@ ALLOWED: dict[str, set[str]] = {
         "text",
     },
     "text": {"text"},
+    "text/explanation": {"text", "karpenter/findings"},
     "text/findings": {"text", "karpenter/findings"},
     "text/validation": {"text", "karpenter/findings"},
     "scale_test": {"scale_test", "karpenter", "text"},
@@ -145,6 +146,7 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/engines",
         "rehearsal/host/user_environment",
         "rehearsal/state/ancestors",
+        "text/codes",
         "text/files",
     },
     "rehearsal/cluster": {
@@ -213,7 +215,8 @@ STANDARD_LIBRARY_ONLY = (
     "karpenter/releases",
     "karpenter/requirements",
     "karpenter/type_names",
-    "pull_request/cli",
+    "pull_request/__main__",
+    "pull_request/commands",
     "pull_request/given",
     "pull_request/job",
     "pull_request/outcome",
@@ -223,6 +226,7 @@ STANDARD_LIBRARY_ONLY = (
     "rehearsal/state/ancestors",
     "rehearsal/engines",
     # What the modules of pull_request need of it.
+    "text/codes",
     "text/files",
     "text/json_file",
     "text/markdown",

@@ -23,7 +23,7 @@ from azure.identity import (
     ManagedIdentityCredential,
 )
 
-from ..finding import UnknowableError
+from ..finding import InputError, UnknowableError
 from ..stack import CLOSED
 
 #: The endpoint of Azure Resource Manager instead of the cloud's, as Azure's providers for Terraform have it too.
@@ -88,7 +88,7 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     name = value("environment", "ARM_ENVIRONMENT") or "public"
     cloud = _CLOUDS.get(name.lower())
     if cloud is None:
-        raise UnknowableError(
+        raise InputError(
             f"azure-native:environment = {name!r} is none of {', '.join(_CLOUDS)}, so it is not known whom to ask; "
             "set it to one of them, or leave it out"
         )

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from karpstack.karpenter import fact_files
 from karpstack.karpenter.fact_files import FactsError
 from karpstack.text import files
+from karpstack.text.codes import Code, reported
 from karpstack.text.shown import visible
 
 from ..aws.asking import Aws
 from ..azure.asking import Azure
 from ..azure.credentials import login, subscription
-from ..finding import NotAskedError, UnknowableError
+from ..finding import InputError, NotAskedError, UnknowableError
 from . import aws, azure
 
-_REGION: Final = re.compile(r"[a-z0-9-]+")
-_DONE, _PARTLY, _NOTHING = 0, 1, 2
+_CODES: Final[Mapping[type[BaseException], Code]] = {
+    InputError: Code.WRONG,
+    UnknowableError: Code.UNKNOWN,
+    FactsError: Code.WRONG,
+    OSError: Code.WRONG,
+}
 
 #: What gets a file: of a region, given the head of the file; or of the whole cloud, given the facts until now.
 OfRegion = Callable[[str, Mapping[str, Any]], dict[str, Any]]
@@ -72,28 +75,31 @@ def azure_sources(asked: Azure) -> Sources:
     )
 
 
-def main(words: list[str]) -> int:
-    """Get the facts and write them.
+@reported(_CODES)
+def run(
+    cloud: Literal["aws", "azure"],
+    regions: Sequence[str],
+    *,
+    profile: str = "",
+    subscription_id: str | None = None,
+    into: Path | None = None,
+) -> int:
+    """Get the facts of regions and write them.
 
     Returns:
-        0; 1 if some facts could not be got; 2 if nothing was.
+        `Code.NO` if some facts keep their old value and date; `Code.UNKNOWN` if all do.
     """
-    given = _parser().parse_args(words)
-    try:
-        folder = _folder(given.into)
-        sources = _sources(given)
-        missed = list(refresh(sources, given.regions, folder, date.today()))
-    except (UnknowableError, FactsError, OSError) as error:
-        print(f"error: {visible(error)}", file=sys.stderr)
-        return _NOTHING
+    folder = _folder(into)
+    sources = _sources(cloud, profile, subscription_id)
+    missed = list(refresh(sources, regions, folder, date.today()))
     for line in missed:
         print(f"error: {visible(line)}", file=sys.stderr)
-    wanted = len(given.regions) * len(sources.regional) + len(sources.general)
+    wanted = len(regions) * len(sources.regional) + len(sources.general)
     print(f"{wanted - len(missed)} of {wanted} facts refreshed in {folder}")
-    return _DONE if not missed else _PARTLY if len(missed) < wanted else _NOTHING
+    return Code.GOOD if not missed else Code.NO if len(missed) < wanted else Code.UNKNOWN
 
 
-def refresh(sources: Sources, regions: list[str], folder: Path, today: date) -> Iterator[str]:
+def refresh(sources: Sources, regions: Sequence[str], folder: Path, today: date) -> Iterator[str]:
     """Get all files of some regions and write each that could be got; yield a sentence for each that could not.
 
     Raises:
@@ -160,43 +166,20 @@ def _progress(line: str) -> None:
 def _folder(given: Path | None) -> Path:
     if found := given or fact_files.own_folder():
         return found
-    raise UnknowableError(
+    raise InputError(
         f"{Path.cwd()}: neither this folder nor one above it has a Pulumi.yaml, so no program would read the facts; "
         "run the command in your project, or name the folder with --into"
     )
 
 
-def _sources(given: argparse.Namespace) -> Sources:
-    if given.cloud == "aws":
-        return aws_sources(lambda region: Aws.connect(region, given.profile))
-    raw = {"azure-native:subscriptionId": given.subscription} if given.subscription else {}
+def _sources(cloud: Literal["aws", "azure"], profile: str, subscription_id: str | None) -> Sources:
+    if cloud == "aws":
+        return aws_sources(lambda region: Aws.connect(region, profile))
+    raw = {"azure-native:subscriptionId": subscription_id} if subscription_id else {}
     found = subscription(raw)
     if not found:
-        raise UnknowableError(
+        raise InputError(
             "no subscription is named, so the VM sizes cannot be asked for; give --subscription ID, or set "
             "ARM_SUBSCRIPTION_ID"
         )
     return azure_sources(Azure(found, login(raw)))
-
-
-def _region(text: str) -> str:
-    if not _REGION.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no region; write it like us-east-1 or westus2")
-    return text
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="karpstack facts",
-        description="Get newer facts (instance types, prices, Kubernetes versions, images) with your own read-only "
-        "credentials, and write them to karpstack-facts/ in the project. Nothing is created or changed in the cloud. "
-        "Exit code 0: all is refreshed; 1: some facts keep their old value and date; 2: nothing is refreshed.",
-    )
-    parser.add_argument("cloud", choices=("aws", "azure"))
-    parser.add_argument("regions", nargs="+", type=_region, metavar="REGION", help="for example us-east-1, or westus2")
-    parser.add_argument("--profile", default="", metavar="NAME", help="profile of the AWS CLI (default: AWS_PROFILE's)")
-    parser.add_argument("--subscription", metavar="ID", help="Azure's subscription (default: ARM_SUBSCRIPTION_ID)")
-    parser.add_argument(
-        "--into", type=Path, metavar="FOLDER", help="folder to write (default: karpstack-facts beside Pulumi.yaml)"
-    )
-    return parser

@@ -1,8 +1,7 @@
-"""`karpstack network`: its arguments, and what it writes and says."""
+"""`karpstack network`: what it writes and says."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Mapping
@@ -13,51 +12,31 @@ from typing import Any, Final
 import yaml
 
 from karpstack.rehearsal.networks.settled import settled
-from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.text import files
+from karpstack.text.codes import Code
+from karpstack.text.projects import find_project
 
-DESCRIPTION: Final = (
-    "Make a network that the simulated account has already, as a file beside the stack's, and print the settings with "
-    "which the stack uses it. For a real one, docs/how-to/eks/existing-vpc.md and docs/how-to/aks/existing-vnet.md "
-    "have the commands."
-)
-#: Exit code where there is no network.
-FAILED: Final = 1
+#: The range of a network if no other is named.
+DEFAULT_CIDR: Final = IPv4Network("10.20.0.0/16")
 _NAT: Final = "nat"
 _ZONES: Final = 3
 _PAGES: Final = {"aws": "docs/how-to/eks/existing-vpc.md", "azure": "docs/how-to/aks/existing-vnet.md"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments beside the stack."""
-    parser.add_argument("--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)")
-    parser.add_argument(
-        "--cidr", type=_network, default=IPv4Network("10.20.0.0/16"), help="its range (default: 10.20.0.0/16)"
-    )
-    parser.add_argument("--zones", type=int, help="zones with a subnet for nodes, on AWS alone (default: 3)")
-    parser.add_argument(
-        "--way-out",
-        choices=[_NAT, "transit-gateway", "firewall", "load-balancer"],
-        default=_NAT,
-        help="by which way nodes leave it: transit-gateway on AWS, firewall (a route table) or load-balancer (AKS's "
-        "own) on Azure, nat on both (default: nat)",
-    )
-    parser.add_argument(
-        "--write",
-        action="store_true",
-        help="write the settings into the stack file, with its comments, instead of printing them; what is set there "
-        "already is left as it is, and nothing written, without --overwrite",
-    )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="overwrite an existing description and, with --write, settings of the stack file",
-    )
-
-
-def run(options: argparse.Namespace) -> int:
+@rehearsing()
+def run(
+    stack: str,
+    *,
+    config_file: Path | None = None,
+    cidr: IPv4Network = DEFAULT_CIDR,
+    zones: int | None = None,
+    way_out: str = _NAT,
+    write: bool = False,
+    overwrite: bool = False,
+) -> int:
     """Write the file, and print the settings or write them into the stack file; the exit code.
 
     Raises:
@@ -65,9 +44,9 @@ def run(options: argparse.Namespace) -> int:
         ValueError: There is a file already, or no such network; or the stack file sets something else.
     """
     # The stack file may name the network already: its description is what is made here.
-    path = (options.config_file or PROJECT / f"Pulumi.{options.stack}.yaml").resolve()
+    path = (config_file or find_project() / f"Pulumi.{stack}.yaml").resolve()
     stack_file = StackFile.load(path, described=False)
-    if os.path.lexists(stack_file.network) and not options.overwrite:
+    if os.path.lexists(stack_file.network) and not overwrite:
         raise ValueError(
             f"{stack_file.network} is there already, and may be of a real network: it was not written over; move it "
             "away, or say --overwrite"
@@ -76,29 +55,29 @@ def run(options: argparse.Namespace) -> int:
     if stack_file.cloud == "aws":
         from karpstack.rehearsal.networks import aws
 
-        _check(options.way_out, aws.WAYS_OUT, "AWS")
-        made = aws.make(options.stack, stack_file.region, options.cidr, options.zones or _ZONES, options.way_out)
+        _check(way_out, aws.WAYS_OUT, "AWS")
+        made = aws.make(stack, stack_file.region, cidr, zones or _ZONES, way_out)
     else:
         from karpstack.rehearsal.azure.subscription import SUBSCRIPTION_ID
         from karpstack.rehearsal.networks import azure
 
-        _check(options.way_out, azure.WAYS_OUT, "Azure")
-        if options.zones is not None:
+        _check(way_out, azure.WAYS_OUT, "Azure")
+        if zones is not None:
             raise ValueError(
-                f"--zones {options.zones}: a subnet of Azure spans all zones of its region, so it would change "
+                f"--zones {zones}: a subnet of Azure spans all zones of its region, so it would change "
                 "nothing; leave it out, and say in the stack file in which zones nodes live: systemNodes.zones, and "
                 "a NodePool's requirement on topology.kubernetes.io/zone"
             )
-        made = azure.make(stack_file.subscription or SUBSCRIPTION_ID, stack_file.region, options.cidr, options.way_out)
+        made = azure.make(stack_file.subscription or SUBSCRIPTION_ID, stack_file.region, cidr, way_out)
     for key, given in stack_file.ranges().items():
-        if given.overlaps(options.cidr):
+        if given.overlaps(cidr):
             raise ValueError(
-                f"--cidr {options.cidr} overlaps karpstack:network.{key} = {given} of {stack_file.path.name}: traffic "
+                f"--cidr {cidr} overlaps karpstack:network.{key} = {given} of {stack_file.path.name}: traffic "
                 "for one would be sent to the other, and the program refuses the stack; give another range"
             )
     settings = {"karpstack:network": dict(made.settings), "karpstack:cluster": dict(made.cluster)}
-    edited = settled(stack_file.path, settings, {"karpstack:network": made.instead}) if options.write else None
-    if edited and edited.differs and not options.overwrite:
+    edited = settled(stack_file.path, settings, {"karpstack:network": made.instead}) if write else None
+    if edited and edited.differs and not overwrite:
         raise ValueError(
             f"{stack_file.path}: nothing was written, for these are set already, and would be changed or removed: "
             f"{'; '.join(edited.differs)}; say --overwrite, or leave --write out and merge them by hand"
@@ -109,14 +88,14 @@ def run(options: argparse.Namespace) -> int:
         files.write(stack_file.path, edited.text)
         tell(f"{stack_file.path} takes it: {'; '.join([*edited.added, *edited.differs]) or 'it did so already'}.")
         tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
-        return 0
+        return Code.GOOD
     tell(
         f"In {stack_file.path.name}, these of karpstack:network and karpstack:cluster take it, instead of "
-        f"{', '.join(made.instead)}; podCidr and serviceCidr may not overlap {options.cidr}:"
+        f"{', '.join(made.instead)}; podCidr and serviceCidr may not overlap {cidr}:"
     )
     print(yaml.safe_dump(settings, sort_keys=False, width=1000), end="")
     tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
-    return 0
+    return Code.GOOD
 
 
 def _check(way_out: str, known: Mapping[str, Any], cloud: str) -> None:
@@ -126,8 +105,13 @@ def _check(way_out: str, known: Mapping[str, Any], cloud: str) -> None:
         )
 
 
-def _network(text: str) -> IPv4Network:
+def parse_network(text: str) -> IPv4Network:
+    """Return the range that a text means.
+
+    Raises:
+        ValueError: It means none.
+    """
     try:
         return IPv4Network(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}; write for example 10.20.0.0/16") from error
+        raise ValueError(f"{error}; write for example 10.20.0.0/16") from error

@@ -300,7 +300,9 @@ class Deployment:
         Raises:
             NotLookedError: It could not be asked.
         """
-        return removal.hindrances(self._folder.stack, self._folder.stack_configuration, PROJECT, self._environment)
+        return removal.hindrances(
+            self._folder.stack, self._folder.stack_configuration, self._program, self._environment
+        )
 
     def play(
         self, playbook: Path, variables: Mapping[str, str], *more: str, meanwhile: Callable[[], None] = lambda: None
@@ -341,13 +343,18 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         command = [sys.executable, "-m", "karpstack", "review", self._folder.stack, "--live"]
+        command += ["--project", str(self._program)]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
         command += ["--policy-pack-config", configuration] if configuration else []
         command += ["--update", str(self._folder.update_events)] if updated else []
         return self._call(command)
 
-    def look(self, stack_file: StackFile) -> int:
-        """Look before an update, as whoever deploys does; the exit code of `karpstack preflight`.
+    def look(self, stack_file: StackFile, form: str = "text") -> int:
+        """Check before an update, as the deployer does; the exit code of `karpstack preflight`.
+
+        Args:
+            stack_file: The stack's configuration.
+            form: How the findings are printed, as `--format` takes it.
 
         Raises:
             CommandError: It was killed.
@@ -359,8 +366,12 @@ class Deployment:
             "karpstack",
             "preflight",
             self._folder.stack,
+            "--project",
+            str(self._program),
             "--config-file",
             str(stack_file.path),
+            "--format",
+            form,
         ]
         return self._call(command)
 

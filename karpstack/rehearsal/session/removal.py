@@ -47,7 +47,8 @@ def hindrances(stack: str, configuration: Path, project: Path, variables: Mappin
         stack,
         "--config-file",
         str(configuration),
-        "--json",
+        "--format",
+        "json",
     ]
     command = [*with_parent(signal.SIGKILL), *command]  # whoever kills us does not wait for an answer
     try:

@@ -15,7 +15,6 @@ docs/decisions/0027-cluster-clock.md says why.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -66,37 +65,30 @@ def ceiling(variables: Mapping[str, str]) -> float:
     """
     text = variables.get(VARIABLE, "")
     try:
-        return checked_argument(text) if text else DEFAULT
-    except argparse.ArgumentTypeError as error:
+        return parse(text) if text else DEFAULT
+    except ValueError as error:
         raise ValueError(
             f"{VARIABLE}={text!r} is no speed, so the rehearsal would not know its time; set it to a number from 1 "
             f"(real time) to {HIGHEST:g}"
         ) from error
 
 
-def add_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the highest speed to a command that starts a rehearsal."""
-    parser.add_argument(
-        "--speed",
-        type=checked_argument,
-        metavar="N",
-        help="how many times faster than real time the cluster's clock may run while the command waits; 1 is real time "
-        f"(default: {VARIABLE}, or {DEFAULT:g})",
-    )
+def apply(highest: float | None) -> None:
+    """Hand the highest speed on to the rehearsals that this process starts."""
+    if highest:
+        os.environ[VARIABLE] = f"{highest:g}"
 
 
-def apply(options: argparse.Namespace) -> None:
-    """Hand the option on to the rehearsals that this process starts."""
-    if given := getattr(options, "speed", None):
-        os.environ[VARIABLE] = f"{given:g}"
+def parse(text: str) -> float:
+    """Return the speed that a text means.
 
-
-def checked_argument(text: str) -> float:
-    """Return the speed of an option of a command line."""
+    Raises:
+        ValueError: It means none.
+    """
     with suppress(ValueError):
         if 1 <= (speed := float(text)) <= HIGHEST:
             return speed
-    raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 (real time) to {HIGHEST:g}")
+    raise ValueError(f"{text!r} is no number from 1 (real time) to {HIGHEST:g}")
 
 
 @contextmanager

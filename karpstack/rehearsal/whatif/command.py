@@ -1,15 +1,15 @@
-"""`karpstack whatif`: its arguments, and which candidates it rehearses."""
+"""`karpstack whatif`: what is asked, and which candidates it rehearses."""
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -19,127 +19,92 @@ from karpstack.rehearsal.cluster.startup_taints import never_lifted
 from karpstack.rehearsal.session import speed
 from karpstack.rehearsal.session.command import refusal
 from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.session.waits import Waits
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.whatif import candidate, candidates, sources
 from karpstack.rehearsal.whatif.candidate import Life, Question
 from karpstack.rehearsal.whatif.sources import Source, SourceError
+from karpstack.text.codes import Code
 from karpstack.text.projects import find_stack_files
 
-DESCRIPTION: Final = (
-    "Rehearse a change of the stack: bring the base up with a workload on it, apply the change by `pulumi up`, and "
-    "say what it costs and which nodes and pods it moves."
-)
-#: Exit code where there is no answer.
-FAILED: Final = 2
 #: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
 _AS_IS_SINCE: Final = "1.36"
 #: The program's own reading of a stack file, which asks no cloud.
-_READS_SETTINGS: Final = ("preflight", "rights", "whatif", "--json", "--account", "000000000000")
+_READS_SETTINGS: Final = ("preflight", "rights", "whatif", "--format", "json", "--account", "000000000000")
 _SPAN: Final = re.compile(r"([0-9]{1,6})([dhm])", re.ASCII)
 _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
 _LONGEST_LIFE: Final = timedelta(days=21)
-_WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
+_HIGHEST_FACTOR: Final = 10_000
+#: The snapshot of a cluster if no other is named.
+WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments beside the stack."""
-    parser.add_argument("--base", required=True, metavar="REF|FILE", help="a git ref, or a stack file, as it is now")
-    parser.add_argument(
-        "--project",
-        type=Path,
-        metavar="FOLDER",
-        help="folder with the stack files, in the repository whose refs are meant (default: the current folder's; for "
-        "example ~/infrastructure/clusters)",
-    )
-    parser.add_argument(
-        "--change",
-        action="append",
-        metavar="REF|FILE",
-        help="a git ref, or a stack file, as it may become; several times for several candidates (default: the "
-        "project as it is)",
-    )
-    parser.add_argument(
-        "--new-image",
-        action="store_true",
-        help="the change is a newer image of nodes, which the cloud publishes; instead of --change",
-    )
-    parser.add_argument(
-        "--workloads",
-        type=Path,
-        default=_WORKLOADS,
-        metavar="FILE",
-        help=f"a snapshot of the cluster (default: {_WORKLOADS.relative_to(PROJECT)}, a made one)",
-    )
-    parser.add_argument(
-        "--nodes",
-        choices=["as-is", "fresh"],
-        help="as-is: the base has the snapshot's own nodes, as far as its NodePools allow, and pods on the node that "
-        f"they were on; fresh: Karpenter chooses nodes for the pods (default: as-is, where the base has Kubernetes "
-        f"{_AS_IS_SINCE} or newer)",
-    )
-    parser.add_argument("--output", type=Path, help="folder for the answers (default: build/whatif/<stack>)")
-    parser.add_argument(
-        "--wait-factor",
-        type=_factor,
-        default=1.0,
-        metavar="N",
-        help="divide each NodePool's consolidateAfter by N, for both sides; the answer says so (default: 1)",
-    )
-    parser.add_argument(
-        "--at",
-        type=_moment,
-        metavar="TIME",
-        help="take budgets with a schedule as they are at this time of the week, for example 2026-11-23T03:00+01:00 "
-        "(default: as the clock is)",
-    )
-    parser.add_argument(
-        "--patience",
-        type=_seconds,
-        default=1800,
-        metavar="SECONDS",
-        help="how long a side may take to settle before it is judged as it is (default: 1800)",
-    )
-    parser.add_argument(
-        "--for",
-        dest="lived",
-        type=_span,
-        metavar="TIME",
-        help="let the changed cluster live for so long afterwards, in its own time, and say what each day costs and "
-        "what is disrupted: 7d, 36h (default: not at all)",
-    )
-    parser.add_argument(
-        "--curve",
-        type=Path,
-        metavar="FILE",
-        help="with --for: a daily curve of replicas, YAML or CSV, see docs/how-to/whatif.md (default: replicas stay)",
-    )
-    parser.add_argument(
-        "--image-every",
-        type=_span,
-        metavar="TIME",
-        help="with --for: how often the cloud publishes a newer image of nodes meanwhile (default: 7d with "
-        "--new-image, else never)",
-    )
-    speed.add_argument(parser)
-    parser.add_argument("--limits", type=Path, metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
-    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own, see docs/how-to/whatif.md")
-    parser.add_argument("--at-once", type=_seconds, metavar="N", help="candidates side by side (default: by memory)")
-    parser.add_argument("--keep", action="store_true", help="leave the stack up (for one candidate)")
+#: Seconds that a side may take to settle.
+PATIENCE: Final = 1800
 
 
-def run(options: argparse.Namespace) -> int:
-    """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 2 where one has no answer."""
-    changes = options.change or [""]
-    if options.new_image and options.change:
+@dataclass(frozen=True)
+class Asked:
+    """What is asked; `karpstack whatif --help` says what each option means.
+
+    Attributes:
+        stack: Name of the stack.
+        base: A git ref, or a stack file, as it is now.
+        project: Folder with the stack files, in the repository whose refs are meant.
+        changes: Git refs, or stack files, as it may become: a candidate each.
+        new_image: Whether the change is a newer image of nodes instead.
+        workloads: Snapshot of the cluster.
+        nodes: `as-is` or `fresh`.
+        output: Folder for the answers.
+        wait_factor: What each NodePool's `consolidateAfter` is divided by.
+        at: The moment at which budgets with a schedule are taken.
+        patience: Seconds that a side may take to settle.
+        lived: How long the changed cluster lives afterwards.
+        curve: A daily curve of replicas.
+        image_every: How often the cloud publishes a newer image meanwhile.
+        speed: How much faster than real time the clock may run.
+        limits: File of limits.
+        prices: File of prices.
+        at_once: How many candidates run at the same time.
+        keep: Whether the stack stays up.
+    """
+
+    stack: str
+    base: str
+    project: Path | None = None
+    changes: Sequence[str] = ()
+    new_image: bool = False
+    workloads: Path = WORKLOADS
+    nodes: str | None = None
+    output: Path | None = None
+    wait_factor: float = 1.0
+    at: datetime | None = None
+    patience: int = PATIENCE
+    lived: timedelta | None = None
+    curve: Path | None = None
+    image_every: timedelta | None = None
+    speed: float | None = None
+    limits: Path | None = None
+    prices: Path | None = None
+    at_once: int | None = None
+    keep: bool = False
+
+
+@rehearsing(failed=Code.UNKNOWN)
+def run(options: Asked) -> int:
+    """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 3 where one has no answer."""
+    speed.apply(options.speed)
+    changes = options.changes or [""]
+    if options.new_image and options.changes:
         raise ValueError("--new-image and --change are two changes, of which one answer would tell; give one of them")
     life = _life(options)
     if options.keep and len(changes) > 1:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
     project = (options.project or find_stack_files()).resolve()
     _check_name(options.stack, project)
-    results = ownership.place_results(options.output or PROJECT / "build" / "whatif" / options.stack, "--output")
+    results = ownership.place_results(options.output or project / "build" / "whatif" / options.stack, "--output")
     workloads = options.workloads.resolve()
     _accept("snapshot", "check", str(workloads))  # before a stack is made for it
     laid_down = results / "sources"
@@ -189,7 +154,7 @@ def _check_name(stack: str, project: Path) -> None:
         )
 
 
-def _life(options: argparse.Namespace) -> Life | None:
+def _life(options: Asked) -> Life | None:
     """Return how long the changed cluster lives, and with what; None where it does not.
 
     Raises:
@@ -232,7 +197,7 @@ def _nodes(given: str | None, base: Source) -> str:
     return given or ("as-is" if possible else "fresh")
 
 
-def _several(options: argparse.Namespace, base: Source, sides: Sequence[Source], results: Path, project: Path) -> int:
+def _several(options: Asked, base: Source, sides: Sequence[Source], results: Path, project: Path) -> int:
     at_once = options.at_once or candidates.side_by_side(len(sides))
     tell(f"{len(sides)} candidates, {at_once} at once.")
     commands = [(side.name, _alone(options, base, side, results, project), results / side.name) for side in sides]
@@ -240,10 +205,10 @@ def _several(options: argparse.Namespace, base: Source, sides: Sequence[Source],
     folders = [str(results / side.name) for side in sides]
     subprocess.run([sys.executable, "-m", "karpstack", "whatif", "table", *folders], cwd=PROJECT, check=False)
     # One that a signal has ended, as the kernel does for lack of memory, has no answer.
-    return max(FAILED if code < 0 else code for code in codes.values())
+    return max(Code.UNKNOWN if code < 0 else code for code in codes.values())
 
 
-def _alone(options: argparse.Namespace, base: Source, side: Source, results: Path, project: Path) -> list[str]:
+def _alone(options: Asked, base: Source, side: Source, results: Path, project: Path) -> list[str]:
     """The arguments with which one candidate is rehearsed by itself."""
     given = ["whatif", options.stack, "--base", base.given, "--output", str(results), "--project", str(project)]
     given += ["--change", side.given] if side.given else []
@@ -299,35 +264,58 @@ def _distinct(sides: Sequence[Source]) -> list[Source]:
     return list(sides)
 
 
-def _factor(text: str) -> float:
-    number = float(text)
-    if not 1 <= number <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text} is no factor between 1 and 10000, by which waits are shortened")
-    return number
+def parse_factor(text: str) -> float:
+    """Return by how much waits are shortened.
+
+    Raises:
+        ValueError: The text is no such number.
+    """
+    with suppress(ValueError):
+        if 1 <= (factor := float(text)) <= _HIGHEST_FACTOR:
+            return factor
+    raise ValueError(f"{text} is no factor between 1 and {_HIGHEST_FACTOR}, by which waits are shortened")
 
 
-def _seconds(text: str) -> int:
-    number = int(text)
+def parse_count(text: str) -> int:
+    """Return a whole number from 1.
+
+    Raises:
+        ValueError: The text is none.
+    """
+    try:
+        number = int(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no whole number") from error
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+        raise ValueError(f"{text} is less than 1")
     return number
 
 
-def _span(text: str) -> timedelta:
+def parse_span(text: str) -> timedelta:
+    """Return a span of time such as `7d`.
+
+    Raises:
+        ValueError: The text is none, or none that can be rehearsed.
+    """
     match = _SPAN.fullmatch(text)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 7d, 36h or 90m; units are d, h and m")
+        raise ValueError(f"{text!r} is no time such as 7d, 36h or 90m; units are d, h and m")
     span = int(match[1]) * _UNITS[match[2]]
     if not timedelta(minutes=1) <= span <= _LONGEST_LIFE:
-        raise argparse.ArgumentTypeError(
+        raise ValueError(
             f"{text} is not between 1m and {_LONGEST_LIFE.days}d; certificates and tokens of a rehearsal last no longer"
         )
     return span
 
 
-def _moment(text: str) -> datetime:
+def parse_moment(text: str) -> datetime:
+    """Return a moment such as `2026-11-23T03:00+01:00`; in UTC where no zone is named.
+
+    Raises:
+        ValueError: The text is none.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-11-23T03:00+01:00") from error
+        raise ValueError(f"{text!r} is no time such as 2026-11-23T03:00+01:00") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -18,7 +18,7 @@ from karpstack.text.names import folder_name
 WORKING_TREE = "working-tree"
 
 
-class SourceError(Exception):
+class SourceError(ValueError):
     """Something is neither a stack file nor a git ref, or holds no such stack; the text says what to give instead."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -16,11 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.pull_request import cli, stacks
+from karpstack.pull_request import stacks
+from karpstack.pull_request.__main__ import main
+from karpstack.pull_request.commands import PASSED_ON
 from karpstack.pull_request.stacks import StacksError, Touched
 from karpstack.pull_request.text import MARKER
-from karpstack.rehearsal.whatif import command
 from tests.programs.pull_request.github_server import NUMBER, REPOSITORY, WRITES, GitHubServer, served
+from tests.unit.command_line import parsed
 
 ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
@@ -223,11 +224,10 @@ def test_each_stack_has_a_snapshot_of_its_own(repository: Repository, github: Gi
 
 def test_the_rehearsal_knows_what_it_is_asked() -> None:
     """The stand-in takes everything."""
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
     number = {"wait-factor": "2", "patience": "60", "at": "2026-11-29T03:00+01:00"}
-    words = [f"--{name}={number.get(name, 'file.yml')}" for name in (*cli._PASSED_ON, "base", "output")]
-    assert parser.parse_args(words).patience == 60
+    words = [f"--{name}={number.get(name, 'file.yml')}" for name in (*PASSED_ON, "base", "output")]
+    command, options = parsed(["whatif", "eks", *words])
+    assert (command, options["patience"]) == ("karpstack whatif stack", 60)
 
 
 def test_a_repository_of_stack_files_is_not_taken_for_karpstacks(
@@ -238,9 +238,9 @@ def test_a_repository_of_stack_files_is_not_taken_for_karpstacks(
     (repository.folder / "karpstack" / "__main__.py").unlink()
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
     monkeypatch.chdir(repository.folder)
-    assert cli.main(["stacks", "--base", "HEAD^1"]) == 0
+    assert main(["stacks", "--base", "HEAD^1"]) == 0
     assert capsys.readouterr().out == '["eks"]\n'
-    assert cli.main(["rehearse", "--base", "HEAD^1"]) == 2
+    assert main(["rehearse", "--base", "HEAD^1"]) == 2
     assert f"karpstack whatif STACK --project {repository.folder} --base " in capsys.readouterr().err
     assert not (repository.folder / "build").exists()
 

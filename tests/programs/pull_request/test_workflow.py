@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.pull_request import cli
+from karpstack.pull_request.__main__ import parser
+from karpstack.pull_request.commands import PASSED_ON
 
 ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
@@ -156,7 +157,7 @@ def test_the_documented_job_of_gitlab_runs_commands_that_there_are() -> None:
     _, gitlab = documented()
     script = "\n".join([*gitlab["rehearse"]["script"], *gitlab["rehearse"]["after_script"]])
     commands = re.findall(r"(?:python3? -m karpstack.pull_request|karpstack pull-request) ([^>\n)]*)", script)
-    assert [cli.parser().parse_args(shlex.split(each)).command.__name__ for each in commands] == [
+    assert [parser().parse_args(shlex.split(each)).command.__name__ for each in commands] == [
         "_stacks",
         "_rehearse",
         "_summary",
@@ -245,7 +246,7 @@ def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: P
             assert words[2] == "--cache-key"
         else:
             assert words[:2] == ["-m", "karpstack.pull_request"]
-            given = cli.parser().parse_args(words[2:])
+            given = parser().parse_args(words[2:])
             if words[2] == "rehearse":
-                passed = {getattr(given, name.replace("-", "_")) for name in ("base", "stacks", *cli._PASSED_ON)}
+                passed = {getattr(given, name.replace("-", "_")) for name in ("base", "stacks", *PASSED_ON)}
                 assert passed == {hostile}

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.rehearsal import cli
+from tests.unit.command_line import karpstack
+
+main = karpstack()
 
 
 @pytest.mark.parametrize(("mode", "words"), [(0o700, "is not up"), (0o777, "can be written by others")])
@@ -15,7 +17,7 @@ def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
     mode: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tmp_path.chmod(mode)
-    assert cli.main(["env", "eks", "--state", str(tmp_path)]) == 1
+    assert main(["env", "eks", "--state", str(tmp_path)]) == 1
     said = capsys.readouterr()
     script = f"export KUBECONFIG=/home/me/production AWS_PROFILE=production\n{said.out}"
     result = subprocess.run(

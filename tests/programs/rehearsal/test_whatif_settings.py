@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from karpstack.rehearsal import cli
 from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import candidate, command
+from tests.unit.command_line import karpstack
+
+main = karpstack()
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 
@@ -29,7 +31,7 @@ def test_a_typo_is_told_at_once(
     wrong.write_text(yaml.dump(content))
     base, change = (wrong, EKS) if wrong_is == "base" else (EKS, wrong)
     given = ["whatif", "eks", "--base", str(base), "--change", str(change), "--output", str(tmp_path / "answers")]
-    assert cli.main(given) == 2
+    assert main(given) == 2
     said = capsys.readouterr().err
     assert f"wrong: the program refuses {wrong}" in said
     assert "did you mean consolidationPolicy?" in said

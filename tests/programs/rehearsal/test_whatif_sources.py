@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.rehearsal import cli
 from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import candidates, command
 from karpstack.rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, source
 from karpstack.text.names import folder_name
+from tests.unit.command_line import karpstack
+
+main = karpstack()
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 
@@ -105,7 +107,7 @@ def test_a_ref_is_of_the_repository_in_which_the_command_is_run(
     monkeypatch.setattr(command, "_check_same", refuse)
     monkeypatch.chdir(folder)
     given = ["whatif", "mine", "--base", "HEAD", "--change", "main", "--output", str(tmp_path / "out")]
-    assert cli.main(given) == 2
+    assert main(given) == 2
     assert asked == ["eu-west-1", str(PROJECT), folder_name(f"{below}/")]
 
 

@@ -13,13 +13,16 @@ import pytest
 import yaml
 
 from karpstack.components.settings import ExistingAksSettings, ExistingEksSettings
-from karpstack.preflight import cli
+from karpstack.preflight import commands
 from karpstack.preflight.finding import Checked, Finding, UnknowableError
 from karpstack.preflight.looking import before_up
 from karpstack.preflight.shown import as_data, table
 from karpstack.preflight.stack import CLOSED, State, configuration, deployer, parse, raw, setting, state
+from tests.unit.command_line import karpstack
 from tests.unit.example_stack import ROOT, example
 from tests.unit.example_stack import configuration as example_values
+
+main = karpstack("preflight")
 
 Look = Callable[..., list[Checked]]
 
@@ -36,8 +39,8 @@ def look(*findings: Finding) -> Look:
 def test_only_errors_are_in_the_way(
     severity: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "before_up", look(finding(severity)))
-    assert cli.main(["eks"]) == code
+    monkeypatch.setattr(commands, "before_up", look(finding(severity)))
+    assert main(["eks"]) == code
     said = capsys.readouterr().out
     assert "the log group is there already" in said
     assert "fix: delete it" in said
@@ -56,14 +59,14 @@ def test_only_errors_are_in_the_way(
 def test_findings_in_other_forms(
     form: str, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "before_up", look(finding("error")))
-    assert cli.main(["eks", "--format", form]) == 1
+    monkeypatch.setattr(commands, "before_up", look(finding("error")))
+    assert main(["eks", "--format", form]) == 1
     assert part in capsys.readouterr().out
 
 
 def test_json_has_every_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(cli, "before_up", look(finding("error")))
-    assert cli.main(["eks", "--json"]) == 1
+    monkeypatch.setattr(commands, "before_up", look(finding("error")))
+    assert main(["eks", "--format", "json"]) == 1
     checks = json.loads(capsys.readouterr().out)["checks"]
     assert [check["name"] for check in checks] == ["names", "quotas"]
     assert set(checks[0]["findings"][0]) >= {"code", "severity", "what", "consequence", "fix", "told_by", "where"}
@@ -78,20 +81,20 @@ def test_the_look_before_destroy_gets_the_outputs(
         asked.update(given, stack=stack)
         return []
 
-    monkeypatch.setattr(cli, "before_destroy", destroyed)
+    monkeypatch.setattr(commands, "before_destroy", destroyed)
     outputs = tmp_path / "outputs.json"
     outputs.write_text('{"cloud": "aws"}')
-    assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 0
+    assert main(["destroy", "eks", "--outputs", str(outputs)]) == 0
     assert (asked["stack"], asked["outputs"]) == ("eks", {"cloud": "aws"})
     assert capsys.readouterr().out.startswith("Before pulumi destroy of eks: nothing is in the way")
     for content in ("no JSON", "[]", "[" * 100_000):
         outputs.write_text(content)
-        assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 2
+        assert main(["destroy", "eks", "--outputs", str(outputs)]) == 2
         assert "--outputs" in capsys.readouterr().err
 
 
 def test_a_stack_that_is_not_there_cannot_be_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["nowhere"]) == 2
+    assert main(["nowhere"]) == 2
     assert capsys.readouterr().err.startswith("error: ")
 
 
@@ -102,7 +105,7 @@ def test_without_a_login_azure_cannot_be_asked(
     monkeypatch.setenv("PATH", "")
     for name in [name for name in os.environ if name.startswith("ARM_")]:
         monkeypatch.delenv(name)
-    assert cli.main(["aks-nap"]) == 2
+    assert main(["aks-nap"]) == 3
     assert "Azure CLI not found on path, so nothing can be asked; give Azure credentials" in capsys.readouterr().err
 
 
@@ -114,7 +117,7 @@ def test_a_stack_that_is_not_up_has_nothing_to_destroy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(subprocess, "run", no_pulumi)
-    assert cli.main(["destroy", "eks"]) == 2
+    assert main(["destroy", "eks"]) == 3
     assert "is not up, so there is nothing to destroy" in capsys.readouterr().err
 
 

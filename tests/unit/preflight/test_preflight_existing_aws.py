@@ -15,7 +15,6 @@ from karpstack.components import settings
 from karpstack.components.naming import EksNames
 from karpstack.components.settings.workloads import Workloads
 from karpstack.components.workloads import eks as workloads
-from karpstack.preflight import cli
 from karpstack.preflight.aws import cluster, documents, names, quotas, rights
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.checks import EXISTING
@@ -23,6 +22,7 @@ from karpstack.preflight.aws.deployer import Scope
 from karpstack.preflight.aws.subject import ExistingSubject, existing_subject
 from karpstack.preflight.finding import in_the_way, run
 from karpstack.preflight.stack import State
+from tests.unit.command_line import karpstack
 from tests.unit.example_stack import changed, raw, stack_file
 from tests.unit.found import EKS_WORKLOADS as RUNS
 from tests.unit.preflight.test_preflight_rights import as_role
@@ -31,6 +31,8 @@ from tests.unit.rehearsal.provider_aws_world import World
 from tests.unit.rehearsal.resource_world import Change
 from tests.unit.rehearsal.test_aws_described import NAME
 from tests.unit.rehearsal.test_aws_described import cluster as account
+
+main = karpstack("preflight")
 
 STACK = stack_file("eks-existing-cluster")
 CLUSTER_AUTOSCALER = "kube-system/cluster-autoscaler"
@@ -218,5 +220,5 @@ def test_what_the_stack_makes_is_what_the_policy_is_for() -> None:
 
 
 def test_one_policy_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rights", "shop", "--config-file", str(STACK), "--account", ID]) == 0
+    assert main(["rights", "shop", "--config-file", str(STACK), "--account", ID]) == 0
     assert capsys.readouterr().out.startswith("One policy for whoever deploys shop:")

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from karpstack.preflight import cli
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.destroy import reached
 from karpstack.preflight.destroy.cluster import Cluster
 from karpstack.preflight.destroy.subject import Subject
 from karpstack.preflight.finding import NotAskedError, UnknowableError
+from tests.unit.command_line import karpstack
 from tests.unit.preflight.fake_cluster import EKS, NAP, FakeCluster
 from tests.unit.preflight.fake_server import FakeServer
+
+main = karpstack("preflight")
 
 ENDPOINT = "https://abc.gr7.us-east-1.eks.amazonaws.com"
 
@@ -86,7 +88,7 @@ def look(folder: Path, server: str, monkeypatch: pytest.MonkeyPatch, *, answers:
     outputs = folder / "outputs.json"
     outputs.write_text(json.dumps({**EKS, "clusterEndpoint": server}))
     given = ["--outputs", str(outputs), "--kubeconfig", str(kubeconfig(folder, server))]
-    return cli.main(["destroy", "eks", "--json", *given])
+    return main(["destroy", "eks", "--format", "json", *given])
 
 
 def test_a_server_that_knows_nothing_is_no_cluster(
@@ -107,6 +109,6 @@ def test_where_nobody_answers_nothing_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeServer() as server:
-        assert look(tmp_path, f"http://127.0.0.1:{server.port}", monkeypatch, answers=False) == 2
+        assert look(tmp_path, f"http://127.0.0.1:{server.port}", monkeypatch, answers=False) == 3
     said = capsys.readouterr().err
     assert "GET /version: 404 no, so the cluster cannot be reached; and sts:GetCallerIdentity: ExpiredToken" in said

@@ -14,15 +14,17 @@ from karpstack.karpenter import age, fact_files
 from karpstack.karpenter.fact_files import FOLDER, VARIABLE, FactsError
 from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.offers import Offers
-from karpstack.preflight import cli
 from karpstack.preflight.finding import NotAskedError
 from karpstack.preflight.refresh import azure as azure_facts
 from karpstack.rehearsal.aws.account import ACCOUNT_ID, Account
 from karpstack.rehearsal.azure.identity import roles
 from karpstack.rehearsal.timing import Timing
+from tests.unit.command_line import karpstack
 from tests.unit.preflight.preflight_azure_world import asked, somebody
 from tests.unit.rehearsal.aws_world import PRICES
 from tests.unit.rehearsal.azure_world import World
+
+main = karpstack()
 
 TODAY = date.today().isoformat()
 
@@ -64,7 +66,7 @@ def written(folder: Path) -> dict[str, Any]:
 def test_an_account_gives_the_facts_of_a_region(
     own: Path, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["facts", "aws", "us-east-1"]) == 0
+    assert main(["facts", "aws", "us-east-1"]) == 0
     assert f"4 of 4 facts refreshed in {own}" in capsys.readouterr().out
     found = written(own)
     assert found.keys() == {"aws.json", "offers-aws.json", "versions-aws.json", "images-aws.json"}
@@ -107,7 +109,7 @@ def test_what_is_refused_keeps_its_value_and_names_the_right(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", taken["AccessKeyId"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", taken["SecretAccessKey"])
     monkeypatch.setenv("AWS_SESSION_TOKEN", taken["SessionToken"])
-    assert cli.main(["facts", "aws", "us-east-1"]) == 1
+    assert main(["facts", "aws", "us-east-1"]) == 1
     said = capsys.readouterr()
     assert "3 of 4 facts refreshed" in said.out
     assert "aws.json of us-east-1 keeps its value and its date: pricing:GetProducts: " in said.err
@@ -117,22 +119,22 @@ def test_what_is_refused_keeps_its_value_and_names_the_right(
 
 def test_without_an_answer_nothing_is_written(own: Path, account: Account, capsys: pytest.CaptureFixture[str]) -> None:
     account.stop()
-    assert cli.main(["facts", "aws", "us-east-1"]) == 2
+    assert main(["facts", "aws", "us-east-1"]) == 3
     assert "0 of 4 facts refreshed" in capsys.readouterr().out
     assert not own.exists()
 
 
 def test_another_region_comes_beside_the_one_before(own: Path, account: Account) -> None:
-    cli.main(["facts", "aws", "us-east-1"])
+    main(["facts", "aws", "us-east-1"])
     before = written(own)["aws.json"]
-    assert cli.main(["facts", "aws", "eu-west-1"]) == 1  # the simulated price list has one region
+    assert main(["facts", "aws", "eu-west-1"]) == 1  # the simulated price list has one region
     assert written(own)["aws.json"] == before
 
 
 def test_a_subscription_gives_the_facts_of_a_location(
     own: Path, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["facts", "azure", "westus2"]) == 0, capsys.readouterr().err
+    assert main(["facts", "azure", "westus2"]) == 0, capsys.readouterr().err
     found = written(own)
     assert found.keys() == {"azure.json", "offers-azure.json", "versions-azure.json", "locations-azure.json"}
     packaged, now = Facts.load("azure", FOLDER), Facts(fact_files.load("azure.json"))

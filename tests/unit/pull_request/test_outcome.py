@@ -38,8 +38,8 @@ def test_no_results_are_no_stacks(tmp_path: Path) -> None:
         ([("passed", "within limits"), ("passed", "new")], 0),
         ([("passed", "within limits"), ("refused", "within limits")], 1),
         ([("passed", "beyond limits")], 1),
-        ([("refused", "failed")], 2),
-        ([("failed", "off"), ("refused", "off")], 2),
+        ([("refused", "failed")], 3),
+        ([("failed", "off"), ("refused", "off")], 3),
     ],
 )
 def test_the_worst_is_the_exit_code(made: list[Any], code: int) -> None:

@@ -13,12 +13,14 @@ import yaml
 from karpstack.components import settings
 from karpstack.components.settings import AksSettings, EksSettings, Settings
 from karpstack.preflight.finding import UnknowableError
-from karpstack.real_run.__main__ import main
 from karpstack.real_run.cost import bill
 from karpstack.real_run.left import TAG
 from karpstack.real_run.likeness import page
 from tests.unit import example_stack
+from tests.unit.command_line import karpstack
 from tests.unit.scale_test.example_report import Example
+
+main = karpstack("real-run")
 
 STACKS = ("real-eks", "real-aks")
 
@@ -72,6 +74,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for stack in STACKS:
         (tmp_path / f"Pulumi.{stack}.yaml").write_text(file(stack).read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "Pulumi.yaml").touch()
     (tmp_path / "before").mkdir()
     (tmp_path / "before" / "report.json").write_text(json.dumps(rehearsed()))
     return tmp_path

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from karpstack.rehearsal import engines
-from karpstack.rehearsal.engines import HERE, EngineSet, builder
-from karpstack.rehearsal.engines import __main__ as command
-from karpstack.rehearsal.engines.__main__ import _clouds
+from karpstack.rehearsal.engines import HERE, EngineSet, builder, commands
+from karpstack.rehearsal.engines import __main__ as program
+from karpstack.rehearsal.engines.commands import _clouds
 
 ROOT = HERE.parents[2]
 NEWEST = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts", "addons")
@@ -72,7 +72,7 @@ def test_a_stack_file_names_the_releases(tmp_path: Path) -> None:
         'config:\n  karpstack:cloud: aws\n  karpstack:karpenter:\n    chartVersion: "1.14.3" # why\n'
         "  karpstack:cluster:\n    version: '1.35'\n"
     )
-    assert command._versions([file, tmp_path / "none.yaml"]) == ["1.14.3", "1.35"]
+    assert commands._versions([file, tmp_path / "none.yaml"]) == ["1.14.3", "1.35"]
 
 
 def test_files_that_go_does_not_read_change_no_key(pins: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_cache_key_names_what_is_built_and_nothing_else(monkeypatch: pytest.Mo
 def test_the_cache_key_is_printed_and_nothing_is_built(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "ensure", lambda _: pytest.fail("it built"))
+    monkeypatch.setattr(commands, "ensure", lambda _: pytest.fail("it built"))
     monkeypatch.setattr("sys.argv", ["engines", "--cache-key", str(ROOT / "Pulumi.eks.yaml")])
-    assert command.main() == 0
+    assert program.main() == 0
     assert capsys.readouterr().out == f"{engines.cache_key(('aws',))}\n"

@@ -16,14 +16,16 @@ from karpstack.preflight.aws import network as aws_look
 from karpstack.preflight.azure import network as azure_look
 from karpstack.preflight.azure.subject import subject
 from karpstack.preflight.stack import State
-from karpstack.rehearsal import cli
 from karpstack.rehearsal.aws.ec2.existing import Networks
 from karpstack.rehearsal.azure.network import existing
+from tests.unit.command_line import karpstack
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.preflight.preflight_azure_world import asked
 from tests.unit.preflight.preflight_world import found, looked_at
 from tests.unit.rehearsal.aws_world import account
 from tests.unit.rehearsal.azure_world import REGION, World
+
+main = karpstack()
 
 #: Keys of the examples that a network of somebody else's changes or removes.
 GONE = {
@@ -40,7 +42,7 @@ def stack_file(folder: Path, stack: str) -> Path:
 
 def made(path: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[Path, dict[str, dict[str, Any]], str]:
     """The file, the settings and the words."""
-    code = cli.main(["network", "mine", "--config-file", str(path), *more])
+    code = main(["network", "mine", "--config-file", str(path), *more])
     told = capsys.readouterr()
     assert code == 0, told.err
     return path.with_name("Pulumi.mine.network.json"), yaml.safe_load(told.out), told.err
@@ -90,7 +92,7 @@ def test_the_same_comes_out_each_time_and_nothing_is_written_over(
     file, _, _ = made(path, capsys)
     content = file.read_text()
     file.write_text("[]")
-    assert cli.main(["network", "mine", "--config-file", str(path)]) == 1
+    assert main(["network", "mine", "--config-file", str(path)]) == 2
     assert "is there already, and may be of a real network" in " ".join(capsys.readouterr().err.split())
     assert file.read_text() == "[]"
     made(path, capsys, "--overwrite")
@@ -111,14 +113,14 @@ def test_the_stack_file_is_written_where_it_is_asked_and_nothing_is_changed_unas
         path.write_text(path.read_text().replace(OF_ITS_OWN, f"{OF_ITS_OWN}    # of the gateways\n"))
     before = path.read_text()
     asked = ["network", "mine", "--config-file", str(path), "--write"]
-    assert cli.main(asked) == 1
+    assert main(asked) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "nothing was written, for these are set already, and would be changed or removed: karpstack:network." in said
     assert ("zones = 3 goes" if stack == "eks" else 'subnetCidr = "10.224.0.0/20" goes') in said
     file = path.with_name("Pulumi.mine.network.json")
     assert (path.read_text(), file.exists()) == (before, False)
 
-    assert cli.main([*asked, "--overwrite"]) == 0
+    assert main([*asked, "--overwrite"]) == 0
     assert "karpstack:cluster." in capsys.readouterr().err
     written, old = path.read_text(), before.splitlines()
     gone = [line for line in old if line not in written.splitlines()]
@@ -128,7 +130,7 @@ def test_the_stack_file_is_written_where_it_is_asked_and_nothing_is_changed_unas
     assert [pair for pair in about if pair not in beside] == [], "each stays with what it is about"
     assert settings.load(raw(yaml.safe_load(written)["config"]))
     file.unlink()
-    assert cli.main(asked) == 0, "nothing of it differs any more"
+    assert main(asked) == 0, "nothing of it differs any more"
     assert "it did so already" in capsys.readouterr().err
     assert path.read_text() == written
 
@@ -136,7 +138,7 @@ def test_the_stack_file_is_written_where_it_is_asked_and_nothing_is_changed_unas
 def test_what_is_not_set_is_written_without_more_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "Pulumi.mine.yaml"
     path.write_text("# mine\nconfig:\n  aws:region: us-east-1\n  karpstack:cloud: aws # here\n")
-    assert cli.main(["network", "mine", "--config-file", str(path), "--write"]) == 0
+    assert main(["network", "mine", "--config-file", str(path), "--write"]) == 0
     assert "# mine" in path.read_text()
     assert "karpstack:cloud: aws # here" in path.read_text()
     config = yaml.safe_load(path.read_text())["config"]
@@ -148,7 +150,7 @@ def test_what_is_not_set_is_written_without_more_words(tmp_path: Path, capsys: p
 def test_a_section_in_one_value_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "Pulumi.mine.yaml"
     path.write_text("config: {aws:region: us-east-1, karpstack:cloud: aws, karpstack:network: '{}'}\n")
-    assert cli.main(["network", "mine", "--config-file", str(path), "--write"]) == 1
+    assert main(["network", "mine", "--config-file", str(path), "--write"]) == 2
     assert "karpstack:network is one value" in capsys.readouterr().err
 
 
@@ -160,7 +162,7 @@ def test_a_range_that_is_the_clusters_own_is_refused(
 ) -> None:
     path = stack_file(tmp_path, stack)
     given = yaml.safe_load(path.read_text())["config"]["karpstack:network"][key]
-    assert cli.main(["network", "mine", "--config-file", str(path), "--cidr", cidr or given]) == 1
+    assert main(["network", "mine", "--config-file", str(path), "--cidr", cidr or given]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert f"overlaps karpstack:network.{key} = {given}" in said
     assert not path.with_name("Pulumi.mine.network.json").exists()
@@ -168,7 +170,7 @@ def test_a_range_that_is_the_clusters_own_is_refused(
 
 def test_zones_are_no_choice_on_azure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = stack_file(tmp_path, "aks-nap")
-    assert cli.main(["network", "mine", "--config-file", str(path), "--zones", "2"]) == 1
+    assert main(["network", "mine", "--config-file", str(path), "--zones", "2"]) == 2
     assert "--zones 2: a subnet of Azure spans all zones" in " ".join(capsys.readouterr().err.split())
 
 
@@ -207,6 +209,6 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], stack: str, more: tuple[str, ...], text: str
 ) -> None:
     path = stack_file(tmp_path, stack)
-    assert cli.main(["network", "mine", "--config-file", str(path), *more]) == 1
+    assert main(["network", "mine", "--config-file", str(path), *more]) == 2
     assert text in " ".join(capsys.readouterr().err.split())
     assert [one.name for one in tmp_path.iterdir()] == [path.name]

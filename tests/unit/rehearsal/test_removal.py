@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
-from karpstack.rehearsal import cli
+from karpstack.rehearsal import commands
 from karpstack.rehearsal.session import daemon, removal
 from karpstack.rehearsal.session.deployment import CommandError
 from karpstack.rehearsal.session.removal import NotLookedError, Progress, draining, hindrances
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
+from tests.unit.command_line import karpstack
+
+main = karpstack()
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, stdout: str, stderr: str = "", code: int = 0) -> list[list[str]]:
@@ -49,7 +52,7 @@ def test_what_the_look_before_destroy_finds_is_told_errors_first(monkeypatch: py
     ]
     assert [commands[0][0], *commands[0][2:]] == [
         "killed with us by SIGKILL",
-        *("-m", "karpstack", "preflight", "destroy", "eks", "--config-file", "/s/Pulumi.eks.yaml", "--json"),
+        *("-m", "karpstack", "preflight", "destroy", "eks", "--config-file", "/s/Pulumi.eks.yaml", "--format", "json"),
     ]
 
 
@@ -157,7 +160,7 @@ class Stack:
         ownership.claim(StackFolder("eks", folder / "eks"))
         monkeypatch.setattr(daemon, "running", lambda _: object() if "stop" not in self.calls else None)
         monkeypatch.setattr(daemon, "stop", self._stop)
-        monkeypatch.setattr(cli, "_deployment", lambda _: self)
+        monkeypatch.setattr(commands, "_deployment", lambda *_: self)
 
     def _stop(self, _: StackFolder) -> list[str]:
         self.calls.append("stop")
@@ -175,7 +178,7 @@ class Stack:
             raise self.ends
 
     def down(self) -> int:
-        return cli.main(["down", "eks", "--state", str(self.root)])
+        return main(["down", "eks", "--state", str(self.root)])
 
 
 @pytest.fixture
@@ -241,13 +244,13 @@ def test_a_run_leaves_nothing_up_whatever_becomes_of_its_removal(
     stack: Stack, ends: BaseException | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack.ends = ends
-    end: Callable[[StackFolder], None] = vars(cli)["_end"]
+    end: Callable[[commands.Target, StackFolder], None] = vars(commands)["_end"]
     folder = StackFolder("eks", stack.root / "eks")
     if ends:
         with pytest.raises(CommandError):
-            end(folder)
+            end(commands.Target("eks"), folder)
         assert stack.calls == ["destroy", "look", "stop"]
         assert "What is in the way now:" in capsys.readouterr().err
     else:
-        end(folder)
+        end(commands.Target("eks"), folder)
         assert stack.calls == ["destroy", "stop"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.rehearsal import cli
+from karpstack.rehearsal import commands
 from karpstack.rehearsal import recorded_rights as recording
 from karpstack.rehearsal.recorded_rights import Principal, Question, Recording, Use
 from karpstack.rehearsal.rights import completeness
@@ -16,7 +16,10 @@ from karpstack.rehearsal.rights.review import review
 from karpstack.rehearsal.session import daemon
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
+from tests.unit.command_line import karpstack
 from tests.unit.example_stack import ROOT
+
+main = karpstack()
 
 SCENARIOS = ROOT / "playbooks" / "scenarios"
 DOCUMENT = {
@@ -90,19 +93,19 @@ def test_a_run_notes_its_scenarios_and_the_next_adds_its_own(
     report = tmp_path / "report"
     told = [["drift"], ["churn"]]
 
-    def play(_: StackFolder, variables: dict[str, str]) -> int:
+    def play(_: object, __: StackFolder, variables: dict[str, str]) -> int:
         written = Path(variables["report_dir"])
         written.mkdir(exist_ok=True)
         stories = [{"name": name, "passed": True} for name in told.pop(0)]
         (written / "report.json").write_text(json.dumps({"stories": stories}))
         return 0
 
-    monkeypatch.setattr(cli, "_play", play)
+    monkeypatch.setattr(commands, "_play", play)
     monkeypatch.setattr(daemon, "running", lambda _: object())
     for _ in range(2):
-        assert cli.main(["run", "eks", "--state", str(tmp_path), "--report", str(report)]) == 0
+        assert main(["run", "eks", "--state", str(tmp_path), "--report", str(report)]) == 0
     assert completeness.noted(folder.recorded_scenarios) == {"churn", "drift"}
-    assert cli.main(["rights", "eks", "--state", str(tmp_path), "--json"]) == 1
+    assert main(["rights", "eks", "--state", str(tmp_path), "--format", "json"]) == 1
     problems = " ".join(json.loads(capsys.readouterr().out)["problems"])
     lacks = problems.partition("it lacks of the whole soak: ")[2].split(", ")
     assert "budget" in lacks

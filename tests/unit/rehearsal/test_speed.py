@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.exceptions import TyperException
 
 from karpstack.karpenter import clock
 from karpstack.rehearsal.session import speed
+from tests.unit.command_line import parsed
 
 HIGHEST = 8.0
 
@@ -40,10 +41,9 @@ def test_ceiling(text: str, expected: float) -> None:
 def test_a_speed_out_of_bounds_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"set it to a number from 1 \(real time\) to 64"):
         speed.ceiling({speed.VARIABLE: text})
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    speed.add_argument(parser)
-    with pytest.raises((argparse.ArgumentError, SystemExit)):
-        parser.parse_args([f"--speed={text}"])
+    for command in ("up", "run"):
+        with pytest.raises(TyperException, match=r"is no number from 1 \(real time\) to 64"):
+            parsed([command, "eks", f"--speed={text}"])
 
 
 def test_time_runs_faster_while_somebody_waits_and_is_real_again_after(tmp_path: Path) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from karpstack.rehearsal import cli
 from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import candidate, candidates, command, sources
 from karpstack.rehearsal.whatif.sources import Source
+from tests.unit.command_line import karpstack, parsed
 from tests.unit.example_stack import configuration
+
+main = karpstack()
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 
@@ -41,7 +44,7 @@ def stack_file(folder: Path, name: str, **config: object) -> str:
 
 
 def asked(folder: Path, *more: str) -> int:
-    return cli.main(["whatif", "eks", "--output", str(folder / "answers"), *more])
+    return main(["whatif", "eks", "--output", str(folder / "answers"), *more])
 
 
 def test_one_change_is_rehearsed_against_the_base(tmp_path: Path, nothing_starts: list[tuple[str, str]]) -> None:
@@ -143,12 +146,12 @@ def test_each_of_several_candidates_gets_a_command_of_its_own(tmp_path: Path, mo
     assert asked(tmp_path, "--base", base, "--change", changes[0], "--change", changes[1], *more) == 1
     assert [name for name, _ in given] == ["b", "c"]
     for (_, arguments), change in zip(given, changes, strict=True):
-        again = cli._parser().parse_args(arguments)
+        again = SimpleNamespace(**parsed(arguments)[1])
         assert (again.base, again.change, again.wait_factor) == (base, [change], 4.0)
         assert again.at.isoformat() == "2026-11-23T03:00:00+00:00"
 
 
-@pytest.mark.parametrize(("codes", "code"), [((0, -9), 2), ((-9, 1), 2), ((0, 1), 1), ((0, 0), 0)])
+@pytest.mark.parametrize(("codes", "code"), [((0, -9), 3), ((-9, 1), 3), ((0, 1), 1), ((0, 0), 0)])
 def test_a_candidate_that_was_killed_has_no_answer(
     codes: tuple[int, int], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.preflight import cli as preflight
-from karpstack.pull_request import cli as pull_request
-from karpstack.rehearsal import cli as rehearsal
 from karpstack.scale_test.reports.comparing import compare_reports
 from karpstack.text.files import OutputError, ResultError, check_output, read_result, write
 from karpstack.text.yaml_file import read
@@ -21,6 +18,9 @@ from tests.unit.command_line import karpstack
 from tests.unit.scale_test.example_report import Example
 
 snapshot = karpstack("snapshot")
+preflight = karpstack("preflight")
+rehearsal = karpstack()
+pull_request = karpstack("pull-request")
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = ROOT / "examples" / "snapshots" / "20-pods.json"
 RECORDED = ROOT / "tests" / "unit" / "rehearsal" / "rights"
@@ -65,11 +65,11 @@ def stack_file(path: Path) -> None:
 
 def distil(path: Path) -> None:
     given = ["rights", "eks", "--recording", str(RECORDED / "eks.json"), "--distil", str(path)]
-    assert rehearsal.main(given) == 1
+    assert rehearsal(given) == 2
 
 
 def ids(path: Path) -> None:
-    assert preflight.main(["ids", "eks", str(path), str(path)]) == 2
+    assert preflight(["ids", "eks", str(path), str(path)]) == 2
 
 
 def compare(path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_comment_has_nothing_that_results_only_point_to(
     secret.write_text(SECRET)
     (results / "eks" / "outcome.json").write_text('{"stack": "eks", "review": "passed", "whatif": "within limits"}')
     attack(results, secret)
-    assert pull_request.main(["summary", "--results", str(results)]) == 2
+    assert pull_request(["summary", "--results", str(results)]) == 2
     said = capsys.readouterr()
     assert SECRET not in said.out + said.err
     assert "so it is not read" in said.err

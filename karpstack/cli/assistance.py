@@ -1,0 +1,53 @@
+"""`karpstack explain`, `doctor`, `completion` and `version`: help with the tool itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from .options import Format, argument
+from .shape import command
+
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
+#: What a catalogue of findings is about -> its file.
+CATALOGUES: Final = {
+    "a stack file": _PACKAGE / "components" / "findings.yaml",
+    "an account or a cluster": _PACKAGE / "preflight" / "findings.yaml",
+    "a scenario file": _PACKAGE / "scale_test" / "scenarios" / "findings.yaml",
+    "a snapshot": _PACKAGE / "snapshot" / "findings.yaml",
+    "a rule of the policy pack": _PACKAGE.parent / "policies" / "rules" / "rules.yaml",
+}
+
+
+def _explain(
+    code: Annotated[str, argument("CODE", "code of a finding, or name of a rule, as messages and documents show it")],
+    form: Format = "text",
+) -> int:
+    """Explain a finding by its code: what is wrong, what would happen, how to fix it."""
+    from karpstack.text.explanation import explain
+
+    return explain(code, CATALOGUES, form=form)
+
+
+def _doctor(form: Format = "text") -> int:
+    """Check what a rehearsal needs on this machine, and say how to get what is missing."""
+    from karpstack.rehearsal.doctor import doctor
+
+    return doctor(form=form)
+
+
+def _version() -> int:
+    """Print the version."""
+    from karpstack.scale_test.version import version
+
+    print(f"karpstack {version()}")
+    return 0
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    command(app, "explain", "karpstack explain pod-cidr-too-small")(_explain)
+    command(app, "doctor", "karpstack doctor")(_doctor)
+    command(app, "version", "karpstack version")(_version)

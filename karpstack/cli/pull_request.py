@@ -1,0 +1,132 @@
+"""`karpstack pull-request`: review and what-if of the stacks that a change touches, in one comment.
+
+`python -m karpstack.pull_request` has the same commands, for a Python on which nothing is installed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from .options import option
+from .shape import command, group
+
+app = group(
+    "pull-request", "Rehearse a pull request: review and what-if of the stacks that it touches, in one comment."
+)
+
+_Base = Annotated[str, option("--base", metavar="REF", help="git ref of the target, for example origin/main")]
+_Head = Annotated[str, option("--head", metavar="REF", help="git ref of the change (default: HEAD)")]
+_Project = Annotated[
+    Path | None,
+    option("--project", metavar="FOLDER", help="folder with the stack files (default: the current repository's)"),
+]
+_Stacks = Annotated[
+    str,
+    option(
+        "--stacks", metavar="NAMES", help="names separated by commas, or `all` (default: those that the change touches)"
+    ),
+]
+_Printed = Annotated[
+    str,
+    option(
+        "--stacks",
+        metavar="JSON",
+        help="what `karpstack pull-request stacks` printed: a stack without a result is reported as failed",
+    ),
+]
+_Results = Annotated[
+    Path, option("--results", metavar="FOLDER", help="folder of the results (default: build/pull-request)")
+]
+_RESULTS = Path("build/pull-request")
+
+
+@command(app, "stacks", "karpstack pull-request stacks --base origin/main")
+def _list(
+    base: _Base,
+    head: _Head = "HEAD",
+    project: _Project = None,
+    stacks: _Stacks = "",
+    files: Annotated[bool, option("--files", help="print the names of the stack files instead, on one line")] = False,
+) -> int:
+    """Print which stacks a change touches, as a JSON list of names."""
+    from karpstack.pull_request import commands
+
+    return commands.touched_stacks(commands.Touching(base, head, project, stacks), files=files)
+
+
+@command(app, "rehearse", "karpstack pull-request rehearse --base origin/main --workloads snapshot.json")
+def _rehearse(
+    base: _Base,
+    head: _Head = "HEAD",
+    project: _Project = None,
+    stacks: _Stacks = "",
+    whatif: Annotated[
+        Literal["true", "false"], option("--whatif", help="whether the change is rehearsed too (default: true)")
+    ] = "true",
+    workloads: Annotated[
+        str,
+        option("--workloads", metavar="FILE|FOLDER", help="a snapshot, or a folder with STACK.json for each stack"),
+    ] = "",
+    limits: Annotated[
+        str, option("--limits", metavar="FILE|FOLDER", help="limits, or a folder with STACK.yml for each stack")
+    ] = "",
+    prices: Annotated[
+        str,
+        option("--prices", metavar="FILE|FOLDER", help="your own prices, or a folder with STACK.yml for each stack"),
+    ] = "",
+    wait_factor: Annotated[str, option("--wait-factor", metavar="N", help="as for `karpstack whatif`")] = "",
+    at: Annotated[str, option("--at", metavar="TIME", help="as for `karpstack whatif`")] = "",
+    patience: Annotated[str, option("--patience", metavar="SECONDS", help="as for `karpstack whatif`")] = "",
+    results: _Results = _RESULTS,
+) -> int:
+    """Review the stacks that a change touches, and rehearse the change of each.
+
+    Exit code 1: a mandatory rule or a limit is broken; 3: something has no answer.
+    """
+    from karpstack.pull_request import commands
+
+    return commands.rehearse(
+        commands.Touching(base, head, project, stacks),
+        results,
+        whatif=whatif == "true",
+        passed_on={
+            "workloads": workloads,
+            "limits": limits,
+            "prices": prices,
+            "wait-factor": wait_factor,
+            "at": at,
+            "patience": patience,
+        },
+    )
+
+
+@command(app, "comment", "karpstack pull-request comment --number 12")
+def _comment(
+    results: _Results = _RESULTS,
+    stacks: _Printed = "",
+    number: Annotated[
+        int | None, option("--number", metavar="N", help="number of the pull request (default: the event's)")
+    ] = None,
+    author: Annotated[
+        str, option("--author", metavar="LOGIN", help="owner of the token (default: github-actions[bot])")
+    ] = "github-actions[bot]",
+    patience: Annotated[
+        float, option("--patience", metavar="SECONDS", help="how long GitHub may make it wait in all (default: 900)")
+    ] = 900.0,
+) -> int:
+    """Write the results into one comment on the pull request, by GitHub's API, with the token in GITHUB_TOKEN.
+
+    If the token may only read, as for a pull request from a fork, the results go into the job's summary.
+    """
+    from karpstack.pull_request import commands
+
+    return commands.comment(results, stacks, number=number, author=author, patience=patience)
+
+
+@command(app, "summary", "karpstack pull-request summary > rehearsed.md")
+def _summary(results: _Results = _RESULTS, stacks: _Printed = "") -> int:
+    """Write the results into the job's summary ($GITHUB_STEP_SUMMARY), or print them."""
+    from karpstack.pull_request import commands
+
+    return commands.summary(results, stacks)

@@ -1,0 +1,82 @@
+"""`karpstack review`: what is to be reviewed before a stack is updated."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from karpstack.text.codes import Code
+
+from .options import ConfigFile, PolicyPackConfig, Project, PulumiStack, State, option
+from .shape import command
+
+
+def _review(
+    stack: PulumiStack,
+    live: Annotated[
+        bool, option("--live", help="preview with your own account and Pulumi's state instead of a simulated account")
+    ] = False,
+    config_file: ConfigFile = None,
+    policy_pack_config: PolicyPackConfig = None,
+    output: Annotated[
+        Path | None,
+        option("--output", metavar="FOLDER", help="folder for the documents (default: build/review/<stack>)"),
+    ] = None,
+    only_configuration: Annotated[
+        bool, option("--only-configuration", help="with --live: only check the configuration of the policy pack")
+    ] = False,
+    update: Annotated[
+        Path | None,
+        option(
+            "--update",
+            metavar="EVENTS",
+            help="with --live: review what an update has made instead of a preview; the file that "
+            "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log EVENTS` wrote",
+        ),
+    ] = None,
+    project: Project = None,
+    state: State = None,
+) -> int:
+    """Preview a stack with the policy pack, and write changes, findings, cost and permissions. Nothing is changed.
+
+    The documents are review.html, review.md (for a pull request) and review.sarif (for code scanning). Exit code 1: a
+    mandatory rule is broken; 3: the preview itself failed.
+    """
+    if live:
+        return _live(
+            stack,
+            project=project,
+            config_file=config_file,
+            policy_pack_config=policy_pack_config,
+            only_configuration=only_configuration,
+            update=update,
+            output=output,
+        )
+    if only_configuration or update:
+        raise typer.BadParameter(
+            "without --live they would have no effect; add --live", param_hint="--only-configuration and --update"
+        )
+    from karpstack.rehearsal import commands
+
+    target = commands.Target(stack, state, config_file, "review", project)
+    return commands.review(target, output=output, policy_pack_config=policy_pack_config or "")
+
+
+def _live(stack: str, **options: Any) -> int:
+    try:
+        # The pack's folder is the root of its imports, as the engine runs it.
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "policies"))
+        code: int = importlib.import_module("karpstack.review.command").review(stack, **options)
+        return code
+    except KeyboardInterrupt:
+        print("Stopped. Nothing was created or changed.", file=sys.stderr)
+        return Code.INTERRUPTED
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    command(app, "review", "karpstack review eks")(_review)

@@ -1,0 +1,120 @@
+"""What `karpstack preflight` and its `destroy`, `rights` and `ids` do: each function returns the exit code."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from karpstack.text import files, findings
+from karpstack.text.codes import Code, reported
+from karpstack.text.markdown import escape
+from karpstack.text.projects import find_project
+from karpstack.text.shown import visible
+
+from . import importing
+from .finding import Checked, InputError, NotAskedError, UnknowableError, in_the_way
+from .granting import rights as permissions
+from .granting import told
+from .looking import before_destroy, before_up, identifiers
+from .shown import as_data, each, headline, table
+from .stack import configuration
+
+Form = Literal["text", "json", "markdown", "html", "sarif"]
+#: How a title and the checks are shown.
+_FORMATS: Final[Mapping[Form, Callable[[str, Sequence[Checked]], str]]] = {
+    "text": table,
+    "json": lambda title, checked: json.dumps(as_data(checked), indent=2),
+    "markdown": lambda title, checked: f"## {escape(title)}\n\n{findings.as_markdown(each(checked), 'JSON')}",
+    "html": lambda title, checked: f"<h2>{html.escape(visible(title))}</h2>\n{findings.as_html(each(checked))}",
+    "sarif": lambda title, checked: findings.as_sarif(each(checked), "karpstack preflight"),
+}
+_CODES: Final[Mapping[type[BaseException], Code]] = {InputError: Code.WRONG, UnknowableError: Code.UNKNOWN}
+
+
+@reported(_CODES)
+def up(stack: str, *, project: Path | None = None, config_file: Path | None = None, form: Form = "text") -> int:
+    """Show what blocks `pulumi up` of a stack in the account of these credentials."""
+    checked = before_up(stack, project=_folder(project), config_file=config_file)
+    return _shown(f"Before pulumi up of {stack}", checked, form)
+
+
+@reported(_CODES)
+def destroy(
+    stack: str,
+    *,
+    project: Path | None = None,
+    config_file: Path | None = None,
+    outputs: Path | None = None,
+    kubeconfig: Path | None = None,
+    form: Form = "text",
+) -> int:
+    """Show what would block `pulumi destroy` of a stack, or outlive it."""
+    checked = before_destroy(
+        stack,
+        project=_folder(project),
+        outputs=_outputs(outputs) if outputs else None,
+        kubeconfig=kubeconfig,
+        config_file=config_file,
+    )
+    return _shown(f"Before pulumi destroy of {stack}", checked, form)
+
+
+@reported(_CODES)
+def rights(
+    stack: str,
+    *,
+    project: Path | None = None,
+    config_file: Path | None = None,
+    account: str | None = None,
+    form: Literal["text", "json"] = "text",
+) -> int:
+    """Print the permissions that the deployer of a stack needs."""
+    found = permissions(configuration(config_file or _folder(project) / f"Pulumi.{stack}.yaml"), account)
+    print(json.dumps(found, indent=2) if form == "json" else told(stack, found))
+    return Code.GOOD
+
+
+def ids(stack: str, file: Path, preview: Path, *, project: Path | None = None, config_file: Path | None = None) -> int:
+    """Fill the IDs of existing resources into the file of `pulumi preview --import-file`."""
+    codes = {NotAskedError: Code.UNKNOWN, files.OutputError: Code.WRONG, **_CODES}
+    return reported(codes)(_ids)(stack, file, preview, _folder(project), config_file)
+
+
+def _ids(stack: str, file: Path, preview: Path, project: Path, config_file: Path | None) -> int:
+    # It is overwritten, so it must be a file itself; its reader sees whether it is Pulumi's.
+    files.check_output(file, "FILE", "file of `pulumi preview --import-file`", lambda it: b"{" in it)
+    read, seen = importing.read(file, "resources"), importing.read(preview, "steps")
+    try:
+        filled = importing.fill(read, seen, identifiers(stack, project=project, config_file=config_file))
+    except NotAskedError as error:
+        raise UnknowableError(f"{error.call}: {error}; {file} is as it was") from error
+    files.write(file, json.dumps(filled.content, indent=4) + "\n")
+    print(visible(importing.told(file, filled)))
+    return Code.GOOD
+
+
+def _folder(project: Path | None) -> Path:
+    return (project or find_project()).resolve()
+
+
+def _shown(title: str, checked: list[Checked], form: Form) -> int:
+    print(_FORMATS[form](f"{title}: {headline(checked)}", checked).rstrip())
+    return Code.NO if in_the_way(checked) else Code.GOOD
+
+
+def _outputs(file: Path) -> Mapping[str, Any]:
+    try:
+        outputs = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"--outputs {file} can't be read ({error}); write it with `pulumi stack output --json`"
+        ) from error
+    if not isinstance(outputs, dict):
+        raise InputError(
+            f"--outputs {file} holds no outputs: it is {type(outputs).__name__} in JSON and no object; "
+            "write it with `pulumi stack output --json`"
+        )
+    return outputs

@@ -1,0 +1,235 @@
+"""What `karpstack pull-request stacks|rehearse|comment|summary` do: each function returns the exit code.
+
+Standard library only: the jobs of the action run them on a bare Python, by `python -m karpstack.pull_request`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from karpstack.text import shown
+from karpstack.text.codes import Code, reported
+from karpstack.text.names import is_stack_name
+from karpstack.text.projects import find_stack_files
+
+from . import outcome, stacks, text
+from .given import ENDINGS
+from .job import Job, JobError, job
+from .outcome import Outcome, OutcomeError, Told
+from .rehearse import Question
+from .rehearse import rehearse as rehearse_all
+from .stacks import Change, StacksError, Touched
+
+#: Folder of what came of a rehearsal.
+RESULTS: Final = Path("build") / "pull-request"
+#: Login whose token a workflow has.
+AUTHOR: Final = "github-actions[bot]"
+#: Of the what-if; it says itself what they mean, and what is wrong with them.
+PASSED_ON: Final = (*ENDINGS, "wait-factor", "at", "patience")
+_ALL: Final = "all"
+#: Seconds for which GitHub may make a command wait in all.
+PATIENCE: Final = 900.0
+_CODES: Final[Mapping[type[BaseException], Code]] = {
+    JobError: Code.WRONG,
+    OutcomeError: Code.WRONG,
+    StacksError: Code.WRONG,
+    OSError: Code.WRONG,
+}
+
+
+def _say(error: BaseException) -> None:
+    if isinstance(error, OSError):
+        why = f"{error.filename}: cannot be written ({error.strerror}), so nothing came of it"
+        _tell(f"error: {why}; give another folder with --results")
+    else:
+        _tell(f"error: {error}")
+
+
+@dataclass(frozen=True)
+class Touching:
+    """A change, and which stacks of it are meant.
+
+    Attributes:
+        base: A git ref of what is there before.
+        head: A git ref of what is there after.
+        project: Folder with the stack files; that of the current folder if None.
+        stacks: Names, separated by commas, or `all`; those that the change touches if empty.
+    """
+
+    base: str
+    head: str = "HEAD"
+    project: Path | None = None
+    stacks: str = ""
+
+
+@reported(_CODES, _say)
+def touched_stacks(touching: Touching, *, files: bool = False) -> int:
+    """Print which stacks a change touches, as a JSON list of names; or the names of their files on one line."""
+    _, _, touched = _touched(touching)
+    names = [one.stack for one in touched]
+    print(" ".join(f"Pulumi.{name}.yaml" for name in names) if files else json.dumps(names))
+    return Code.GOOD
+
+
+def _touched(touching: Touching) -> tuple[Path, Change, list[Touched]]:
+    project = (touching.project or find_stack_files()).resolve()
+    changed = stacks.change(project, touching.base, touching.head)
+    names = [name.strip() for name in touching.stacks.split(",") if name.strip()]
+    touched = changed.named(changed.after if names == [_ALL] else names) if names else changed.touched()
+    _explain(changed, touched)
+    return project, changed, touched
+
+
+@reported(_CODES, _say)
+def rehearse(
+    touching: Touching, results: Path = RESULTS, *, whatif: bool = True, passed_on: Mapping[str, str] | None = None
+) -> int:
+    """Review the stacks that a change touches, and rehearse the change of each.
+
+    Args:
+        touching: The change, and which stacks are meant.
+        results: Folder of what came of it.
+        whatif: Whether the change is rehearsed too.
+        passed_on: More options of the what-if, by their names in `PASSED_ON`.
+    """
+    project, changed, touched = _touched(touching)
+    if not (project / "karpstack" / "__main__.py").is_file():
+        raise StacksError(
+            f"--project {project}: is no copy of karpstack, whose program and policies the pull request's stacks "
+            "would have, so nothing is rehearsed; compare its stack files there, one stack at a time: "
+            f"karpstack whatif STACK --project {shlex.quote(str(project))} --base {changed.base[:12]}"
+        )
+    if not whatif:
+        touched = [Touched(one.stack, one.why, "off") for one in touched]
+    values = {name: value for name, value in (passed_on or {}).items() if value}
+    question = Question(
+        project,
+        changed.base,
+        results.resolve(),
+        {name: Path(values[name]).resolve() for name in ENDINGS if name in values},
+        [part for name, value in values.items() if name not in ENDINGS for part in (f"--{name}", value)],
+    )
+    outcomes = rehearse_all(question, touched)
+    for one in outcomes:
+        _tell(f"{one.stack}: review {one.review}; what-if {one.whatif}")
+    return outcome.code(outcomes)
+
+
+@reported(_CODES, _say)
+def comment(
+    results: Path = RESULTS,
+    printed: str = "",
+    *,
+    number: int | None = None,
+    author: str = AUTHOR,
+    patience: float = PATIENCE,
+) -> int:
+    """Write what came of it into one comment on the pull request.
+
+    Args:
+        results: Folder of what came of it.
+        printed: What `stacks` printed: one of these stacks of which nothing came is told as failed.
+        number: The pull request; the event's if None.
+        author: Login of whose token it is.
+        patience: Seconds for which GitHub may make the command wait in all.
+    """
+    from .comment import post
+    from .github import GitHub, GitHubError, NoRightsError
+
+    where, told = job(os.environ), _told(results, _names(printed))
+    number = number or where.number
+    if number is None:
+        raise JobError(
+            "the event that started the job is of no pull request, so there is nothing to comment on; run it on "
+            "`pull_request`, or give --number"
+        )
+    said = text.comment(told, commit=where.commit, page=where.page)
+    try:
+        url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
+        api = GitHub(url, os.environ.get("GITHUB_TOKEN", ""), patience=patience)
+        posted = post(api, where.repository, number, said, author=author, create=bool(told))
+    except NoRightsError as error:
+        _summarise(told, where)
+        if where.reads_only:
+            _tell("The token of such a pull request may only read (a fork's, or Dependabot's): see the job's summary.")
+            return Code.GOOD
+        return _unanswered(error)
+    except GitHubError as error:
+        _summarise(told, where)
+        return _unanswered(error)
+    if posted is None:
+        _tell("The pull request touches no stack, and there is no comment to change.")
+        return Code.GOOD
+    _tell(f"The comment is {'there' if posted.new else 'changed'}.")
+    if posted.others:
+        _tell(f"{posted.others} more comments of {author} begin as this one does; they stay as they are.")
+    print(posted.page)
+    return Code.GOOD
+
+
+@reported(_CODES, _say)
+def summary(results: Path = RESULTS, printed: str = "") -> int:
+    """Write what came of it into the job's summary, or print it."""
+    elsewhere = Job("", None, "", reads_only=False, page="")
+    _summarise(_told(results, _names(printed)), job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere)
+    return Code.GOOD
+
+
+def _told(results: Path, names: Sequence[str]) -> list[Told]:
+    """What came of each stack; of some there may be nothing at all, as their job has not come that far."""
+    found = outcome.read(results)
+    missing = sorted(set(names) - {one.outcome.stack for one in found})
+    return sorted(
+        [*found, *(Told(Outcome(stack, "failed", "failed"), "", {}) for stack in missing)],
+        key=lambda one: one.outcome.stack,
+    )
+
+
+def _names(written: str) -> list[str]:
+    try:
+        names = json.loads(written or "[]")
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) and is_stack_name(name) for name in names):
+        raise JobError(
+            f"--stacks {shown.value(written)} is no JSON list of names of stacks, as "
+            "`karpstack pull-request stacks` prints it"
+        )
+    return names
+
+
+def _summarise(told: Sequence[Told], where: Job) -> None:
+    said = text.summary(told, commit=where.commit, page=where.page)
+    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(file).open("a", encoding="utf-8") as summary:
+            summary.write(said)
+    else:
+        print(said, end="")
+
+
+def _explain(changed: Change, touched: Sequence[Touched]) -> None:
+    for path in stacks.unnamed(changed):
+        _tell(f"{shown.value(path)} names no stack that Pulumi would take, and is skipped.")
+    for stack in stacks.removed(changed):
+        _tell(f"{stack}: is no more, so there is nothing to rehearse.")
+    for stack, reason in stacks.reasons(touched).items():
+        _tell(f"{stack}: {reason}")
+    if not touched:
+        _tell("No stack is touched.")
+
+
+def _unanswered(error: Exception) -> int:
+    _tell(f"error: {error}")
+    return Code.UNKNOWN
+
+
+def _tell(said: str) -> None:
+    """Beside what is read by programs."""
+    print(said, file=sys.stderr)

@@ -1,0 +1,178 @@
+"""What `karpstack real-run cost|left|remove|compare` do: each function is one command, and returns its exit code.
+
+The page docs/how-to/first-real-run.md says when each is used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from boto3.session import Session
+
+from karpstack.components.naming import EksNames
+from karpstack.components.settings import AksSettings, EksSettings
+from karpstack.preflight.aws.asking import Aws, direct_client
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import login
+from karpstack.preflight.finding import InputError, NotAskedError, UnknowableError, in_the_way
+from karpstack.preflight.shown import as_data, table
+from karpstack.preflight.stack import Configuration, configuration, deployer
+from karpstack.text import files
+from karpstack.text.codes import Code, reported, say_error
+from karpstack.text.projects import find_project
+from karpstack.text.shown import visible
+
+from . import removal_aws, removal_azure
+from .cost import bill
+from .left import TAG
+from .left import left as find_left
+from .likeness import page
+
+_RUN: Final = "run.json"
+_REPORT: Final = "report.json"
+Form = Literal["text", "json"]
+#: A run that ends earlier has not come to the stories.
+_LEAST: Final = 30.0
+_CODES: Final[Mapping[type[BaseException], Code]] = {
+    InputError: Code.WRONG,
+    UnknowableError: Code.UNKNOWN,
+    NotAskedError: Code.UNKNOWN,
+    OSError: Code.WRONG,
+}
+
+
+def _say(error: BaseException) -> None:
+    say_error(UnknowableError(f"{error.call}: {error}") if isinstance(error, NotAskedError) else error)
+
+
+@reported(_CODES, _say)
+def cost(
+    stack: str, report: Path, *, config_file: Path | None = None, ceiling: float = 3.0, form: Form = "text"
+) -> int:
+    """Print what a run of the stack costs, and when it must end."""
+    configured = _configured(stack, config_file)
+    _run_of(configured, stack)
+    if getattr(configured.settings.cluster, "deletion_protection", False):
+        raise InputError(
+            f"Pulumi.{stack}.yaml: karpstack:cluster.deletionProtection = true, so the run could not destroy "
+            "what it made; set it to false"
+        )
+    found = bill(configured.settings, _read(_report(report)))
+    minutes = found.minutes_until(ceiling)
+    enough = found.usd <= ceiling and minutes >= _LEAST
+    if form == "json":
+        print(json.dumps({"usd": found.usd, "minutes": minutes, "enough": enough}))
+    else:
+        for what, usd in found.rows:
+            print(f"{usd:8.3f} USD an hour: {what}")
+        print(f"{found.hourly:8.3f} USD an hour: all of these, with half as much for disks, traffic and dearer regions")
+        print(f"{found.stories:8.3f} USD: nodes of the stories, by the rehearsal, living three times as long")
+        print(f"{found.usd:8.2f} USD: expected in about {found.minutes:.0f} minutes")
+        print(f"At the latest after {max(minutes, 0):.0f} minutes everything is destroyed: {ceiling:g} USD at most.")
+    if not enough:
+        print(
+            f"error: a ceiling of {ceiling:g} USD is too low: the run is expected to cost {found.usd:.2f} USD, "
+            f"and needs {_LEAST:.0f} minutes before it is destroyed; raise the ceiling, or choose smaller system nodes",
+            file=sys.stderr,
+        )
+    return Code.GOOD if enough else Code.NO
+
+
+@reported(_CODES, _say)
+def left(stack: str, *, config_file: Path | None = None, form: Form = "text") -> int:
+    """List what is left of the stack in its account after `pulumi destroy`."""
+    checked = find_left(_configured(stack, config_file))
+    unknown = [one for check in checked for one in check.findings if one.what.startswith("could not be judged")]
+    found = in_the_way(checked)
+    notes = any(check.findings for check in checked)
+    title = f"After pulumi destroy of {stack}: " + (
+        f"{len(found)} things are left"
+        if found
+        else "not everything could be asked"
+        if unknown
+        else f"nothing is left{' but what the notes name' if notes else ''}"
+    )
+    print(json.dumps(as_data(checked), indent=2) if form == "json" else table(title, checked))
+    return Code.NO if found else Code.UNKNOWN if unknown else Code.GOOD
+
+
+@reported(_CODES, _say)
+def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) -> int:
+    """Delete everything that has the stack's tag of the run."""
+    configured = _configured(stack, config_file)
+    settings, run = configured.settings, _run_of(configured, stack)
+    if not yes:
+        print(f"Everything with the tag {TAG}={run} would be deleted. Add --yes to delete it.")
+        return Code.NO
+    if isinstance(settings, EksSettings):
+        profile, roles = deployer(configured.raw)
+        if roles:
+            raise InputError(
+                "aws:assumeRoles is set, and the kill switch uses the credentials at hand; take the role yourself, or "
+                "give a profile that does"
+            )
+        aws = Aws.connect(settings.region, profile)
+        session = Session(profile_name=profile or None, region_name=settings.region)
+        lines = removal_aws.remove(aws, partial(direct_client, session), EksNames(settings.name), run)
+    elif isinstance(settings, AksSettings):
+        found = login(configured.raw)
+        lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)
+    else:
+        raise InputError("the stack is on an existing cluster, of which nothing is removed by a tag")
+    for line in lines:
+        print(visible(line), flush=True)
+    return Code.GOOD
+
+
+@reported(_CODES, _say)
+def compare(rehearsed: Path, real: Path, output: Path) -> int:
+    """Write a page that compares a real run with its rehearsal."""
+    folders = {"rehearsed": rehearsed, "real": real}
+    runs = {which: _read(folder / _RUN) for which, folder in folders.items() if (folder / _RUN).is_file()}
+    reports = {which: _read(_report(folder)) for which, folder in folders.items()}
+    text = page(reports["rehearsed"], reports["real"], runs)
+    files.write(output, text)
+    print(f"{output}: it names no cluster, node, account or person")
+    return Code.GOOD
+
+
+def _configured(stack: str, config_file: Path | None) -> Configuration:
+    return configuration(config_file or find_project() / f"Pulumi.{stack}.yaml")
+
+
+def _run_of(configured: Configuration, stack: str) -> str:
+    """The value of the run's tag.
+
+    Raises:
+        UnknowableError: The stack has none.
+    """
+    run = configured.settings.tags.get(TAG)
+    if not run:
+        raise InputError(
+            f"Pulumi.{stack}.yaml: karpstack:tags has no {TAG}, so what the run makes could not be told from the rest; "
+            f'write one that is new: pulumi config set --path "karpstack:tags.{TAG}" first-run'
+        )
+    return run
+
+
+def _report(folder: Path) -> Path:
+    """The report of a run, or of a rehearsal."""
+    of_run = folder / "report" / _REPORT
+    return of_run if of_run.is_file() else folder / _REPORT
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: is not there; rehearse the stack first: make rehearsal STACK=NAME") from error
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON ({error}); write it again with the run") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: is no object; write it again with the run")
+    return found
