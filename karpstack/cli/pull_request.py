@@ -15,8 +15,8 @@ app = group(
     "pull-request", "Rehearse a pull request: review and what-if of the stacks that it touches, in one comment."
 )
 
-_Base = Annotated[str, option("--base", metavar="REF", help="git ref of the target, for example origin/main")]
-_Head = Annotated[str, option("--head", metavar="REF", help="git ref of the change (default: HEAD)")]
+_Base = Annotated[str, option("--base", metavar="REF", help="commit before the change, for example origin/main")]
+_Head = Annotated[str, option("--head", metavar="REF", help="commit with the change (default: HEAD)")]
 _Project = Annotated[
     Path | None,
     option("--project", metavar="FOLDER", help="folder with the stack files (default: the current repository's)"),

@@ -250,7 +250,7 @@ def _parsed(path: Path) -> Recording:
     except FileNotFoundError as error:
         raise RecordingError(
             f"{path} does not exist, so nothing says which rights were used; rehearse the stack first: "
-            "karpstack run STACK --tags all"
+            "karpstack run STACK --labels all"
         ) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordingError(

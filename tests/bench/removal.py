@@ -68,7 +68,9 @@ def main() -> int:
 
 def looked(stack: RehearsedStack, words: str) -> tuple[bool, bool]:
     """Whether the look before destroy has the words, and whether it says that something is in the way."""
-    result = stack.by_hand(sys.executable, "-m", "karpstack", "preflight", "destroy", stack.folder.stack, "--json")
+    result = stack.by_hand(
+        sys.executable, "-m", "karpstack", "preflight", "destroy", stack.folder.stack, "--format", "json"
+    )
     found = [finding["what"] for check in json.loads(result.stdout)["checks"] for finding in check["findings"]]
     return not words or any(words in what for what in found), result.returncode == 1
 

@@ -47,7 +47,7 @@ def test_the_looks_before_up_and_destroy_ask_the_subscription(aks_nap: Rehearsed
     """What they take for the stack's own is what Pulumi's state calls it."""
     configuration = ("--config-file", str(aks_nap.configuration))
     for look in (("aks-nap", *configuration), ("destroy", "aks-nap")):
-        result = aks_nap.done(sys.executable, "-m", "karpstack", "preflight", *look, "--json")
+        result = aks_nap.done(sys.executable, "-m", "karpstack", "preflight", *look, "--format", "json")
         found = [finding for check in json.loads(result)["checks"] for finding in check["findings"]]
         assert all(finding["severity"] == "note" for finding in found), found
 

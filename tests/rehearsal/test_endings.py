@@ -29,7 +29,7 @@ def a_crash_is_told_by_name_with_the_last_lines(fresh: RehearsedStack) -> None:
     while fresh.info.alive and time.monotonic() < deadline:
         time.sleep(0.1)
     result = fresh.command("status")
-    assert result.returncode == 3  # nothing goes on without it, so the rest has ended
+    assert result.returncode == 1  # nothing goes on without it, so the rest has ended
     assert "kube-scheduler" in result.stdout
     assert "the last lines of" in result.stdout
 
@@ -122,7 +122,7 @@ def test_the_daemon_of_a_deleted_state_folder_is_found_and_ended(fresh: Rehearse
     processes = descendants(started.listening())
     shutil.rmtree(fresh.folder.root)
     found = fresh.command("status")
-    assert found.returncode == 3
+    assert found.returncode == 1
     assert "its state is lost, but" in found.stdout
     assert f"pid {started.process.pid}" in found.stdout
     assert "stopped what was left: daemon" in fresh.succeed("down")

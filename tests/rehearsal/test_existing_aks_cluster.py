@@ -100,7 +100,15 @@ def refused(answer: requests.Response, code: str) -> None:
 def looked(stack: RehearsedStack) -> str:
     """What is in the way, by the look before `up`."""
     result = stack.by_hand(
-        sys.executable, "-m", "karpstack", "preflight", STACK, "--config-file", str(stack.configuration), "--json"
+        sys.executable,
+        "-m",
+        "karpstack",
+        "preflight",
+        STACK,
+        "--config-file",
+        str(stack.configuration),
+        "--format",
+        "json",
     )
     found = [each for one in json.loads(result.stdout)["checks"] for each in one["findings"]]
     errors = [each["what"] for each in found if each["severity"] == "error"]

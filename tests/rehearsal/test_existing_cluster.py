@@ -26,7 +26,15 @@ def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cl
 def looked(stack: RehearsedStack) -> dict[tuple[str, str], str]:
     """What the look before `up` finds: by check and severity."""
     result = stack.by_hand(
-        sys.executable, "-m", "karpstack", "preflight", STACK, "--config-file", str(stack.configuration), "--json"
+        sys.executable,
+        "-m",
+        "karpstack",
+        "preflight",
+        STACK,
+        "--config-file",
+        str(stack.configuration),
+        "--format",
+        "json",
     )
     checks = json.loads(result.stdout)["checks"]
     found = [(one["name"], each["severity"], each["what"]) for one in checks for each in one["findings"]]

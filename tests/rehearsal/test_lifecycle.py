@@ -96,7 +96,15 @@ def controller(stack: RehearsedStack) -> psutil.Process:
 def test_a_stack_that_is_up_does_not_stand_in_its_own_way(eks: RehearsedStack) -> None:
     """What the look before `up` takes for the stack's own is what Pulumi's state calls it."""
     result = eks.done(
-        sys.executable, "-m", "karpstack", "preflight", "eks", "--config-file", str(eks.configuration), "--json"
+        sys.executable,
+        "-m",
+        "karpstack",
+        "preflight",
+        "eks",
+        "--config-file",
+        str(eks.configuration),
+        "--format",
+        "json",
     )
     found = [finding for check in json.loads(result)["checks"] for finding in check["findings"]]
     assert {finding["severity"] for finding in found} == {"note"}, found

@@ -252,7 +252,7 @@ permissions that the example environments grant, including resources and conditi
 Commands:
 
     make soak                               # or any run: .rehearsal/<stack>/rights.json records the calls
-    karpstack rights eks          # these tables; --json, --markdown; --recording FILE, for several runs
+    karpstack rights eks          # these tables; --format json or markdown; --recording FILE, for several runs
 
 The command fails for a call without a permission, for an unused permission without a reason, and for a reason without
 a permission. The reasons are in [unused_rights.json](../../components/documents/unused_rights.json).
