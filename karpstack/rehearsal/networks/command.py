@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from karpstack.rehearsal.networks.made import Made
 from karpstack.rehearsal.networks.settled import settled
 from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.stack_file import StackFile
@@ -51,24 +52,7 @@ def run(
             f"{stack_file.network} is there already, and may be of a real network: it was not written over; move it "
             "away, or say --overwrite"
         )
-    # The makers know the clouds' own libraries, which take a second to load.
-    if stack_file.cloud == "aws":
-        from karpstack.rehearsal.networks import aws
-
-        _check(way_out, aws.WAYS_OUT, "AWS")
-        made = aws.make(stack, stack_file.region, cidr, zones or _ZONES, way_out)
-    else:
-        from karpstack.rehearsal.azure.subscription import SUBSCRIPTION_ID
-        from karpstack.rehearsal.networks import azure
-
-        _check(way_out, azure.WAYS_OUT, "Azure")
-        if zones is not None:
-            raise ValueError(
-                f"--zones {zones}: a subnet of Azure spans all zones of its region, so it would change "
-                "nothing; leave it out, and say in the stack file in which zones nodes live: systemNodes.zones, and "
-                "a NodePool's requirement on topology.kubernetes.io/zone"
-            )
-        made = azure.make(stack_file.subscription or SUBSCRIPTION_ID, stack_file.region, cidr, way_out)
+    made = _made(stack, stack_file, cidr, zones, way_out)
     for key, given in stack_file.ranges().items():
         if given.overlaps(cidr):
             raise ValueError(
@@ -96,6 +80,27 @@ def run(
     print(yaml.safe_dump(settings, sort_keys=False, width=1000), end="")
     tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
     return Code.GOOD
+
+
+def _made(stack: str, stack_file: StackFile, cidr: IPv4Network, zones: int | None, way_out: str) -> Made:
+    # The makers know the clouds' own libraries, which take a second to load.
+    if stack_file.cloud == "aws":
+        from karpstack.rehearsal.networks import aws
+
+        _check(way_out, aws.WAYS_OUT, "AWS")
+        return aws.make(stack, stack_file.region, cidr, zones or _ZONES, way_out)
+
+    from karpstack.rehearsal.azure.subscription import SUBSCRIPTION_ID
+    from karpstack.rehearsal.networks import azure
+
+    _check(way_out, azure.WAYS_OUT, "Azure")
+    if zones is not None:
+        raise ValueError(
+            f"--zones {zones}: a subnet of Azure spans all zones of its region, so it would change "
+            "nothing; leave it out, and say in the stack file in which zones nodes live: systemNodes.zones, and "
+            "a NodePool's requirement on topology.kubernetes.io/zone"
+        )
+    return azure.make(stack_file.subscription or SUBSCRIPTION_ID, stack_file.region, cidr, way_out)
 
 
 def _check(way_out: str, known: Mapping[str, Any], cloud: str) -> None:
