@@ -80,7 +80,14 @@ class Cluster:
         self.timing = timing
         self.objects: Objects = running.objects()
         self.controller = Controller(
-            folder, engines, engine_set, self.objects, cloud, self.endpoint, self.certificate_authority
+            folder,
+            engines,
+            engine_set,
+            self.objects,
+            cloud,
+            self.endpoint,
+            self.certificate_authority,
+            lambda pod: self.releases.has_karpenter(pod),
         )
         self.releases = Releases(
             folder,

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from karpstack.rehearsal.cluster import pod_files
+from karpstack.rehearsal.cluster import controller_options, pod_files
 from karpstack.rehearsal.cluster.certificates import write_kubeconfig
 from karpstack.rehearsal.cluster.cilium import mark_ready
 from karpstack.rehearsal.cluster.cloud import Cloud, ControllerIdentityError
@@ -102,8 +102,11 @@ class Controller(Player):
         cloud: Cloud,
         endpoint: str,
         authority: bytes,
+        is_ours: Callable[[Object], bool],
     ) -> None:
+        """`is_ours` tells pods of Karpenter's release from others with its label."""
         super().__init__(objects)
+        self._is_ours = is_ours
         self.problem = ""
         #: What the cloud runs it with; None where pods do.
         self._hosted: _Container | None = None
@@ -186,7 +189,7 @@ class Controller(Player):
                 self._end()
 
     def _handle(self, event: Event) -> None:
-        if event.source == "pods":
+        if event.source == "pods" and self._is_ours(event.object):
             uid = event.object["metadata"]["uid"]
             if event.type == "DELETED":
                 before = self._pods.pop(uid, event.object)
@@ -340,12 +343,14 @@ class Controller(Player):
             metadata.get("labels", {}),
             datetime.fromisoformat(metadata["creationTimestamp"]),
         )
-        # What a container declares goes before what admission adds.
+        given = arguments(container, declared)
+        controller_options.check(given)
+        # What a container declares goes before what admission adds, as far as it is an option of Karpenter.
         return _Container(
             namespace,
             create_token(self._objects, namespace, account_name),
-            {**cloud, **declared},
-            arguments(container, declared),
+            {**cloud, **controller_options.passed(declared)},
+            given,
             _tag(str(container.get("image", ""))),
         )
 

@@ -26,6 +26,7 @@ from karpstack.rehearsal.state.folder import StackFolder
 
 _HELM_TIMEOUT = 300.0
 _GONE_TIMEOUT = 120.0
+_INSTANCE = "app.kubernetes.io/instance"
 _WITHOUT_CALLBACKS = Path(__file__).with_name("without-callbacks")
 
 
@@ -57,6 +58,12 @@ class Releases:
         self._kubeconfig = kubeconfig
         self._problem = problem
         self._pods_reachable = pods_reachable
+        self._karpenters: set[tuple[str, str]] = set()
+
+    def has_karpenter(self, pod: Object) -> bool:
+        """Return whether a pod with the label of Karpenter's chart is of a release that was installed here."""
+        metadata = pod["metadata"]
+        return (metadata["namespace"], (metadata.get("labels") or {}).get(_INSTANCE)) in self._karpenters
 
     def install(
         self,
@@ -90,6 +97,8 @@ class Releases:
         if callbacks.has_any(chart.folder):
             self._judge_callbacks(name, namespace, chart, values)
             options = [*options, "--post-renderer", str(_WITHOUT_CALLBACKS)]
+        if chart.name == "karpenter":
+            self._karpenters.add((namespace, name))
         given = ["--namespace", namespace, "--reset-values", "--values", "-", "--output", "json"]
         given += ["--timeout", f"{timeout:g}s", *options]
         answer = json.loads(self._run("upgrade", name, str(chart.folder), *given, text=_values(values)))

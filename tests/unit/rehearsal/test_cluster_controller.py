@@ -15,7 +15,7 @@ from karpstack.rehearsal.cluster.cloud import ControllerIdentityError
 from karpstack.rehearsal.cluster.controller import DAYS, LABEL, Controller
 from karpstack.rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from karpstack.rehearsal.cluster.objects import ApiError, Object
-from karpstack.rehearsal.host.processes import EngineCrashError
+from karpstack.rehearsal.host.processes import EngineCrashError, wait_until
 from karpstack.rehearsal.state.folder import StackFolder
 from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
 
@@ -132,6 +132,7 @@ class Rig:
             self.cloud,
             "https://127.0.0.1:1",
             b"",
+            lambda pod: pod["metadata"]["labels"].get("app.kubernetes.io/instance") != "of somebody else",
         )
         self.controller.start()
 
@@ -177,6 +178,51 @@ def test_one_process_for_all_pods_of_a_template(rig: Rig) -> None:
     rig.happen("ADDED", pod("b", created="10:01"))
     assert rig.ready() == "b"
     rig.happen("DELETED", pod("b"))
+    assert rig.quiet()
+
+
+def test_a_pod_that_is_of_no_release_is_not_followed(rig: Rig) -> None:
+    """The label alone is anybody's: a scenario's, or that of a file that describes a cluster."""
+    labels = {"app.kubernetes.io/instance": "of somebody else"}
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    for kind in ("ADDED", "MODIFIED", "DELETED"):
+        rig.happen(kind, pod("z", created="10:09", labels=labels))
+    assert rig.quiet()
+
+
+def in_container(**container: Any) -> Object:
+    made = pod("a")
+    made["spec"]["containers"][0] |= container
+    return made
+
+
+#: Where the SDK of AWS finds a `credential_process` in the pod's own environment, and what else leads a program away.
+LEADING_AWAY = {
+    "AWS_CONFIG_FILE": "/proc/self/environ",
+    "ZZ": "x\n[default]\ncredential_process = sh -c id",
+    **dict.fromkeys(("AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ROLE_ARN"), "x"),
+    **dict.fromkeys(("AWS_EC2_METADATA_DISABLED", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ACCESS_KEY_ID"), ""),
+    **dict.fromkeys(("PATH", "HOME", "LD_PRELOAD", "GODEBUG", "SSL_CERT_FILE", "HTTPS_PROXY", "KUBECONFIG"), "/evil"),
+    "LOG_OUTPUT_PATHS": "stdout,/root/.bashrc",
+    "AWS_REGION": "evil.example/",
+}
+
+
+def test_of_a_pods_variables_karpenters_options_alone_reach_the_process(rig: Rig) -> None:
+    options = {"FEATURE_GATES": "NodeRepair=true", "CLUSTER_NAME": "mine", "LOG_ERROR_OUTPUT_PATHS": "stderr"}
+    given = {**LEADING_AWAY, **options}
+    rig.happen("ADDED", in_container(env=[{"name": name, "value": value} for name, value in given.items()]))
+    assert rig.told()[0] == "start"
+    environment = rig.processes.environment
+    assert {name: environment[name] for name in options} == options
+    assert not {name for name, value in LEADING_AWAY.items() if environment.get(name) == value}
+
+
+@pytest.mark.parametrize("argument", ["--log-output-paths=/root/.bashrc", "--kubeconfig=/x", "--x", "sh", "-c"])
+def test_an_argument_that_is_no_option_of_karpenter_is_refused(rig: Rig, argument: str) -> None:
+    rig.happen("ADDED", in_container(args=["--log-level=debug", argument]))
+    wait_until(lambda: "is no option of Karpenter" in rig.controller.problem, "the refusal", 5.0)
     assert rig.quiet()
 
 

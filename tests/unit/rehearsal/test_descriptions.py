@@ -56,6 +56,36 @@ def test_broken_json_is_told_with_file_and_line(tmp_path: Path, example_of: tupl
     assert "mend that line, or write the file again as docs/how-to/" in said
 
 
+ADDRESS = {"clientConfig": {"url": "https://127.0.0.1:18443/steal"}}
+CALLING = {
+    "ValidatingWebhookConfiguration": {"webhooks": [{"name": "a.b.c", **ADDRESS}]},
+    "MutatingWebhookConfiguration": {"webhooks": [{"name": "a.b.c"}, {"name": "a.b.d", **ADDRESS}]},
+    "CustomResourceDefinition": {"spec": {"conversion": {"strategy": "Webhook", "webhook": ADDRESS}}},
+}
+
+
+@pytest.mark.parametrize("example_of", [ON_AWS, ON_AZURE])
+@pytest.mark.parametrize("kind", CALLING)
+def test_an_object_by_which_the_api_server_would_call_an_address_is_refused(
+    tmp_path: Path, example_of: tuple[str, str], kind: str
+) -> None:
+    path = example(tmp_path, *example_of)
+    item = {"apiVersion": "x/v1", "kind": kind, "metadata": {"name": "innocent"}, **CALLING[kind]}
+    change(path.with_name(f"{path.stem}.cluster.json"), lambda content: content.setdefault("items", []).append(item))
+    assert f"items: the {kind} 'innocent' has a webhook with a url" in refused(path)
+
+
+@pytest.mark.parametrize("example_of", [ON_AWS, ON_AZURE])
+@pytest.mark.parametrize("what", ["cluster", "network"])
+@pytest.mark.parametrize("content", [b"[" + b"{}," * 600_000 + b"{}]", b" " * (17 * 2**20)], ids=["values", "bytes"])
+def test_a_file_is_bounded_before_anything_is_made_of_it(
+    tmp_path: Path, example_of: tuple[str, str], what: str, content: bytes
+) -> None:
+    path = example(tmp_path, *example_of)
+    path.with_name(f"{path.stem}.{what}.json").write_bytes(content)
+    assert "more than 16 MiB or 500,000 values" in refused(path)
+
+
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     path = example(tmp_path, *ON_AZURE)
     cluster, network = (path.with_name(f"{path.stem}.{what}.json") for what in ("cluster", "network"))

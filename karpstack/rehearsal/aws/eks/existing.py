@@ -155,7 +155,9 @@ class Description(_Part):
                 f"{unknown[0]} is no part of it, and would be left out of the rehearsed cluster; its parts "
                 f"are {', '.join(sorted(known - _OF_A_LIST))}, see docs/how-to/eks/existing-cluster.md"
             )
-        return cls.model_validate(said)
+        found = cls.model_validate(said)
+        described.refuse_calls(found.items)
+        return found
 
     @property
     def has_provider(self) -> bool:

@@ -103,7 +103,9 @@ class Description(_Part):
         if isinstance(said, dict):
             said = {key: value for key, value in said.items() if key not in _OF_A_LIST}
             said["cluster"] = _as_arm_has_it(said.get("cluster"))
-        return cls.model_validate(said)
+        found = cls.model_validate(said)
+        described.refuse_calls(found.items)
+        return found
 
 
 def make(description: Description, session: Session) -> None:
