@@ -57,7 +57,7 @@ def test_broken_json_is_told_with_file_and_line(tmp_path: Path, example_of: tupl
 
 
 ADDRESS = {"clientConfig": {"url": "https://127.0.0.1:18443/steal"}}
-CALLING = {
+CALLING: dict[str, dict[str, Any]] = {
     "ValidatingWebhookConfiguration": {"webhooks": [{"name": "a.b.c", **ADDRESS}]},
     "MutatingWebhookConfiguration": {"webhooks": [{"name": "a.b.c"}, {"name": "a.b.d", **ADDRESS}]},
     "CustomResourceDefinition": {"spec": {"conversion": {"strategy": "Webhook", "webhook": ADDRESS}}},
