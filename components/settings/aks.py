@@ -219,10 +219,13 @@ class ClusterSettings(Section):
     private_dns_zone: str = Field(
         "system", description="of a private cluster: system (AKS makes one), none, or the resource ID of yours"
     )
-    local_accounts: bool = Field(False, description="whether certificates open the cluster too, beside Entra")
+    local_accounts: bool = Field(
+        False, description="whether certificates give access to the cluster, in addition to Entra"
+    )
     kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
     deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
-        "User", description="User or ServicePrincipal, which is what deploys and gets the right to, or existing"
+        "User",
+        description="kind of deployer, which gets the role: User or ServicePrincipal; existing: it has the role",
     )
     admins: list[Guid] = Field([], description="object IDs of Entra groups that administer the cluster")
     log_workspace_id: str | None = Field(
@@ -294,7 +297,7 @@ class NodeProvisioningSettings(Section):
         "Auto", description="Auto: AKS brings the NodePools default and system-surge; None: only this stack's"
     )
     allow_stranded_nodes: bool = Field(
-        False, description="true for one update that takes provisioning away from nodes which may still exist"
+        False, description="true for one update that disables provisioning while its nodes may still exist"
     )
 
 
@@ -325,9 +328,7 @@ class KarpenterSettings(Section):
         description="public key that every node gets, like 'ssh-rsa AAAA...'; Azure documents no other kind"
     )
     bootstrap_token_generation: int = Field(1, ge=1, description="raise it by one to have a new bootstrap token")
-    bootstrap_token_days: int = Field(
-        365, ge=1, le=3650, description="how many days a bootstrap token is good that is drawn from now on"
-    )
+    bootstrap_token_days: int = Field(365, ge=1, le=3650, description="days for which a new bootstrap token is valid")
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")

@@ -98,7 +98,7 @@ class AddonsSettings(Section):
         [], description="resource IDs of key vaults whose secrets its identity may read (Key Vault Secrets User)"
     )
     secret_rotation: str = Field(
-        "2m", description="how often it looks whether a mounted secret has changed, like 2m or 1h; off: never"
+        "2m", description="how often the add-on checks whether a mounted secret has changed, like 2m or 1h; off: never"
     )
 
     log_retention_days: int = Field(

@@ -41,7 +41,7 @@ class ExistingClusterSettings(Section):
         description="its resource group, not that of its nodes"
     )
     local_accounts: bool = Field(
-        False, description="whether the deployer comes in by the administrator's certificate, instead of by Entra"
+        False, description="whether the deployer uses the administrator's certificate instead of Entra"
     )
     kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
 

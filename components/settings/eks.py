@@ -140,8 +140,8 @@ class AssumedRole(Section):
     )
 
     role_arn: str = Field(description="ARN of the role")
-    session_name: str = Field("", description="the provider's alone")
-    duration: str = Field("", description="the provider's alone")
+    session_name: str = Field("", description="name of the session, for the provider only")
+    duration: str = Field("", description="duration of the session, for the provider only")
 
 
 class NetworkSettings(Section):
@@ -154,7 +154,7 @@ class NetworkSettings(Section):
     service_cidr: Cidr = Field(description="range of Service addresses")
     zones: int | list[str] = Field(3, description="number of zones, 2 to 6, or a list of their names")
     nat_gateways: Literal["single", "per-zone", "none"] = Field(
-        "single", description="single (cheap), per-zone, or none: nothing leads out, and endpoints are needed"
+        "single", description="single (cheap), per-zone, or none: no outbound access, so endpoints are needed"
     )
     endpoints: bool | list[EndpointService] = Field(
         False, description="VPC endpoints: true for those that the stack needs, or a list of services, as ecr.api"
@@ -311,7 +311,7 @@ class CiliumSettings(Section):
     chart_version: str = Field(versions.CILIUM, pattern=CHART_VERSION, description="version of Cilium's chart")
     hubble: bool = Field(False, description="Hubble's relay, which `hubble observe` asks for the flows of all nodes")
     encryption: Literal["none", "wireguard"] = Field(
-        "none", description="wireguard: what pods send to pods of other nodes is encrypted"
+        "none", description="wireguard: traffic between pods of different nodes is encrypted"
     )
     default_deny: bool = Field(
         False, description="whether pods outside kube-system send and get nothing but DNS unless a policy allows it"
@@ -417,7 +417,7 @@ class ImagesSettings(MirrorSettings):
 
     node_mirrors: dict[Annotated[str, AfterValidator(_registry)], Annotated[str, AfterValidator(_open_mirror)]] = Field(
         {},
-        description="what nodes ask first for images of a registry, of any pod, as docker.io: mirror.example.com/hub",
+        description="registry and the mirror that nodes ask first, for all pods, as docker.io: mirror.example.com/hub",
     )
 
 

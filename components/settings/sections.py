@@ -152,8 +152,12 @@ _Gates = TypeVar("_Gates", bound=Switches)
 class ResourceSettings(Section):
     """karpstack:karpenter.resources."""
 
-    requests: dict[str, str | int] = Field({"cpu": "1", "memory": "1Gi"}, description="what is set aside")
-    limits: dict[str, str | int] = Field({"cpu": "1", "memory": "1Gi"}, description="what is never exceeded")
+    requests: dict[str, str | int] = Field(
+        {"cpu": "1", "memory": "1Gi"}, description="CPU and memory that are reserved"
+    )
+    limits: dict[str, str | int] = Field(
+        {"cpu": "1", "memory": "1Gi"}, description="CPU and memory that are never exceeded"
+    )
 
 
 def mirror(prefix: str) -> str:
@@ -170,7 +174,7 @@ class MirrorSettings(Section):
     REGISTRIES: ClassVar[Sequence[str]] = ()
 
     mirrors: dict[str, Annotated[str, AfterValidator(mirror)]] = Field(
-        {}, description="what stands in place of a registry in images' names, as quay.io: registry.example.com/quay"
+        {}, description="registry and what replaces it in image names, as quay.io: registry.example.com/quay"
     )
 
     @field_validator("mirrors")
@@ -184,9 +188,9 @@ class MirrorSettings(Section):
 class StackSettings(Section):
     """A stack's whole configuration: what it has on either cloud."""
 
-    name: str = Field(description="name of the cluster and stem of every physical name")
+    name: str = Field(description="name of the cluster, with which all resource names begin")
     allow_replacement: list[Literal["cluster"]] = Field(
-        [], description="[cluster]: consent, for one `up`, to the loss of the cluster and of all that runs in it"
+        [], description="[cluster]: consent, for one `up`, to the loss of the cluster and everything in it"
     )
     accept_old_facts: bool = Field(
         False, description="whether settings may be judged by facts that are older than 180 days"
