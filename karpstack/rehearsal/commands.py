@@ -137,7 +137,7 @@ def _set_clock(highest_speed: float | None, *, days: bool) -> None:
 
 
 def _review_again(target: Target, folder: StackFolder, stack_file: StackFile, output: Path) -> None:
-    """Write the review anew, with everything known; the update has passed, whatever the review says."""
+    """Write the review again, with everything known; the update has passed, whatever the review says."""
     try:
         with lifetime.watched(folder):
             code = _deployment(target, folder).review(stack_file, output, updated=True)
@@ -261,8 +261,8 @@ def preflight(target: Target, *, form: str = "text") -> int:
     with target.alone() as folder:
         if not daemon.running(folder):
             tell(
-                f"{folder.stack} is not up. Looked at is a rehearsed account, which has nothing but what files beside "
-                "the stack file describe; what is in the way in yours, `karpstack preflight` tells."
+                f"{folder.stack} is not up. Checking the simulated account, which has only what files next to the "
+                f"stack file describe; `karpstack preflight {folder.stack}` checks yours."
             )
         with _played(target, folder, stack_file, asked=True) as deployment:
             return deployment.look(stack_file, form)

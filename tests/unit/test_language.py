@@ -14,8 +14,6 @@ import yaml
 from tests.unit.example_stack import ROOT
 
 WORDS = yaml.safe_load(Path(__file__).with_name("language.yaml").read_text(encoding="utf-8"))
-#: Modules of argparse, which the commands of `karpstack.cli` replace.
-REPLACED = {f"karpstack/{part}/cli.py" for part in ("preflight", "rehearsal")}
 #: Words that a document quotes, by the file and a part of its line.
 QUOTED = [
     ("docs/how-to/preflight.md", "1 thing is in the way"),
@@ -55,8 +53,6 @@ def python() -> Iterator[tuple[bool, Line]]:
     for folder in PYTHON:
         for path in (ROOT / folder).rglob("*.py"):
             name = path.relative_to(ROOT).as_posix()
-            if name in REPLACED:
-                continue
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                     if ast.get_docstring(node) and isinstance(first := node.body[0], ast.Expr):

@@ -116,7 +116,7 @@ class Started:
 
 UP, DOWN = (lambda _: object()), (lambda _: None)
 REVIEW, LOOK = "review Pulumi.eks.yaml out", "look Pulumi.eks.yaml"
-NOT_UP = "eks is not up. Looked at is a rehearsed account, which has nothing but"
+NOT_UP = "eks is not up. Checking the simulated account, which has only"
 
 
 @pytest.mark.parametrize(
