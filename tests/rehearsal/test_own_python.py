@@ -16,7 +16,7 @@ from karpstack.rehearsal.session.deployment import PROJECT
 
 PROGRAM = """\
 import sys
-from karpstack.components import MEANING  # this program's, and not the checkout's of that name
+from components import MEANING  # this program's, and not the checkout's of that name
 import pulumi
 pulumi.export("prefix", sys.prefix)
 pulumi.export("meaning", MEANING)
