@@ -27,7 +27,6 @@ from .deployer import (
 from .subject import StackSubject
 
 _CALL: Final = "iam:SimulatePrincipalPolicy"
-POLICY_PAGE: Final = "docs/reference/deployer-policy.md"
 _OF_THE_QUEUE: Final = frozenset(
     {
         "aws:cloudwatch/eventRule:EventRule",

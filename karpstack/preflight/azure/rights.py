@@ -41,7 +41,6 @@ from .subject import GROUP, ExistingSubject, StackSubject, Subject
 _OF_A_CONTROLLER: Final = frozenset({GROUP, "azure-native:managedidentity:UserAssignedIdentity", FEDERATION})
 _PERMISSIONS: Final = "Microsoft.Authorization/permissions/read"
 _DENIES: Final = "Microsoft.Authorization/denyAssignments/read"
-POLICY_PAGE: Final = "docs/reference/deployer-policy.md"
 #: Of deny assignments: everyone.
 _EVERYONE: Final = "00000000-0000-0000-0000-000000000000"
 

@@ -53,38 +53,57 @@ def left(aws: Account, cluster: FakeCluster) -> list[Finding]:
 OWNED = ("kubernetes.io/cluster/karpstack-eks", "owned")
 
 
-def test_a_load_balancer_whose_service_is_gone(aws: Account, cluster: FakeCluster) -> None:
+OURS = ("elbv2.k8s.aws/cluster", "karpstack-eks")
+GATEWAY = (
+    "for the Gateway shop/gw",
+    "delete the Gateway shop/gw and wait until it is gone; if it is already gone, aws",
+)
+
+
+@pytest.mark.parametrize(
+    ("service", "tags", "said"),
+    [
+        (
+            "elb",
+            [OWNED, ("kubernetes.io/service-name", "shop/web")],
+            (
+                "for the Service shop/web, which no longer exists",
+                "aws elb delete-load-balancer --region us-east-1 --load",
+            ),
+        ),
+        (
+            "elbv2",
+            [OURS, ("service.k8s.aws/stack", "shop/web")],
+            (
+                "for the Service shop/web",
+                "aws elbv2 delete-load-balancer --region us-east-1 --load-balancer-arn arn:aws:",
+            ),
+        ),
+        ("elbv2", [OURS, ("ingress.k8s.aws/stack", "shop/in")], ("for the Ingress shop/in", "delete the Ingress")),
+        ("elbv2", [OURS, ("gateway.k8s.aws.alb/stack", "shop/gw")], GATEWAY),
+        ("elbv2", [OURS, ("gateway.k8s.aws.nlb/stack", "shop/gw")], GATEWAY),
+        ("elb", [("kubernetes.io/cluster/karpstack-eks", "shared")], None),
+        ("elb", [("kubernetes.io/cluster/karpstack-eks-2", "owned")], None),
+        ("elbv2", [("kubernetes.io/cluster/karpstack-eks-2", "owned")], None),
+        ("elbv2", [("elbv2.k8s.aws/cluster", "karpstack")], None),
+    ],
+)
+def test_a_load_balancer_that_was_made_for_the_cluster(
+    aws: Account, cluster: FakeCluster, service: str, tags: list[tuple[str, str]], said: tuple[str, str] | None
+) -> None:
+    balance(aws, "a1b2", service, *tags)
+    found = left(aws, cluster)
+    assert [finding.severity for finding in found] == (["error"] if said else [])
+    for finding in found:
+        assert said
+        assert said[0] in finding.what
+        assert said[1] in finding.fix
+
+
+def test_a_service_that_exists_is_what_has_to_be_deleted(aws: Account, cluster: FakeCluster) -> None:
     balance(aws, "a1b2", "elb", OWNED, ("kubernetes.io/service-name", "shop/web"))
-    (finding,) = left(aws, cluster)
-    assert finding.severity == "error"
-    assert "a1b2 was created for this cluster, for the Service shop/web, which no longer exists" in finding.what
-    assert "aws elb delete-load-balancer --region us-east-1 --load-balancer-name a1b2" in finding.fix
-    # While the Service is there, it is what has to be deleted.
     cluster.put(SERVICES, "web", namespace="shop", spec={"type": "LoadBalancer"})
     assert not left(aws, cluster)
-
-
-def test_a_load_balancer_of_awss_own_controller(aws: Account, cluster: FakeCluster) -> None:
-    balance(aws, "k8s-web", "elbv2", ("elbv2.k8s.aws/cluster", "karpstack-eks"), ("service.k8s.aws/stack", "shop/web"))
-    (finding,) = left(aws, cluster)
-    assert "for the Service shop/web" in finding.what
-    assert "aws elbv2 delete-load-balancer --region us-east-1 --load-balancer-arn arn:aws:" in finding.fix
-
-
-def test_a_load_balancer_of_an_ingress(aws: Account, cluster: FakeCluster) -> None:
-    balance(aws, "k8s-in", "elbv2", ("elbv2.k8s.aws/cluster", "karpstack-eks"), ("ingress.k8s.aws/stack", "shop/in"))
-    (finding,) = left(aws, cluster)
-    assert finding.what.endswith("for the Ingress shop/in")
-    assert finding.fix.startswith("delete the Ingress")
-
-
-@pytest.mark.parametrize("kind", ["alb", "nlb"])
-def test_a_load_balancer_of_a_gateway(aws: Account, cluster: FakeCluster, kind: str) -> None:
-    ours = ("elbv2.k8s.aws/cluster", "karpstack-eks")
-    balance(aws, "k8s-gw", "elbv2", ours, (f"gateway.k8s.aws.{kind}/stack", "shop/gw"))
-    (finding,) = left(aws, cluster)
-    assert finding.what.endswith("for the Gateway shop/gw")
-    assert finding.fix.startswith("delete the Gateway shop/gw and wait until it is gone; if it is already gone, aws")
 
 
 def test_a_load_balancer_in_the_stacks_vpc_alone(aws: Account, cluster: FakeCluster) -> None:
@@ -181,14 +200,6 @@ def test_what_guard_duty_puts_into_the_vpc(cluster: FakeCluster) -> None:
     made = State(resources=own | {("aws:ec2/vpcEndpoint:VpcEndpoint", "vpce-1")})
     account = Aws("us-east-1", lambda service: GuardDuty())
     assert not list(interfaces.interfaces(Subject(cluster, EKS, account, state=made)))
-
-
-def test_load_balancers_of_others(aws: Account, cluster: FakeCluster) -> None:
-    balance(aws, "used", "elb", ("kubernetes.io/cluster/karpstack-eks", "shared"))
-    for service in ("elb", "elbv2"):
-        balance(aws, "theirs", service, ("kubernetes.io/cluster/karpstack-eks-2", "owned"))
-    balance(aws, "another", "elbv2", ("elbv2.k8s.aws/cluster", "karpstack"))
-    assert not left(aws, cluster)
 
 
 def test_more_load_balancers_than_are_told_at_once(aws: Account, cluster: FakeCluster) -> None:

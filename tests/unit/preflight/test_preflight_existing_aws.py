@@ -15,7 +15,7 @@ from karpstack.components import settings
 from karpstack.components.naming import EksNames
 from karpstack.components.settings.workloads import Workloads
 from karpstack.components.workloads import eks as workloads
-from karpstack.preflight.aws import cluster, documents, names, quotas, rights
+from karpstack.preflight.aws import documents, names, quotas, rights
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.checks import EXISTING
 from karpstack.preflight.aws.deployer import Scope
@@ -85,28 +85,6 @@ def test_nothing_is_in_the_way_of_the_example(tmp_path: Path, monkeypatch: pytes
         assert seen.version == "1.36"
 
 
-def _strange(file: dict[str, Any]) -> None:
-    file["cluster"]["accessConfig"]["authenticationMode"] = "CONFIG_MAP"
-
-
-def test_what_up_would_refuse_is_told_with_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = replace(RUNS, agent=False, controllers=["karpenter/karpenter"], places=1)
-    with looked(tmp_path, monkeypatch, _strange, runs) as world:
-        seen = looked_at(world, network__subnetIds=["subnet-0f6f6f6f6f6f6f6f6", "subnet-01234567"])
-        found = list(cluster.existing(seen))
-        errors = {finding.what: finding for finding in found if finding.severity == "error"}
-        told = " ".join(errors)
-        assert "has the authentication mode CONFIG_MAP" in told
-        assert "needs the Pod Identity agent" in told
-        assert "names subnet-01234567, which is not in vpc-" in told
-        assert "already runs Karpenter, the Deployment karpenter/karpenter" in told
-        assert "is more than the 1 suitable nodes of Shop_1" in told
-        assert "has subnet-0f6f6f6f6f6f6f6f6, a public subnet" in " ".join(finding.what for finding in found)
-        calls = {finding.told_by for finding in found}
-        assert calls == {"eks:DescribeCluster", "ec2:DescribeSubnets"}
-        assert all(finding.fix and finding.consequence for finding in found)
-
-
 def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with looked(tmp_path, monkeypatch) as world:
         told = said(looked_at(world, cluster__existing="Shop_2"))
@@ -115,26 +93,6 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
         # What depends on it says so, and what does not is judged.
         assert told["NodePools' types"] == [("warning", "could not be checked: the cluster Shop_2 does not exist")]
         assert "roles' names" not in told
-
-
-def test_a_cluster_that_nobody_may_enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with looked(tmp_path, monkeypatch, runs=Workloads(refusal="401 Unauthorized")) as world:
-        (finding,) = cluster.existing(looked_at(world))
-        assert "does not accept the deployer as an administrator" in finding.what
-        assert "401 Unauthorized" in finding.consequence
-        assert "create-access-entry" in finding.fix
-
-
-@pytest.mark.parametrize("has", [True, False])
-def test_irsa_needs_a_provider_of_the_clusters_issuer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has: bool
-) -> None:
-    def change(file: dict[str, Any]) -> None:
-        file["OpenIDConnectProviderList"] = file["OpenIDConnectProviderList"] if has else []
-
-    with looked(tmp_path, monkeypatch, change) as world:
-        found = [finding.what for finding in cluster.existing(looked_at(world, karpenter__identity="irsa"))]
-        assert any("needs an OIDC provider" in what for what in found) != has
 
 
 def test_a_node_pool_and_an_image_that_its_zones_and_version_have_not(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from karpstack.components.documents.roles import Role as Given
 from karpstack.components.settings.workloads import Workloads
 from karpstack.components.workloads import aks as workloads
-from karpstack.preflight.azure import assignments, cluster, locks, names, rights
+from karpstack.preflight.azure import assignments, locks, names, rights
 from karpstack.preflight.azure.checks import EXISTING
 from karpstack.preflight.azure.subject import ExistingSubject, existing_subject
 from karpstack.preflight.finding import run
@@ -64,52 +63,11 @@ def test_nothing_is_in_the_way_of_the_examples(subscription: Subscriptions, chan
     assert {name: severity for name, ((severity, _),) in said(seen).items()} == {"subscription": "note"}
 
 
-def test_what_up_would_refuse_is_told_with_its_call(
-    subscription: Subscriptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workloads, "look", lambda *given, **more: replace(RUNS, controllers=["kube-system/karpenter"]))
-
-    def change(described: dict[str, Any]) -> None:
-        manual(described)
-        described["agentPoolProfiles"][1] |= {"enableAutoScaling": True, "minCount": 0, "maxCount": 10}
-
-    seen = looked_at(subscription(change), nodeClasses__default__vnetSubnetID=f"{VNET}/subnets/nowhere")
-    found = [finding for finding in cluster.existing(seen) if finding.severity == "error"]
-    told = " ".join(finding.what for finding in found)
-    assert "has node auto provisioning disabled" in told
-    assert "has the pool general, which the cluster autoscaler scales" in told
-    assert "already runs Karpenter, the Deployment kube-system/karpenter" in told
-    assert "vnetSubnetID" in told
-    assert {finding.told_by for finding in found} == {
-        "Microsoft.ContainerService/managedClusters/read",
-        "Microsoft.Network/virtualNetworks/read",
-    }
-    assert all(finding.fix and finding.consequence for finding in found)
-
-
-def test_self_hosted_needs_an_issuer_and_no_karpenter_of_aks(subscription: Subscriptions) -> None:
-    def change(described: dict[str, Any]) -> None:
-        described["oidcIssuerProfile"] = {"enabled": False}
-        described["securityProfile"] = {}
-
-    told = " ".join(finding.what for finding in cluster.existing(looked_at(subscription(change), **SELF_HOSTED)))
-    assert "would install a second Karpenter beside the one that AKS runs" in told
-    assert "has no OIDC issuer, or no workload identity" in told
-
-
 def test_a_cluster_that_is_not_there(subscription: Subscriptions) -> None:
     told = said(looked_at(subscription(), cluster__existing="Shop_9"))
     assert [severity for severity, _ in told["cluster"]] == ["error"]
     assert "does not exist in the resource group shop" in told["cluster"][0][1]
     assert set(told) == {"subscription", "cluster", "quota of NodePools"}
-
-
-def test_a_cluster_that_nobody_may_enter(subscription: Subscriptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = Workloads(refusal="it knows who that is, and does not let them create nodepools")
-    monkeypatch.setattr(workloads, "look", lambda *given, **more: refused)
-    (finding,) = cluster.existing(looked_at(subscription()))
-    assert "does not give the deployer the necessary access" in finding.what
-    assert "Azure Kubernetes Service RBAC Cluster Admin" in finding.fix
 
 
 def test_whoever_gets_no_kubeconfig_is_not_let_in(subscription: Subscriptions) -> None:
@@ -162,15 +120,3 @@ def test_whoever_deploys_is_given_what_the_look_asks_for(subscription: Subscript
     role, _ = assignments.assignments(given)
     assert Given.MANAGED_IDENTITY_OPERATOR.value in role.condition
     assert "Microsoft.Authorization/roleAssignments/write" in assignments.definition(given)["Actions"]
-
-
-@pytest.mark.parametrize(("config", "warned"), [({}, True), ({"enabled": True}, True), ({"enabled": False}, False)])
-def test_a_proxy_that_is_switched_off_is_none(
-    subscription: Subscriptions, config: dict[str, Any], warned: bool
-) -> None:
-    seen = looked_at(subscription(manual), **SELF_HOSTED)
-    told = seen.told_of_cluster
-    assert told
-    told["properties"]["httpProxyConfig"] = {"httpProxy": "http://proxy:3128/", **config}
-    found = [finding.what for finding in cluster.existing(seen)]
-    assert any("has an HTTP proxy, which AKS configures" in what for what in found) == warned
