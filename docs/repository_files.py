@@ -28,15 +28,16 @@ _CODE: Final = re.compile(r"^```.*?^```|`[^`\n]+`|^    .*?$", re.MULTILINE | re.
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the repository's files to which a page links, directly or by such a file."""
-    waiting = [Path(file.abs_src_path) for file in files.documentation_pages() if file.abs_src_path]
+    """Add README.md, and the repository's files to which it or a page links, directly or by such a file."""
+    pages = [Path(file.abs_src_path) for file in files.documentation_pages() if file.abs_src_path]
+    found = [ROOT / "README.md", *(path for page in pages for path in _linked(page))]
     added: set[Path] = set()
-    while waiting:
-        for path in _linked(waiting.pop()):
-            if path not in added and DOCS not in path.parents and path.is_file():
-                added.add(path)
-                files.append(File.generated(config, _place(path), abs_src_path=str(path)))
-                waiting += [path] if path.suffix == ".md" else []
+    while found:
+        path = found.pop()
+        if path not in added and DOCS not in path.parents and path.is_file():
+            added.add(path)
+            files.append(File.generated(config, _place(path), abs_src_path=str(path)))
+            found += _linked(path) if path.suffix == ".md" else []
     return files
 
 
