@@ -1,4 +1,4 @@
-"""The arguments of the playbooks' modules, read from their documentation."""
+"""The options of this collection's modules, read from their documentation."""
 
 from __future__ import annotations
 

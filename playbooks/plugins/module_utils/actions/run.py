@@ -1,6 +1,6 @@
-"""Actions of any run: who works on the stack, which variables were given, the report's folder, marks in the timeline.
+"""Actions of every run: the stack's lock, the given variables, the report's folder, marks in the timeline.
 
-Nothing here imports what takes long: these are most of a playbook's tasks.
+Most tasks of a playbook are one of these, so this module imports only what loads fast.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _ANSIBLES: Final = ("ansible_", "inventory_")
 
 
 def lock(path: Path, owner: int) -> Result:
-    """Let nobody else work on a rehearsed stack until the process `owner` has ended."""
+    """Lock a rehearsed stack until the process `owner` ends."""
     stack_lock.take(path, owner)
     return {"changed": False}
 
 
 def variables(names: list[str], known: list[str], *, check: bool) -> Result:
-    """Refuse variables whose names are nearly those of a playbook: they have no effect, and Ansible does not say so.
+    """Refuse variables with a name similar to a variable of the playbook, because Ansible ignores them silently.
 
-    What is quite another name may be somebody else's.
+    Other unknown names are accepted: they may belong to the user's own playbook.
     """
     problems = []
     for name in sorted(set(names) - set(known)):
@@ -57,7 +57,7 @@ def report_folder(folder: Path, *, check: bool) -> Result:
 def mark(
     timeline: Path, scenario: str, mark: Literal["STORY", "PHASE", "ERROR", "END"], content: Result | None = None
 ) -> Result:
-    """Mark in the timeline what happens; a story begins when the recorder records, so that nothing is missed."""
+    """Write a mark into the timeline. A story waits until the recorder records, so that nothing is missed."""
     if mark == "STORY":
         wait_until_recorded(timeline, _RECORDER_SECONDS)
     with Writer(timeline) as writer:
@@ -66,5 +66,5 @@ def mark(
 
 
 def changes(log: Path, *, check: bool) -> Result:
-    """Read from Pulumi's log of events which resources an update changed."""
+    """Return the resources that an update changed, from Pulumi's log of events."""
     return {"changed": False, "changes": changes_in(log)}

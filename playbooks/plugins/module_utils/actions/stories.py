@@ -62,14 +62,14 @@ def thresholds(path: Path, folders: list[Path], *, check: bool) -> Result:
 
 
 def present(objects: list[Result], *, check: bool) -> Result:
-    """See that the names of stories are free, and which scenarios have left something."""
+    """Refuse names that others use; return the scenarios that have left objects on the cluster."""
     cluster = Cluster()
     ownership.check_names(cluster, objects)
     return {"changed": False, "leftovers": ownership.leftovers(cluster)}
 
 
 def make(objects: list[Result]) -> Result:
-    """Make the objects of a story, and change nothing that is there; `made` has the uid of each, by kind and name."""
+    """Create the objects of a story without changing existing ones; `made` has each uid by kind and name."""
     made: dict[str, str] = {}
     try:
         made.update(ownership.make(Cluster(), objects))
@@ -79,13 +79,13 @@ def make(objects: list[Result]) -> Result:
 
 
 def remove(objects: list[Result], scenarios: list[str], made: dict[str, str], timeout: int) -> Result:
-    """Remove what has the labels of scenarios (of what `make` has made, only that), and wait until it is gone."""
+    """Remove the objects with the labels of scenarios, those in `made` only by uid, and wait until they are gone."""
     done = ownership.remove(Cluster(), objects, scenarios, made, timeout)
     return {"changed": bool(done.removed), "removed": done.removed, "kept": done.kept, "warnings": done.kept}
 
 
 def step(timeline: Path, scenario: Result, step: int, stack_outputs: Result, rehearsal_url: str) -> Result:
-    """Take a step of a story, wait until all is at rest or the step's time is over, and judge it."""
+    """Take a step of a story, wait until the cluster is at rest or the step's time is over, and judge the step."""
     target = faults.Target(stack_outputs, rehearsal_url)
     judged = take(Cluster(), target, Live(timeline), parse(scenario, "scenario"), step)
     return {
@@ -96,12 +96,12 @@ def step(timeline: Path, scenario: Result, step: int, stack_outputs: Result, reh
 
 
 def clear_faults(rehearsal_url: str) -> Result:
-    """End the shortage and the throttling of a rehearsal; fails if throttling was set and no call met it."""
+    """End the shortage and the throttling of a rehearsal; fails if no call was throttled although it was set."""
     return {"changed": faults.clear(rehearsal_url)}
 
 
 def evidence(folder: Path, namespace: str, node_class: dict[str, str]) -> Result:
-    """Save the objects of a story, a YAML file a kind; fails after it has saved what can be read, if a kind cannot."""
+    """Save the objects of a story, one YAML file for each kind; fails at the end if a kind cannot be read."""
     if missing := snapshot.save(folder, snapshot.kinds(namespace, node_class["kind"], node_class["path"]), None):
         raise FailedError(f"not all could be saved: {'; '.join(missing)}", missing=missing)
     return {"changed": True, "missing": []}
@@ -110,5 +110,5 @@ def evidence(folder: Path, namespace: str, node_class: dict[str, str]) -> Result
 def resources(
     timeline: Path, moment: Moment, stack_outputs: Result, rehearsal_url: str, scenario: str = "", timeout: int = 60
 ) -> Result:
-    """Wait until nothing of Karpenter's making is left in the cloud, and mark in the timeline what there is."""
+    """Wait until no resource of Karpenter is left in the cloud, and write the remaining ones into the timeline."""
     return {"changed": False, "orphans": look(timeline, stack_outputs, rehearsal_url, moment, scenario, timeout)}

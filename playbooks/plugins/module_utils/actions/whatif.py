@@ -1,4 +1,4 @@
-"""Actions of a what-if: its nodes and pods, and the waiting until they have settled, or for days."""
+"""Actions of a what-if: create its nodes and pods, wait until they settle, let days pass."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ _PATIENCE: Final = 300  # seconds without another node, or until all is gone
 
 
 def make_nodes(snapshot: Path, stack_outputs: Result) -> Result:
-    """Make a NodeClaim for each node of a NodePool that the cluster has, and wait until Karpenter has launched it.
+    """Create a NodeClaim for each node of a NodePool in the snapshot, and wait until Karpenter has launched it.
 
-    Nothing disrupts them until `make_workload` has put the pods of the snapshot on them.
+    Karpenter does not disrupt these nodes until `make_workload` has put the pods of the snapshot on them.
     """
     made = base_nodes.make(Cluster(), load_snapshot(snapshot).snapshot, _place(stack_outputs), _PATIENCE)
     return {"changed": bool(made.nodes), "of": made.of, "nodes": made.nodes, "left_out": made.left_out}
 
 
 def remove_nodes() -> Result:
-    """Remove the nodes that were made, and wait until they are gone."""
+    """Remove the nodes of `make_nodes`, and wait until they are gone."""
     removed = base_nodes.remove(Cluster(), _PATIENCE)
     return {"changed": bool(removed), "nodes": removed}
 
 
 def make_workload(snapshot: Path, stack_outputs: Result, nodes: Literal["as-is", "fresh"]) -> Result:
-    """Make the workload of a snapshot: what can be scheduled and nothing that could run.
+    """Create the workload of a snapshot: pods that are scheduled but run no program.
 
-    What the cluster runs itself, such as Cilium, is not made again; what the snapshot's pods request beyond it is.
-    With `as-is`, pods are put on the nodes that `make_nodes` has made, which Karpenter may disrupt from then on.
+    Workloads that the cluster already has, such as Cilium, are created only as far as the snapshot requests more. With
+    `as-is`, pods are put on the nodes of `make_nodes`. From then on, Karpenter may disrupt these nodes.
     """
     taken, passed_over = load_snapshot(snapshot)
     cluster = Cluster()
@@ -92,7 +92,7 @@ def make_workload(snapshot: Path, stack_outputs: Result, nodes: Literal["as-is",
 
 
 def remove_workload(snapshot: Path, stack_outputs: Result) -> Result:
-    """Remove what has the labels of a what-if, whichever its snapshot was, and wait until it is gone."""
+    """Remove the objects with the labels of a what-if, of any snapshot, and wait until they are gone."""
     taken, cluster = load_snapshot(snapshot).snapshot, Cluster()
     placing.forget(cluster)
     existing.remove(cluster)
@@ -106,9 +106,9 @@ def _place(outputs: Result) -> Place:
 
 
 def settled(timeline: Path, patience: int, progress: Path, phase: Literal["base-settled", "change-settled"]) -> Result:
-    """Wait until nothing moves for longer than consolidateAfter and Karpenter's pauses; mark in the timeline if it did.
+    """Wait until nothing changes for longer than consolidateAfter and Karpenter's pauses; write it into the timeline.
 
-    Meanwhile Karpenter is asked to look once more, by a pod in the namespace default that is made and removed.
+    Meanwhile a pod in the namespace default is created and removed, so that Karpenter evaluates the cluster again.
     """
     ask, tell = partial(recheck.ask, Cluster()), _appending(progress, _SETTLES[phase])
     rest = settling.wait(Live(timeline), patience, ask, tell)
@@ -120,9 +120,9 @@ def settled(timeline: Path, patience: int, progress: Path, phase: Literal["base-
 
 
 def live(timeline: Path, seconds: int, image_seconds: int, progress: Path, curve: Path | None = None) -> Result:
-    """Let days of a rehearsed cluster's time go by: time in which nothing moves is skipped.
+    """Let days pass on a rehearsed cluster. Time in which nothing changes is skipped.
 
-    Replicas follow a daily curve meanwhile, and every so many seconds the cloud publishes a newer image of nodes.
+    Replicas follow a daily curve, and every `image_seconds` the cloud publishes a newer node image.
     """
     if not (url := os.environ.get(_REHEARSAL, "")):
         raise FailedError(
@@ -151,7 +151,7 @@ def live(timeline: Path, seconds: int, image_seconds: int, progress: Path, curve
 
 
 def _appending(progress: Path, what: str) -> Callable[[str], None]:
-    """Append to a file how far it is."""
+    """Return a function that appends progress to a file."""
 
     def tell(said: str) -> None:
         with progress.open("a") as file:
