@@ -10,7 +10,7 @@ from typing import Final
 
 from karpstack.text import files
 from karpstack.text.codes import Code, reported
-from karpstack.text.json_file import FileError
+from karpstack.text.findings import lines
 from karpstack.text.shown import visible
 
 from .anonymise import VARIABLE, anonymised, hash_key
@@ -20,7 +20,8 @@ from .conversion import convert as converted
 from .model import Snapshot
 from .objects import objects
 from .portability import Place
-from .reading import SnapshotError, check_output, load, write
+from .problems import SnapshotError, finding
+from .reading import check_output, load, write
 from .reference import schema as json_schema
 from .shown import headline, told
 from .stack_file import refusal
@@ -32,7 +33,6 @@ from .unschedulable import unschedulable
 _EXPORT: Final = "kubectl get pods,replicasets,deployments,statefulsets,daemonsets,jobs -A -o json"
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     ClusterError: Code.UNKNOWN,
-    FileError: Code.WRONG,
     SnapshotError: Code.WRONG,
 }
 
@@ -83,10 +83,8 @@ def stack_file(file: Path, like: Path, output: Path, *, unchecked: bool = False,
     """Write a stack file with the NodePools and node classes of a snapshot."""
     made = made_stack_file(load(file, known_only=known_only).snapshot, like)
     if not unchecked and (why := refusal(made.text)):
-        raise SnapshotError(
-            f"{output}: is not written, for the program would refuse it; write it with --unchecked, and mend "
-            f"what is said here:\n{why}"
-        )
+        found = finding("snapshot-stack-file-refused", output)
+        raise SnapshotError(f"{lines([found])}\n{why}", [found])
     _write_text(output, made.text)
     print(f"{visible(output)}: node classes have the images, and all has the version, of {like}")
     for sentence in made.notes:
@@ -114,20 +112,18 @@ def _write_text(path: Path, text: str) -> None:
         files.check_output(path, "--output")
         files.write(path, text)
     except files.OutputError as error:
-        raise SnapshotError(str(error)) from error
+        raise SnapshotError.of(finding("snapshot-output-exists", message=str(error))) from error
     except OSError as error:
-        raise SnapshotError(f"{path}: cannot be written ({error.strerror}); give another") from error
+        raise SnapshotError.of(finding("snapshot-not-written", path, error=error.strerror)) from error
 
 
 def _with_workloads(made: Snapshot) -> Snapshot:
     """The same, if there is anything in it to load."""
     if made.workloads:
         return made
-    found = [headline(made), *(f"left out: {one.what}: {one.count}; {one.why}" for one in made.left_out)]
-    raise SnapshotError(
-        "the files hold no workload, so there would be nothing to load, and no snapshot is written; add an export of "
-        f"pods, or of their controllers: {_EXPORT}\n" + "\n".join(map(visible, found))
-    )
+    found = finding("snapshot-no-workload", command=_EXPORT)
+    left_out = (f"left out: {one.what}: {one.count}; {one.why}" for one in made.left_out)
+    raise SnapshotError("\n".join([lines([found]), *map(visible, (headline(made), *left_out))]), [found])
 
 
 def _write(output: Path, snapshot: Snapshot, *, anonymise: bool) -> int:
@@ -136,7 +132,7 @@ def _write(output: Path, snapshot: Snapshot, *, anonymise: bool) -> int:
     try:
         write(snapshot, output)
     except OSError as error:
-        raise SnapshotError(f"{output}: cannot be written ({error.strerror}); give another file") from error
+        raise SnapshotError.of(finding("snapshot-not-written", output, error=error.strerror)) from error
     print(f"{visible(output)}: {headline(snapshot)}")
     for one in snapshot.left_out:
         print(f"left out: {visible(one.what)}: {one.count}; {visible(one.why)}")

@@ -33,7 +33,7 @@ def test_one_that_the_program_would_refuse_is_not_written_unless_that_is_asked_f
     given = ["stack-file", str(snapshot), "--like", str(EKS), "--output", str(output)]
     assert main(given) == 2
     said = capsys.readouterr().err
-    assert f"error: {output}: is not written, for the program would refuse it" in said
+    assert f"error: {output}: the stack file is not written, because the program would refuse it" in said
     assert "consolidateAfter" in said
     assert not output.exists()
     assert main([*given, "--unchecked"]) == 0

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("components", "karpstack", "playbooks", "policies", "tests")
 #: Lines of a function without its docstring.
 MOST = 60
-#: A parser is a list of arguments, which reads best in one piece.
+#: Arguments of a command read best in one list.
 PARSERS = "lists the arguments of a command"
 EXCEPTIONS = {
     ("karpstack/cli/whatif.py", "_stack"): PARSERS,
