@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pulumi_policy import PolicyResource
 
 from . import graph
-from .iam_documents import listed, statements
+from .iam_documents import covers, listed, statements
 from .rule import PRODUCTION_ONLY, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
 from .tokens import (
     AKS_CLUSTER,
@@ -41,17 +41,24 @@ def _queue(queue: Properties, judgement: Judgement) -> None:
         judgement.violation("sqsManagedSseEnabled is false, and there is no kmsMasterKeyId.")
 
 
+def _inline_policy(queue: Properties, judgement: Judgement) -> None:
+    if queue.get("policy"):
+        _queue_policy(queue, judgement)
+
+
 def _queue_policy(policy: Properties, judgement: Judgement) -> None:
     encrypted_only = False
     for where, statement in statements("policy", policy.get("policy"), judgement):
         with judgement.part():
             effect, principal = statement.get("Effect"), statement.get("Principal")
-            if effect == "Deny" and _transport(statement):
-                encrypted_only = True
             everybody = principal == "*" or (
                 not isinstance(principal, str) and "*" in listed((principal or {}).get("AWS"))
             )
-            if effect == "Allow" and everybody and not statement.get("Condition"):
+            if effect == "Deny" and everybody and covers(statement, "sqs:sendmessage") and _transport(statement):
+                encrypted_only = True
+            if effect == "Allow" and principal is None:
+                judgement.violation(f"{where} allows everybody but those in NotPrincipal.")
+            if effect == "Allow" and everybody and not _names_account(section(statement, "Condition")):
                 judgement.violation(f"{where} allows everybody.")
             if effect == "Allow" and not isinstance(principal, str):
                 _service(where, listed((principal or {}).get("Service")), section(statement, "Condition"), judgement)
@@ -61,17 +68,21 @@ def _queue_policy(policy: Properties, judgement: Judgement) -> None:
 
 def _service(where: str, services: Sequence[str], condition: Properties, judgement: Judgement) -> None:
     """A service sends for everybody who uses it, in any account, unless a condition says for whom."""
-    if not len(services):
-        return
+    if len(services) and not _names_account(condition):
+        judgement.violation(
+            f"{where} admits {services[0]} of any account: it has no condition on aws:SourceArn or aws:SourceAccount "
+            "that names an account."
+        )
+
+
+def _names_account(condition: Properties) -> bool:
     for operator in ("ArnEquals", "ArnLike", "StringEquals", "StringLike"):
         for key, sources in section(condition, operator).items():
             found = listed(sources)
-            if key.lower() in _SOURCES and all(_ACCOUNT.match(found[index]) for index in range(len(found))):
-                return
-    judgement.violation(
-        f"{where} admits {services[0]} of any account: it has no condition on aws:SourceArn or aws:SourceAccount "
-        "that names an account."
-    )
+            named = [bool(_ACCOUNT.match(found[index])) for index in range(len(found))]
+            if key.lower() in _SOURCES and named and all(named):
+                return True
+    return False
 
 
 def _transport(statement: Properties) -> bool:
@@ -137,7 +148,9 @@ def _tags(*path: str) -> Callable[[Properties, Judgement], None]:
 
 QUEUE_ENCRYPTED = ResourceRule(name="queue-encrypted", checks={QUEUE: _queue})
 
-QUEUE_POLICY_CLOSED = ResourceRule(name="queue-policy-closed", checks={QUEUE_POLICY: _queue_policy})
+QUEUE_POLICY_CLOSED = ResourceRule(
+    name="queue-policy-closed", checks={QUEUE_POLICY: _queue_policy, QUEUE: _inline_policy}
+)
 
 CLUSTER_SECRETS_ENCRYPTED = ResourceRule(
     name="cluster-secrets-encrypted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from .rule import Judgement, Properties
@@ -53,6 +54,13 @@ def statements(path: str, document: Any, judgement: Judgement) -> Iterator[tuple
         with judgement.part():
             statement = entries[index]
             yield f"{path}, statement {statement.get('Sid', index)}", statement
+
+
+def covers(statement: Properties, action: str) -> bool:
+    """Return whether a statement is about an action, given in lower case: by its patterns, or by NotAction."""
+    inverted = "NotAction" in set(statement)
+    patterns = listed(statement.get("NotAction" if inverted else "Action"))
+    return any(fnmatchcase(action, pattern.lower()) for pattern in patterns) is not inverted
 
 
 def listed(value: Any) -> Any:

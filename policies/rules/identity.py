@@ -6,7 +6,7 @@ from typing import Any
 
 from pulumi_policy.proxy import UnknownValueError
 
-from .iam_documents import documents, listed
+from .iam_documents import covers, documents, listed
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import (
     IAM_GROUP_POLICY,
@@ -21,7 +21,12 @@ from .tokens import (
 )
 
 # AWS's own policies that grant whole services.
-_BROAD_POLICY = re.compile(r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess|PowerUserAccess|\w*FullAccess)")
+_BROAD_POLICY = re.compile(
+    r"arn:[^:]+:iam::aws:policy/(.*/)?"
+    r"(AdministratorAccess[\w-]*|PowerUserAccess|\w*Administrator|\w*FullAccess\w*|\w*ReadWrite)"
+)
+# A wildcard in front of what names the resource, or in place of all of it: `arn:*`, `arn:aws:s3:::*`.
+_ANY_RESOURCE = re.compile(r"[*?].*|arn:([^:]*:){0,3}[^:]*[*?][^:]*|arn:([^:]*:){4}[*?].*")
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?]+")
 
 
@@ -66,7 +71,7 @@ def _wildcard_resources(where: str, statement: Properties, judgement: Judgement)
     anything = "NotResource" in set(statement)
     for index in range(len(resources)):
         with judgement.part():
-            anything = anything or resources[index] == "*"
+            anything = anything or bool(_ANY_RESOURCE.fullmatch(resources[index]))
     if not anything:
         return
     allowed = [entry["action"].lower() for entry in judgement.settings["allowedActions"]]
@@ -78,7 +83,7 @@ def _wildcard_resources(where: str, statement: Properties, judgement: Judgement)
 
 
 def _pass_role(where: str, statement: Properties, judgement: Judgement) -> None:
-    if not _allows_pass_role(statement):
+    if not covers(statement, "iam:passrole"):
         return
     with judgement.part():
         roles = listed(statement.get("Resource"))
@@ -95,12 +100,6 @@ def _pass_role(where: str, statement: Properties, judgement: Judgement) -> None:
         with judgement.part():
             if "*" in services[index] or "?" in services[index]:
                 judgement.violation(f"{where} passes to {services[index]}, which is not one service.")
-
-
-def _allows_pass_role(statement: Properties) -> bool:
-    inverted = "NotAction" in set(statement)
-    patterns = listed(statement.get("NotAction" if inverted else "Action"))
-    return any(fnmatchcase("iam:passrole", pattern.lower()) for pattern in patterns) is not inverted
 
 
 def _passed_to(condition: Properties) -> Any:

@@ -5,6 +5,7 @@ Does not judge address ranges (address_ranges.py) or the traffic between nodes (
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Any
 
 from karpstack.karpenter import addresses
@@ -18,6 +19,7 @@ from .tokens import (
     AZURE_SECURITY_GROUP,
     AZURE_SECURITY_RULE,
     CLUSTER,
+    DEFAULT_SECURITY_GROUP,
     HELM_RELEASE,
     SECURITY_GROUP,
     SECURITY_GROUP_INGRESS_RULE,
@@ -116,15 +118,25 @@ def _addon(addon: Properties, judgement: Judgement) -> None:
         judgement.violation(f"addonName is {name}.")
 
 
-_WORLD = frozenset({"0.0.0.0/0", "::/0", "*", "Internet", "Any"})
+_WORLD = frozenset({"*", "internet", "any"})
+# Shorter prefixes count as the world, which also fits into 0.0.0.0/1 and 128.0.0.0/1.
+_SHORTEST = {4: 8, 6: 16}
 
 
 def _ranges(path: str, values: Any, judgement: Judgement) -> None:
     found = listed(values)
     for index in range(len(found)):
         with judgement.part():
-            if found[index] in _WORLD:
+            if _is_world(found[index]):
                 judgement.violation(f"{path} lets {found[index]} in.")
+
+
+def _is_world(source: str) -> bool:
+    try:
+        network = ip_network(source, strict=False)
+    except ValueError:
+        return source.lower() in _WORLD
+    return network.prefixlen < _SHORTEST[network.version]
 
 
 def _security_group(group: Properties, judgement: Judgement) -> None:
@@ -150,7 +162,8 @@ def _ingress_rule(rule: Properties, judgement: Judgement) -> None:
 
 
 def _azure_rule(rule: Properties, judgement: Judgement, path: str = "") -> None:
-    if rule.get("direction") == "Inbound" and rule.get("access") == "Allow":
+    # Azure does not tell upper from lower case.
+    if str(rule.get("direction")).lower() == "inbound" and str(rule.get("access")).lower() == "allow":
         for key in ("sourceAddressPrefix", "sourceAddressPrefixes"):
             with judgement.part():
                 _ranges(path + key, rule.get(key), judgement)
@@ -173,6 +186,7 @@ NO_OPEN_INGRESS = ResourceRule(
     name="no-open-ingress",
     checks={
         SECURITY_GROUP: _security_group,
+        DEFAULT_SECURITY_GROUP: _security_group,
         SECURITY_GROUP_RULE: _security_group_rule,
         SECURITY_GROUP_INGRESS_RULE: _ingress_rule,
         AZURE_SECURITY_GROUP: _azure_group,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from .iam_documents import listed, statements
+from pulumi_policy.proxy import UnknownValueError
+
+from .iam_documents import covers, listed, statements
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import IAM_ROLE
 
-_WEB_IDENTITY = re.compile(r"sts:(AssumeRoleWithWebIdentity|AssumeRole\*|\*)", re.IGNORECASE)
 _EXACT = re.compile(r"[^*?]+")
 # What the tokens of a cluster's service accounts say.
 _CLAIMS = {
@@ -49,8 +50,7 @@ def _statement(where: str, statement: Properties, judgement: Judgement) -> None:
         if "Service" in principal and _POD_IDENTITY in listed(principal["Service"]):
             _pods(where, section(statement, "Condition"), judgement)
     with judgement.part():
-        actions = listed(statement.get("Action"))
-        if any(_WEB_IDENTITY.fullmatch(actions[index]) for index in range(len(actions))):
+        if covers(statement, "sts:assumerolewithwebidentity"):
             _token(where, section(statement, "Condition"), judgement)
 
 
@@ -60,10 +60,24 @@ def _principal(where: str, kind: str, name: str, judgement: Judgement) -> None:
 
 
 def _pods(where: str, condition: Properties, judgement: Judgement) -> None:
-    exact = {key.lower() for operator in ("StringEquals", "ArnEquals") for key in section(condition, operator)}
+    exact = {
+        key.lower()
+        for operator in ("StringEquals", "ArnEquals")
+        for key in section(condition, operator)
+        if not _is_variable(section(condition, operator), key)
+    }
     for keys in _POD_IDENTITY_CONDITIONS:
         if not exact & {key.lower() for key in keys}:
             judgement.violation(f"{where} trusts {_POD_IDENTITY} without StringEquals on {' or '.join(keys)}.")
+
+
+def _is_variable(conditions: Properties, key: str) -> bool:
+    """Return whether a condition compares with what the request itself says, which is always met."""
+    try:
+        values = listed(conditions[key])
+        return any("${" in str(values[index]) for index in range(len(values)))
+    except UnknownValueError:
+        return False
 
 
 def _token(where: str, condition: Properties, judgement: Judgement) -> None:
