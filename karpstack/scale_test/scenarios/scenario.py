@@ -47,6 +47,7 @@ from .manifests import (
     Manifest,
     Wanted,
     owned,
+    safe_patch,
     title,
     wanted,
     with_image,
@@ -244,7 +245,7 @@ class NodeClassCopy(Model):
     """
 
     copy_of: DnsLabel
-    spec: dict[str, Any] = Field(default_factory=dict)
+    spec: Annotated[dict[str, Any], AfterValidator(safe_patch)] = Field(default_factory=dict)
 
 
 class Part(Model):
