@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,12 +111,20 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def ensure(clouds: Collection[str] = tuple(CONTROLLERS), earlier: Collection[str] = ()) -> EngineSet:
+def ensure(
+    clouds: Collection[str] = tuple(CONTROLLERS),
+    earlier: Collection[str] = (),
+    *,
+    find_go: Callable[[], Go] | None = None,
+    build: Callable[[str, Path, Go], None] | None = None,
+) -> EngineSet:
     """Return the current engines, building first what some clouds need of them and is missing, or damaged.
 
     Args:
         clouds: What will be rehearsed: `aws`, `azure`, or both.
         earlier: Versions of Karpenter and Kubernetes that will be, where these are not the newest.
+        find_go: Returns the compiler (default: `Go.find`).
+        build: Builds a part into a folder (default: with the compiler).
 
     Raises:
         ancestors.ExposedError: Others could exchange the cache folder.
@@ -129,7 +137,7 @@ def ensure(clouds: Collection[str] = tuple(CONTROLLERS), earlier: Collection[str
             raise BuildError(f"The engines cannot be trusted: {exposed}.")
     if not any(_faults(engines, part) for part in parts):
         return engines
-    go = Go.find()
+    go = (find_go or Go.find)()
     cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in (cache_folder() / "go", engines.root, *(engines.part(part).parent for part in parts)):
         make_ours(folder, 0o700)
@@ -142,17 +150,17 @@ def ensure(clouds: Collection[str] = tuple(CONTROLLERS), earlier: Collection[str
             if len(damages) > _FAULTS_SHOWN:
                 print(f"  and {len(damages) - _FAULTS_SHOWN} more")
         if missing := [part for part in parts if faults[part]]:
-            _build(engines, missing, go)
+            _build(engines, missing, go, build or _build_part)
     return engines
 
 
-def lint() -> None:
+def lint(*, find_go: Callable[[], Go] | None = None) -> None:
     """Run gofmt on our own Go programs, and see that `go vet` has passed them: no part of theirs is built otherwise.
 
     Raises:
         BuildError: One of them complained, or Go is missing.
     """
-    Go.find()
+    (find_go or Go.find)()
     unformatted = subprocess.run(["gofmt", "-d", HERE], capture_output=True, text=True, check=True).stdout
     if unformatted:
         raise BuildError(f"gofmt would change:\n{unformatted}")
@@ -168,7 +176,7 @@ def _faults(engines: EngineSet, part: str) -> list[str]:
     return manifest.faults(engines.part(part))
 
 
-def _build(engines: EngineSet, parts: Sequence[str], go: Go) -> None:
+def _build(engines: EngineSet, parts: Sequence[str], go: Go, build: Callable[[str, Path, Go], None]) -> None:
     started = time.monotonic()
     print(f"Building {', '.join(parts)} with {go.version} into {engines.root}, once. {_DURATION}")
     keep = bool(os.environ.get(KEEP_BUILDS))
@@ -178,7 +186,7 @@ def _build(engines: EngineSet, parts: Sequence[str], go: Go) -> None:
         partial = root.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         (partial / "bin").mkdir(parents=True)
-        _build_part(part, partial, go)
+        build(part, partial, go)
         manifest.write(partial)
         shutil.rmtree(root, ignore_errors=True)
         partial.rename(root)

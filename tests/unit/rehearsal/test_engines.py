@@ -206,14 +206,13 @@ class Machine:
         self.breaks_at = ""
         monkeypatch.setenv("KARPSTACK_CACHE", str(cache))
         monkeypatch.delenv(builder.KEEP_BUILDS, raising=False)
-        monkeypatch.setattr(builder, "pulumi_on_path", lambda: None)
-        monkeypatch.setattr(builder.Go, "find", lambda: builder.Go("go", "go1.26.1"))
-        monkeypatch.setattr(builder, "_build_part", self._build)
+        monkeypatch.setenv("PATH", str(cache / "nothing"))  # no Pulumi of the user's
+        self.go: builder.Go = builder.Go("go", "go1.26.1")
 
     def ensure(self, *clouds: str) -> list[str]:
         """What was built because some clouds need it."""
         before = len(self.built)
-        builder.ensure(clouds)
+        builder.ensure(clouds, find_go=lambda: self.go, build=self._build)
         return self.built[before:]
 
     def _build(self, part: str, folder: Path, go: builder.Go) -> None:
@@ -265,11 +264,14 @@ def test_what_go_kept_goes_once_the_engines_stand(machine: Machine, monkeypatch:
     assert [path for path in machine.results if path.exists()] == machine.results
 
 
-def test_the_largest_results_go_before_what_shares_nothing_with_them_is_built(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_largest_results_go_before_what_shares_nothing_with_them_is_built(machine: Machine) -> None:
     forgotten: list[tuple[int, tuple[str, ...]]] = []
-    monkeypatch.setattr(builder.Go, "forget", lambda _, *kinds: forgotten.append((len(machine.built), kinds)))
+
+    class Forgetting(builder.Go):
+        def forget(self, *kinds: str) -> None:
+            forgotten.append((len(machine.built), kinds))
+
+    machine.go = Forgetting("go", "go1.26.1")
     machine.ensure("aws", "azure")
     assert machine.built[:2] == ["kubernetes", "karpenter-azure"]
     assert forgotten == [(2, ("builds",)), (6, ("builds", "modules"))]
@@ -292,9 +294,9 @@ def test_lint_refuses_what_go_vet_has_not_seen(machine: Machine, monkeypatch: py
     )
     machine.ensure("aws")
     with pytest.raises(builder.BuildError, match=r"go vet has not seen karpenter-azure .*run: make engines"):
-        builder.lint()
+        builder.lint(find_go=lambda: machine.go)
     machine.ensure("azure")
-    builder.lint()
+    builder.lint(find_go=lambda: machine.go)
 
 
 @pytest.mark.parametrize(
@@ -322,14 +324,14 @@ def test_without_a_stack_file_all_clouds_are_built_for() -> None:
     assert [_clouds([file]) for file in files] == [["azure"], ["aws"]]
 
 
-def test_a_cache_key_names_what_is_built_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_key_names_what_is_built_and_nothing_else(pins: Path) -> None:
     sets: list[tuple[str, ...]] = [("aws",), ("azure",), ("aws", "azure")]
     before = {clouds: engines.cache_key(clouds) for clouds in sets}
     assert len(set(before.values())) == 3
     assert engines.cache_key(("azure", "aws")) == before["aws", "azure"]
     assert all(key.startswith(f"engines-{platform.system().lower()}-{platform.machine()}-") for key in before.values())
-    key_of = engines.part_key
-    monkeypatch.setattr(engines, "part_key", lambda part: "changed" if part == "karpenter-aws" else key_of(part))
+    (source,) = (pins / "karpenter-aws" / "prices").glob("main.go")
+    source.write_text(source.read_text() + "// changed\n")
     changed = [clouds for clouds, key in before.items() if engines.cache_key(clouds) != key]
     assert changed == [("aws",), ("aws", "azure")]
 

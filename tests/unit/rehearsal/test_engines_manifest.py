@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from karpstack.rehearsal.state.ancestors import ExposedError
 from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 ETCD = b"the program etcd"
+GO = builder.Go("go", "go1.26.1")
 
 
 @pytest.fixture
@@ -151,13 +153,12 @@ def test_a_folder_that_others_may_write_is_refused_with_the_fix(engines: Path, f
 def test_a_cache_that_others_could_exchange_is_refused_with_the_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Exposing, words: str
 ) -> None:
-    monkeypatch.setattr(builder.Go, "find", lambda: pytest.fail("began to build"))
     above = make(tmp_path, monkeypatch)
     for variable, cache in (("KARPSTACK_CACHE", above / "cache"), ("XDG_CACHE_HOME", above)):
         monkeypatch.delenv("KARPSTACK_CACHE", raising=False)
         monkeypatch.setenv(variable, str(cache))
         with pytest.raises(ExposedError, match=f"^{tmp_path}{words}.*name a folder of your own in KARPSTACK_CACHE$"):
-            builder.ensure()
+            builder.ensure(find_go=lambda: pytest.fail("began to build"))
         monkeypatch.delenv(variable)
     assert not (above / "cache").exists()
     assert not (above / "karpstack").exists()
@@ -190,20 +191,17 @@ def current(engines: Path, monkeypatch: pytest.MonkeyPatch) -> EngineSet:
     found = EngineSet(engines.parents[1], {"charts": "key"})
     monkeypatch.setattr(EngineSet, "current", classmethod(lambda _: found))
     monkeypatch.setattr(builder, "wanted", lambda clouds, earlier: ["charts"])
-    monkeypatch.setattr(builder.Go, "find", lambda: None)
     return found
 
 
-def test_a_damaged_part_is_built_anew_and_it_is_said(
-    current: EngineSet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_part_is_built_anew_and_it_is_said(current: EngineSet, capsys: pytest.CaptureFixture[str]) -> None:
     built: list[str] = []
-    monkeypatch.setattr(builder, "_build", lambda engines, parts, go: built.extend(parts))
-    assert builder.ensure() is current
+    ensure = partial(builder.ensure, find_go=lambda: GO, build=lambda part, *_: built.append(part))
+    assert ensure() is current
     assert (built, capsys.readouterr().out) == ([], "")
     etcd = current.part("charts") / "bin" / "etcd"
     etcd.write_bytes(b"?")
-    builder.ensure()
+    ensure()
     assert built == ["charts"]
     said = capsys.readouterr().out
     assert "built again" in said
@@ -218,12 +216,11 @@ def test_a_part_that_others_may_write_is_not_used(current: EngineSet) -> None:
 
 def test_a_new_cache_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KARPSTACK_CACHE", str(tmp_path / "new"))
-    monkeypatch.setattr(builder.Go, "find", lambda: builder.Go("go", "go1.26.1"))
-    monkeypatch.setattr(builder, "_build_part", lambda part, folder, go: None)
+    ensure = partial(builder.ensure, find_go=lambda: GO, build=lambda part, folder, go: None)
     before = os.umask(0o002)
     try:
-        builder.ensure()
-        builder.ensure()
+        ensure()
+        ensure()
     finally:
         os.umask(before)
     folders = [tmp_path / "new", tmp_path / "new" / "engines", tmp_path / "new" / "engines" / "kubernetes"]
