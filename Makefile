@@ -3,8 +3,8 @@
 STACK  ?= eks
 # The stack file for rehearsals; default: Pulumi.$(STACK).yaml.
 CONFIG_FILE ?=
-# Labels of scenarios; TAGS is the old name.
-LABELS ?= $(or $(TAGS),walk-through)
+# Labels of scenarios.
+LABELS ?= walk-through
 PYTHON ?= python3
 
 # All checkouts share one cache folder. Nothing else outside this checkout is written.
@@ -29,12 +29,12 @@ CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
 # A misspelt variable would have no effect, so it is an error.
-VARIABLES := STACK CONFIG_FILE LABELS TAGS PYTHON BASE CHANGE WORKLOADS OPTIONS NAME STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
+VARIABLES := STACK CONFIG_FILE LABELS PYTHON NAME STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
 UNKNOWN := $(filter-out $(VARIABLES),$(foreach each,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(each)))),$(each))))
 $(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN)) is no variable of this Makefile, so it would have no effect; those are $(VARIABLES)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-of-all base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-clock bench-kills bench-removal bench-spread bench-stories bench-truths bench-whatif docs lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup setup-of-all environment engines rehearsal soak test pytest lint format bench docs lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -75,22 +75,6 @@ soak: setup ## Like rehearsal, with every scenario: also the long ones, the faul
 	@$(BIN)/karpstack run $(STACK) --labels all $(CONFIG_OPTION)
 	@$(BIN)/karpstack run $(STACK) --labels days --days --report build/rehearsal/$(STACK)-days $(CONFIG_OPTION)
 
-rights: environment ## Print which permissions the controller used in the last rehearsal of STACK, and why it has the others
-	@$(BIN)/karpstack rights $(STACK)
-
-review: setup ## Preview STACK in a simulated account and write its review: build/review/<stack>/review.html, .md, .sarif
-	@$(BIN)/karpstack review $(STACK) $(CONFIG_OPTION)
-
-whatif: base-is-given setup ## Report what a CHANGE (git ref or stack file; default: this checkout) of STACK does to BASE with WORKLOADS
-	@$(BIN)/karpstack whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(OPTIONS)
-
-# Before engines are built for nothing.
-base-is-given:
-	@[ -n "$(BASE)" ] || { echo 'BASE is missing, so there is nothing to compare with; for example: make whatif BASE=origin/main, or BASE=Pulumi.eks.yaml CHANGE="a.yaml b.yaml"' >&2; exit 2; }
-
-preflight: environment ## Check your account or subscription for what blocks STACK; read-only, costs nothing
-	@$(BIN)/karpstack preflight $(STACK)
-
 test: setup-of-all ## Run lint and all tests that need no cloud
 	@$(MAKE) --no-print-directory -j2 lint docs pytest
 
@@ -98,9 +82,6 @@ test: setup-of-all ## Run lint and all tests that need no cloud
 # gaps; of that, first what waits for programs.
 pytest:
 	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
-
-scenario: environment ## Write my-scenarios/NAME.yml, a commented example scenario
-	@$(BIN)/karpstack scenario new $(NAME)
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
@@ -119,32 +100,9 @@ docs: environment ## Build the documentation as a site into build/docs; a broken
 format: environment ## Format the Python code
 	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
 
-bench: setup-of-all ## Print the figures of docs/understanding/figures.md, measured in one run
-	@$(BIN)/python -m tests.bench
-
-bench-burst: setup-of-all ## Print how much the recorder slows a burst of 1,000 pods
-	@$(BIN)/python -m tests.bench.burst
-
-bench-clock: setup-of-all ## Run the stories of each stack in real time and fast, and print the differences
-	@$(BIN)/python -m tests.bench.clock
-
-bench-kills: setup-of-all ## Kill each process of a run at each moment, and print what was noticed and what remained
-	@$(BIN)/python -m tests.bench.kills
-
-bench-removal: setup-of-all ## Destroy twenty hindered stacks, some killed midway, and print what remained
-	@$(BIN)/python -m tests.bench.removal
-
-bench-spread: setup-of-all ## Run the walk-through five times from nothing, and print how much the reports differ
-	@$(BIN)/python -m tests.bench.spread
-
-bench-stories: soak ## Like soak; then print how much of the time were waits that cannot be shortened
-	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
-
-bench-truths: setup-of-all ## Compare what-if answers with those worked out by hand (tests/truths), all or CASES
-	@$(BIN)/python -m tests.bench.truths $(CASES)
-
-bench-whatif: setup-of-all ## Measure a what-if of 1,000 pods: one question five times, and two candidates
-	@$(BIN)/python -m tests.bench.whatif
+# NAME is one of tests/bench: burst, clock, kills, removal, spread, stories (after `make soak`), truths, whatif.
+bench: setup-of-all ## Print the figures of docs/understanding/figures.md, or those of NAME, measured in one run
+	@$(BIN)/python -m tests.bench$(if $(NAME),.$(NAME)) $(if $(filter stories,$(NAME)),build/rehearsal/$(STACK)) $(CASES)
 
 lock: environment ## Write requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock

@@ -20,7 +20,7 @@ _LAST_WORD = "error: preview failed"
 # Without it the flag --event-log does not exist; Pulumi's own automation API sets it for the same reason.
 _EVENT_LOG = {"PULUMI_DEBUG_COMMANDS": "true"}
 _WRITES_IT = "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log FILE` writes it"
-_NO_PULUMI = "there is no program `pulumi` on PATH, so nothing was {}: install Pulumi, or rehearse with `make review`"
+_NO_PULUMI = "there is no program `pulumi` on PATH, so nothing was {}: install Pulumi, or rehearse without --live"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ _KINDS: Final = {"Namespace": "v1", **IN_NO_NAMESPACE}
 OTHERWISE: Final = (
     "the what-if would load the snapshot's workload into it and then remove it with all that is in it; what an earlier "
     "what-if left is removed at the beginning, and this is another's: remove it if it is not needed, or ask on a "
-    "cluster that does not have it, as a rehearsed one (make whatif WORKLOADS=FILE)"
+    "cluster that does not have it, as a rehearsed one (karpstack whatif STACK --workloads FILE)"
 )
 
 

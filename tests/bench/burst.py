@@ -1,4 +1,4 @@
-"""What the recorder costs a burst: `make bench-burst`, a thousand pods with the recorder and without.
+"""What the recorder costs a burst: `make bench NAME=burst`, a thousand pods with the recorder and without.
 
 In one run on one rehearsed EKS stack, in turns: 1,000 pods are asked for, and the time until each is ready is taken by
 a watch of the Deployment, which is there both times. A burst keeps all cores busy, and the same one may take half as

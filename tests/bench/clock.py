@@ -1,4 +1,4 @@
-"""Whether fast stories tell the same as stories in real time: `make bench-clock`.
+"""Whether fast stories tell the same as stories in real time: `make bench NAME=clock`.
 
 The stories of each stack run once in real time and once fast. For each story the verdict, the nodes in the order in
 which they came, and the reasons in the order in which they went are compared; dollars and seconds are printed beside

@@ -1,4 +1,4 @@
-"""What becomes of a run of which one process is killed with SIGKILL: `make bench-kills`.
+"""What becomes of a run of which one process is killed with SIGKILL: `make bench NAME=kills`.
 
 Each case runs one story from nothing (`run`: up, story, destroy), or takes down a stack that is up (`down`), kills a
 process at one of those moments, and then looks at what was said, after how long, what is still there, and whether the

@@ -1,4 +1,4 @@
-"""Whether `pulumi destroy` leaves anything, whatever is in its way and whatever dies meanwhile: `make bench-removal`.
+"""Whether `pulumi destroy` leaves anything, whatever hinders it and whatever dies: `make bench NAME=removal`.
 
 Each run brings an EKS stack up, puts load on it and something that hinders its removal (removal.yaml), asks `preflight
 destroy`, and destroys it with the engine's own command. In most of them something is killed midway, and the command is

@@ -1,4 +1,4 @@
-"""How much runs of the same thing differ: `make bench-spread`, which the margins of the comparison follow from.
+"""How much runs of the same thing differ: `make bench NAME=spread`, which the margins of the comparison follow from.
 
 The walk-through of one stack runs five times from nothing, on an otherwise idle machine. Each report is compared with
 each other by the rules that ship: every difference that they find is none. What the comparison reads of the reports is

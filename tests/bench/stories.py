@@ -1,4 +1,4 @@
-"""How much of a scale test is waiting that nobody here can shorten: `make bench-stories`.
+"""How much of a scale test is waiting that nobody here can shorten: `make bench NAME=stories`.
 
 Such waiting is the time in which, in a story,
 

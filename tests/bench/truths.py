@@ -1,4 +1,4 @@
-"""`make bench-truths`: whether the answers of what-ifs are those that were worked out by hand (tests/truths)."""
+"""`make bench NAME=truths`: whether the answers of what-ifs are those that were worked out by hand (tests/truths)."""
 
 from __future__ import annotations
 

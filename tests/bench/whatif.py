@@ -1,4 +1,4 @@
-"""What a what-if takes: `make bench-whatif`. Not a test: nothing fails when a machine is slow.
+"""What a what-if takes: `make bench NAME=whatif`. Not a test: nothing fails when a machine is slow.
 
 First a cluster comes to rest: made pods run on nodes that Karpenter chose, consolidated, and are read back as a
 snapshot, nodes and all, as a user's cluster would be. Of that snapshot one question is asked, which drifts the nodes of

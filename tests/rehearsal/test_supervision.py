@@ -1,6 +1,6 @@
 """Engines that die are noticed by whatever runs, and what the user's environment holds reaches no process of ours.
 
-`make bench-kills` kills every process at every moment; here are those cases that differ most.
+`make bench NAME=kills` kills every process at every moment; here are those cases that differ most.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ import yaml
 from tests.unit.example_stack import ROOT
 
 WORDS = yaml.safe_load(Path(__file__).with_name("language.yaml").read_text(encoding="utf-8"))
+#: The folder whose docstrings are the help of commands.
+COMMANDS = "karpstack/cli/"
 #: Words that a document quotes, by the file and a part of its line.
 QUOTED = [
     ("docs/how-to/preflight.md", "1 thing is in the way"),
@@ -58,7 +60,8 @@ def python() -> Iterator[tuple[bool, Line]]:
                     if ast.get_docstring(node) and isinstance(first := node.body[0], ast.Expr):
                         text = ast.get_docstring(node, clean=False) or ""
                         yield from (
-                            (False, Line(name, first.lineno + n, one)) for n, one in enumerate(text.split("\n"))
+                            (name.startswith(COMMANDS), Line(name, first.lineno + n, one))
+                            for n, one in enumerate(text.split("\n"))
                         )
                 elif isinstance(node, ast.keyword) and node.arg in HELP:
                     parts = [one for one in ast.walk(node.value) if isinstance(one, ast.Constant)]

@@ -261,7 +261,7 @@ def test_no_stack_leads_out_of_the_folder_of_results(repository: Repository) -> 
 
 def test_the_next_push_changes_the_comment(repository: Repository, github: GitHubServer) -> None:
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # review refuses, whatif breaks\n"})
-    assert act(repository, github) == 2
+    assert act(repository, github) == 3
     assert "| eks | **no answer**: the job's log says why | **refused**" in github.comments[0]["body"]
     repository.commit(**{"Pulumi.eks.yaml": STACK.format(cloud="aws"), "docs/a.md": "b\n"})
     assert act(repository, github, base="HEAD~2^1") == 0
@@ -281,11 +281,11 @@ def test_when_nothing_is_touched_any_more_the_comment_says_so(repository: Reposi
     ("said", "code", "row"),
     [
         ("review refuses", 1, "| eks | within the limits | **refused**"),
-        ("review fails", 2, "| eks | within the limits | **failed**"),
-        ("review breaks", 2, "| eks | within the limits | **failed**"),
+        ("review fails", 3, "| eks | within the limits | **failed**"),
+        ("review breaks", 3, "| eks | within the limits | **failed**"),
         ("whatif refuses", 1, "| eks | **not within the limits** | passed |"),
-        ("whatif fails", 2, "| eks | **no answer**"),
-        ("whatif breaks", 2, "| eks | **no answer**"),
+        ("whatif fails", 3, "| eks | **no answer**"),
+        ("whatif breaks", 3, "| eks | **no answer**"),
     ],
 )
 def test_what_is_refused_is_told_from_what_broke(
@@ -303,7 +303,7 @@ def test_what_an_earlier_rehearsal_said_is_not_taken_for_this_ones(
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # whatif refuses\n"})
     assert act(repository, github) == 1
     repository.commit(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # whatif breaks\n"})
-    assert act(repository, github, base="HEAD~1^1") == 2
+    assert act(repository, github, base="HEAD~1^1") == 3
     assert "| eks | **no answer**" in github.comments[0]["body"]
     assert "## whatif of eks" not in github.comments[0]["body"]
 

@@ -12,12 +12,12 @@ from tests.unit.command_line import karpstack
 main = karpstack()
 
 
-@pytest.mark.parametrize(("mode", "words"), [(0o700, "is not up"), (0o777, "can be written by others")])
+@pytest.mark.parametrize(("mode", "words", "code"), [(0o700, "is not up", 3), (0o777, "can be written by others", 2)])
 def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
-    mode: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mode: int, words: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tmp_path.chmod(mode)
-    assert main(["env", "eks", "--state", str(tmp_path)]) == 1
+    assert main(["env", "eks", "--state", str(tmp_path)]) == code
     said = capsys.readouterr()
     script = f"export KUBECONFIG=/home/me/production AWS_PROFILE=production\n{said.out}"
     result = subprocess.run(

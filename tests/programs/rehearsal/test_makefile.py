@@ -123,10 +123,10 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(
     assert (tmp_path / ".rehearsal" / "runs").is_dir()
 
 
-@pytest.mark.parametrize("given", ["WORKLOAD=mine.json", "Base=main", "CHANGES=a.yaml"])
+@pytest.mark.parametrize("given", ["LABEL=fault", "Stack=aks-nap", "OPTIONS=--keep"])
 def test_a_variable_with_a_typo_is_refused(given: str) -> None:
-    """Without a word, the made workload would be taken."""
-    command = ["make", "--dry-run", "whatif", "BASE=Pulumi.eks.yaml", "CHANGE=a.yaml b.yaml", "OPTIONS=--at x=y", given]
+    """Without a word, the walk-throughs of the default stack would run."""
+    command = ["make", "--dry-run", "rehearsal", "STACK=eks", "LABELS=fault,scale", given]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert f"{given.partition('=')[0]} is no variable of this Makefile, so it would have no effect" in result.stderr
@@ -138,7 +138,7 @@ def test_a_variable_with_a_typo_is_refused(given: str) -> None:
     [
         (["rehearsal"], "-m karpstack.rehearsal.engines Pulumi.eks.yaml"),
         (["soak", "STACK=aks-nap"], "-m karpstack.rehearsal.engines Pulumi.aks-nap.yaml"),
-        (["review", "STACK=aks-nap"], "-m karpstack.rehearsal.engines Pulumi.aks-nap.yaml"),
+        (["rehearsal", "STACK=aks-nap"], "-m karpstack.rehearsal.engines Pulumi.aks-nap.yaml"),
         (["setup"], "-m karpstack.rehearsal.engines Pulumi.eks.yaml"),
         (["setup", "STACK=aks-nap"], "-m karpstack.rehearsal.engines Pulumi.aks-nap.yaml"),
         (["facts"], "-m karpstack.rehearsal.engines"),

@@ -126,4 +126,4 @@ def test_as_many_run_at_once_as_the_memory_holds_and_all_are_run(tmp_path: Path)
     assert candidates.side_by_side(3) >= 1
     commands = [(name, ["--no-such"], tmp_path / name) for name in ("a", "b", "c")]
     assert candidates.rehearse_all(commands, 2) == {"a": 2, "b": 2, "c": 2}
-    assert "usage" in (tmp_path / "c" / "rehearsal.log").read_text()
+    assert "Usage" in (tmp_path / "c" / "rehearsal.log").read_text()

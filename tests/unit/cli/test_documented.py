@@ -23,7 +23,7 @@ _PLACEHOLDER = re.compile(r"\.\.\.|^\[|\]$|<[^>]+>|\{|\|")
 
 def pages() -> list[Path]:
     found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md")]
-    return [path for path in (*found, *ROOT.glob("*.md")) if "decisions" not in path.parts]
+    return [path for path in (*found, *ROOT.glob("*.md")) if "decisions" not in path.parts and path.is_file()]
 
 
 def commands(path: Path) -> Iterator[tuple[str, bool]]:

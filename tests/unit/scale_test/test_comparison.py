@@ -45,7 +45,7 @@ def test_the_same_report_is_the_same(before: dict[str, Any], rules: Rules) -> No
 
 
 def test_runs_of_the_same_thing_are_called_the_same(rules: Rules) -> None:
-    """Of the walk-through on an idle machine, each from nothing: `make bench-spread` has written them."""
+    """Of the walk-through on an idle machine, each from nothing: `make bench NAME=spread` has written them."""
     runs = json.loads((Path(__file__).parent / "spread.json").read_text())
     assert len(runs) >= 5
     assert {compare(*pair, rules).verdict for pair in itertools.permutations(runs, 2)} == {"the same"}
