@@ -332,7 +332,7 @@ def test_a_fork_whose_token_may_write_gets_its_comment(github: GitHubServer, tmp
 
 def test_where_the_permission_is_missing_it_fails_and_the_summary_tells(github: GitHubServer, tmp_path: Path) -> None:
     done = run(github, tmp_path, results(tmp_path, "eks"), READS)
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "permissions: pull-requests: write" in done.stderr
     assert "## The answer" in (tmp_path / "summary.md").read_text()
 
@@ -343,7 +343,7 @@ def test_the_token_is_in_no_error_even_where_the_server_repeats_it(
 ) -> None:
     github.parrot = True
     done = run(github, tmp_path, results(tmp_path, "eks"), token)
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert done.stderr.startswith("error: ")
 
 
@@ -359,5 +359,5 @@ def test_a_pull_request_that_touches_nothing_changes_what_stands_and_makes_nothi
 
 def test_the_number_can_be_given(github: GitHubServer, tmp_path: Path) -> None:
     done = run(github, tmp_path, results(tmp_path, "eks"), WRITES, REPOSITORY, "--number", "8")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "404 Not Found" in done.stderr
