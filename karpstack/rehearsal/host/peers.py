@@ -12,6 +12,8 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,6 +40,7 @@ _ANSWER = struct.Struct(f"=xBxx{_SOCKET.size}x12xII")
 _ANSWER_SECONDS = 1.0
 
 _ESTABLISHED = 1
+_LISTENING = "0A"
 #: The kernel's tables of connections. A socket that is meant for both protocols shows IPv4 addresses in the second.
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _MAPPED = "0000000000000000FFFF0000"
@@ -76,6 +79,32 @@ def is_own(client: Address, server: Address) -> bool:
         _LOG.warning("whose connection %s:%d is cannot be told, so it is refused: %s", *client, error)
         return False
     return end is not None and end.ours
+
+
+def is_own_listener(port: int) -> bool:
+    """Whether this user's processes, and nobody else's, listen at a loopback port."""
+    if not sys.platform.startswith("linux"):
+        return any(port == each for process in _own_processes() for each in _listening(process))
+    found = [
+        int(columns[7])
+        for table in _TABLES
+        for columns in map(str.split, table.read_text().splitlines()[1:] if table.exists() else ())
+        if columns[3] == _LISTENING and int(columns[1].rpartition(":")[2], 16) == port
+    ]
+    return bool(found) and set(found) == {os.geteuid()}
+
+
+def _own_processes() -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.uids().effective == os.geteuid():
+                yield process
+
+
+def _listening(process: psutil.Process) -> list[int]:
+    with suppress(psutil.Error):
+        return [each.laddr[1] for each in process.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    return []
 
 
 def is_established(connection: socket.socket) -> bool:

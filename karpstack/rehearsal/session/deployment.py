@@ -100,7 +100,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         pulumi_by_hand.PULUMI: str(engines.program("pulumi")),
         pulumi_by_hand.COPY: str(folder.stack_configuration),
         pulumi_by_hand.EDITED: _edited(folder),
-        "PULUMI_DEBUG_PROVIDERS": ",".join(f"{name}:{port}" for name, port in info.providers.items()),
+        pulumi_by_hand.PROVIDERS: ",".join(f"{name}:{port}" for name, port in info.providers.items()),
         # `pulumi import` writes it by the packages' schemas, which an attached provider does not have.
         "PULUMI_OPTION_GENERATE_CODE": "false",
         "PULUMI_SKIP_UPDATE_CHECK": "1",

@@ -13,12 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from karpstack.rehearsal.host import peers
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 
 #: Variables with the path of Pulumi itself, of the stack file that the user edits, and of the copy that Pulumi reads.
 PULUMI = "KARPSTACK_PULUMI"
 EDITED = "KARPSTACK_STACK_FILE"
 COPY = "KARPSTACK_STACK_COPY"
+#: Pulumi's own: names of packages and the ports of their providers.
+PROVIDERS = "PULUMI_DEBUG_PROVIDERS"
 #: Pulumi's own: the stack file, instead of the one beside Pulumi.yaml.
 CONFIG_FILE = "PULUMI_OPTION_CONFIG_FILE"
 
@@ -27,6 +30,7 @@ _PROJECT = Path(__file__).resolve().parents[3]
 _CHANGING = frozenset(
     ("set", "set-all", "remove", "rm", "delete", "remove-all", "rm-all", "remove-many", "copy", "cp", "env")
 )
+_WITHOUT_PROVIDERS = frozenset(("about", "config", "help", "history", "stack", "version", "whoami"))
 # Options that may stand before a command and take a value, by what they are called here.
 _VALUED = {
     **{"-s": "stack", "--stack": "stack", "-C": "cwd", "--cwd": "cwd", "--config-file": "config-file"},
@@ -38,11 +42,33 @@ _VALUED = {
 def main(arguments: Sequence[str], variables: Mapping[str, str]) -> NoReturn:
     """Become Pulumi, or end with 1 and say why not."""
     try:
+        refuse_strangers(arguments, variables)
         chosen = stack_file(arguments, variables, Path.cwd())
     except (StackFileError, OSError) as error:
         sys.exit(f"error: {error}")
     more = {CONFIG_FILE: str(chosen)} if chosen else {}
     os.execve(variables[PULUMI], [variables[PULUMI], *arguments], {**variables, **more})  # noqa: S606  # the engines'
+
+
+def refuse_strangers(arguments: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Refuse a command of Pulumi that asks providers, where the rehearsal that had them is gone.
+
+    Another user may listen at their ports since, and would get the inputs of all resources, secrets among them.
+
+    Raises:
+        StackFileError: Somebody else listens there, or nobody.
+    """
+    words, _ = _parsed(arguments)
+    if not words or words[0] in _WITHOUT_PROVIDERS:
+        return
+    for provider in filter(None, variables.get(PROVIDERS, "").split(",")):
+        name, _, port = provider.rpartition(":")
+        if not peers.is_own_listener(int(port)):
+            raise StackFileError(
+                f"the rehearsal of this shell has ended: no process of yours answers for the provider {name} at "
+                f"127.0.0.1:{port}, and whoever listens there would get all inputs, so Pulumi was not started; bring "
+                'it up again (karpstack up STACK), and then: eval "$(karpstack env STACK)"'
+            )
 
 
 def stack_file(arguments: Sequence[str], variables: Mapping[str, str], folder: Path) -> Path | None:

@@ -104,3 +104,15 @@ def test_a_connection_that_was_reset_is_not_whole(connection: Connection) -> Non
     connection.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.client.close()
     assert not peers.is_established(connection.server)
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_a_port_is_ours_while_we_alone_listen_there(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert peers.is_own_listener(port)
+        monkeypatch.setattr("os.geteuid", lambda: 12345)  # of whom nothing listens there
+        assert not peers.is_own_listener(port)
+    monkeypatch.undo()
+    assert not peers.is_own_listener(port)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -125,3 +126,16 @@ def test_the_rehearsals_environment_names_the_file_and_no_file_to_pulumi(tmp_pat
     first = Path(found["PATH"].split(":")[0]) / "pulumi"
     assert first.is_file()
     assert found[pulumi_by_hand.PULUMI] != str(first)
+
+
+@pytest.mark.parametrize("command", ["preview", "up --yes", "destroy", "refresh", "import a b c", "--color never up"])
+def test_providers_of_a_rehearsal_that_is_gone_are_not_asked(command: str, stack: Stack, tmp_path: Path) -> None:
+    """Another user may listen at their ports, and would get the inputs of all resources."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        given = {pulumi_by_hand.PROVIDERS: f"aws:{port},kubernetes:{port}"}
+        pulumi_by_hand.refuse_strangers(command.split(), given)
+    with pytest.raises(StackFileError, match=r"rehearsal of this shell has ended.* whoever listens there"):
+        pulumi_by_hand.refuse_strangers(command.split(), given)
+    for harmless in ("stack output", "config get a", "version", ""):
+        pulumi_by_hand.refuse_strangers(harmless.split(), given)
