@@ -123,6 +123,7 @@ goldens: environment ## Write all golden files and generated pages again
 
 # Without what looks at previews or writes documents, and of karpstack/karpenter/ only what the rules read.
 pack: ## Write the complete policy pack to build/pack, for `pulumi policy publish`
+	@[ ! -L build ] && { [ ! -e build/pack ] || { [ ! -L build/pack ] && [ -f build/pack/.made-by-karpstack ]; }; } || { echo "error: build/pack was not made by this project and would be removed; move it away" >&2; exit 1; }
 	@rm -rf build/pack && mkdir -p build/pack && touch build/pack/.made-by-karpstack
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpstack/karpenter/crds.py --exclude=karpstack/karpenter/schemas karpstack/__init__.py karpstack/karpenter | tar -C build/pack -xf -

@@ -84,7 +84,9 @@ def forget(folder: Path) -> None:
     """Remove what an earlier rehearsal of a stack said, so that nothing of it is taken for what comes now."""
     if files.read_result(folder, FILE, most=_MOST) is not None:
         for document in (*folder.glob(f"{REVIEW}/review.*"), *folder.glob(f"{WHATIF}/*/whatif.*")):
-            document.unlink()
+            # Through a link it would be another folder's.
+            if not any(place.is_symlink() for place in (document.parent, document.parent.parent)):
+                document.unlink()
 
 
 def read(results: Path) -> list[Told]:

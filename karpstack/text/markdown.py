@@ -15,9 +15,9 @@ _ROWS: Final = 60
 
 # What starts something in Markdown or HTML, wherever it stands.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
-# Names of people and teams, and numbers of issues, which a comment would notify or link.
-_MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)")
-_LINK: Final = re.compile(r"\b(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
+# Names of people and teams, and numbers of issues, which a comment would notify or link. For GitHub, letters are ASCII.
+_MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)", re.ASCII)
+_LINK: Final = re.compile(r"(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
 
 
 def escape(text: str) -> str:

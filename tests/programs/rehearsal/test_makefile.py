@@ -123,6 +123,31 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(
     assert (tmp_path / ".rehearsal" / "runs").is_dir()
 
 
+def packed(folder: Path) -> subprocess.CompletedProcess[str]:
+    """`make pack` in a folder with what the pack is made of."""
+    for name in ("policies", "karpstack", "pyproject.toml"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    command = ["make", "--no-print-directory", "--file", str(ROOT / "Makefile"), "pack"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_pack_replaces_a_pack_and_nothing_else(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert packed(tmp_path).returncode == 0
+        assert (tmp_path / "build" / "pack" / "PulumiPolicy.yaml").is_file()
+    (tmp_path / "build" / "pack" / ".made-by-karpstack").unlink()
+    assert "build/pack was not made by this project" in packed(tmp_path).stderr
+    assert (tmp_path / "build" / "pack" / "PulumiPolicy.yaml").is_file()
+
+
+def test_a_pack_is_not_made_through_a_link(tmp_path: Path) -> None:
+    make_ours(tmp_path / "elsewhere" / "pack")
+    (tmp_path / "build").symlink_to(tmp_path / "elsewhere")
+    assert packed(tmp_path).returncode
+    assert [path.name for path in (tmp_path / "elsewhere" / "pack").iterdir()] == [".made-by-karpstack"]
+
+
 @pytest.mark.parametrize("given", ["LABEL=fault", "Stack=aks-nap", "OPTIONS=--keep"])
 def test_a_variable_with_a_typo_is_refused(given: str) -> None:
     """Without a word, the walk-throughs of the default stack would run."""

@@ -27,6 +27,19 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert list(second.whatifs.items()) == [("a", "what-if a"), ("b", "what-if b")]
 
 
+@pytest.mark.parametrize("linked", ["eks/review", "eks/whatif", "eks/whatif/a"])
+def test_what_a_link_leads_to_is_not_forgotten(linked: str, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    for path in (mine / "review.txt", mine / "whatif.txt", mine / "a" / "whatif.txt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    outcome.write(Outcome("eks", "passed", "off"), tmp_path / "results" / "eks")
+    (tmp_path / "results" / linked).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "results" / linked).symlink_to(mine)
+    outcome.forget(tmp_path / "results" / "eks")
+    assert sorted(path.name for path in mine.rglob("*.txt")) == ["review.txt", "whatif.txt", "whatif.txt"]
+
+
 def test_no_results_are_no_stacks(tmp_path: Path) -> None:
     assert outcome.read(tmp_path / "nowhere") == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,18 @@ def test_nothing_acts_instead_of_being_seen(text: str, where: str) -> None:
     assert not acting & set(said)
     assert "before" in said
     assert "after" in said or where == "a setting that is refused"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("@torvalds", "é@torvalds", "日@org/team", "éGH-12", "GH-12"),
+        *("https://evil.example", "1https://evil.example/x", "日https://evil.example/login", "xwww.evil.example"),
+    ],
+)
+def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
+    """For GitHub's Markdown a letter is one of ASCII."""
+    assert not re.search(r"(^|[^A-Za-z0-9_])(@|GH-)[A-Za-z0-9]|https?://|www\.", escape(text))
 
 
 @pytest.mark.parametrize("text", [HARMLESS, "two\nlines\tand a tab"])
