@@ -121,6 +121,10 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
         "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
         **user_environment.WITHOUT_PROFILES,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        # Without a login: `az` and `gcloud` would be the user's, in the real account.
+        "AZURE_CONFIG_DIR": str(folder.root / "az"),
+        "CLOUDSDK_CONFIG": str(folder.root / "gcloud"),
         **_no_proxy(),
         clock.VARIABLE: str(folder.clock) if folder.clock.exists() else "",
         **info.variables,

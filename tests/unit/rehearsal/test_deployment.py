@@ -218,3 +218,11 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
 )
 def test_without_a_terminal_progress_is_a_line_for_each_component(line: str, news: bool) -> None:
     assert deployment.is_news(line) is news
+
+
+def test_tools_of_clouds_find_no_login_of_the_users(tmp_path: Path) -> None:
+    folder = StackFolder("eks", tmp_path / "eks")
+    found = deployment.environment(folder, EngineSet(tmp_path), INFO)
+    for name in ("AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG"):
+        assert Path(found[name]).is_relative_to(folder.root)
+    assert found["AWS_EC2_METADATA_DISABLED"] == "true"
