@@ -368,7 +368,7 @@ def test_when_the_cluster_is_tried_again(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("karpstack.components.aks.late_roles.asyncio.sleep", sleep)
+    monkeypatch.setattr("asyncio.sleep", sleep)
     failed = pulumi.ErrorHookArgs("urn", "id", "cluster", CLUSTER, failed_operation=operation, errors=errors)
     again = asyncio.run(wait_for_roles(failed))
     assert (again, slept) == ((True, [pause]) if pause else (False, []))

@@ -289,9 +289,7 @@ def test_an_interrupted_build_keeps_what_it_has_and_the_next_goes_on(machine: Ma
 
 
 def test_lint_refuses_what_go_vet_has_not_seen(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "karpstack.rehearsal.engines.builder.subprocess.run", lambda *_, **__: SimpleNamespace(stdout="")
-    )
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
     machine.ensure("aws")
     with pytest.raises(builder.BuildError, match=r"go vet has not seen karpenter-azure .*run: make engines"):
         builder.lint(find_go=lambda: machine.go)

@@ -20,8 +20,8 @@ Usage = namedtuple("Usage", "total used free")
 def files(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The limits of open files, soft and hard; the last one counts."""
     found = [(256, 20_000)]
-    monkeypatch.setattr("karpstack.rehearsal.host.limits.resource.getrlimit", lambda _: found[-1])
-    monkeypatch.setattr("karpstack.rehearsal.host.limits.resource.setrlimit", lambda _, limit: found.append(limit))
+    monkeypatch.setattr("resource.getrlimit", lambda _: found[-1])
+    monkeypatch.setattr("resource.setrlimit", lambda _, limit: found.append(limit))
     return found
 
 
@@ -60,7 +60,7 @@ def test_too_little_of_anything_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files[:] = [open_files]
-    monkeypatch.setattr("karpstack.rehearsal.host.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30, room))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage(2**30, 2**30, room))
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=memory))
     monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(free=100 * 2**20))
     with pytest.raises(LimitError, match=said):
@@ -69,7 +69,7 @@ def test_too_little_of_anything_is_said(
 
 @pytest.mark.parametrize(("free", "said"), [(10 * 2**20, "has no space left (10 MiB)"), (2**30, "")])
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str) -> None:
-    monkeypatch.setattr("karpstack.rehearsal.host.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30 - free, free))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage(2**30, 2**30 - free, free))
     found = limits.shortage(tmp_path / "eks")
     assert said in found
     assert bool(found) == bool(said)
