@@ -264,13 +264,17 @@ def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
         ) from error
 
 
-def kill_controller(namespace: str) -> list[str]:
+def kill_controller(namespace: str, core: client.CoreV1Api | None = None) -> list[str]:
     """Delete the controller's pods without grace, all at once; their names.
+
+    Args:
+        namespace: Where they run.
+        core: Kubernetes' API (default: that of the usual kubeconfig).
 
     Raises:
         FaultError: There are none, or Kubernetes refused.
     """
-    core = client.CoreV1Api(connect())
+    core = core or client.CoreV1Api(connect())
     try:
         pods = core.list_namespaced_pod(namespace, label_selector=_CONTROLLER).items
         names = [str(pod.metadata.name) for pod in pods if pod.metadata]

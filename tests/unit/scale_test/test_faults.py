@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import boto3
 import pytest
@@ -374,17 +374,13 @@ class Pods:
         self.deleted.append((namespace, label_selector, grace_period_seconds))
 
 
-def test_all_pods_of_the_controller_are_deleted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_pods_of_the_controller_are_deleted_at_once() -> None:
     """One after the other, the second would take over from the first, and nothing would have been killed."""
     pods = Pods("karpenter-1", "karpenter-2")
-    monkeypatch.setattr("karpstack.scale_test.acting.faults.connect", lambda: None)
-    monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: pods)
-    assert faults.kill_controller("kube-system") == ["karpenter-1", "karpenter-2"]
+    assert faults.kill_controller("kube-system", cast(client.CoreV1Api, pods)) == ["karpenter-1", "karpenter-2"]
     assert pods.deleted == [("kube-system", "app.kubernetes.io/name=karpenter", 0)]
 
 
-def test_where_no_controller_is_none_can_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("karpstack.scale_test.acting.faults.connect", lambda: None)
-    monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: Pods())
+def test_where_no_controller_is_none_can_be_killed() -> None:
     with pytest.raises(FaultError, match=r"in kube-system, so there is no controller to kill"):
-        faults.kill_controller("kube-system")
+        faults.kill_controller("kube-system", cast(client.CoreV1Api, Pods()))
