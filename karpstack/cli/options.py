@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
@@ -45,6 +46,24 @@ def stack(parser: Callable[[str], str] | None = stack_name) -> Any:
     return argument("STACK", "name of the stack: eks, for Pulumi.eks.yaml", autocompletion=_stacks, parser=parser)
 
 
+def _chosen(verbosity: str) -> Callable[[bool], bool]:
+    """Return what hands a flag on to this command, and to the commands that it starts."""
+
+    def choose(wanted: bool) -> bool:
+        if wanted:
+            os.environ["KARPSTACK_VERBOSITY"] = verbosity
+        return wanted
+
+    return choose
+
+
+Quiet = Annotated[bool, option("--quiet", "-q", callback=_chosen("quiet"), help="print errors and the answer only")]
+Verbose = Annotated[
+    bool,
+    option(
+        "--verbose", "-v", callback=_chosen("verbose"), help="print all that Pulumi prints, also without a terminal"
+    ),
+]
 Stack = Annotated[str, stack()]
 #: As Pulumi names it, `organization/project/eks` too.
 PulumiStack = Annotated[str, stack(None)]

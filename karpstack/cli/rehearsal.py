@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .options import ConfigFile, Format, Speed, Stack, State, option, parsed
+from .options import ConfigFile, Format, Quiet, Speed, Stack, State, Verbose, option, parsed
 from .shape import command
 
 _Days = Annotated[bool, option("--days", help="let the cluster jump ahead in time, for scenarios with `live`")]
@@ -26,6 +26,8 @@ def _up(
     keep: _Keep = False,
     days: _Days = False,
     speed: Speed = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     state: State = None,
 ) -> int:
     """Bring a stack up on this machine: engines, control plane, `pulumi up` with the policy pack."""
@@ -63,6 +65,8 @@ def _run(
     keep: _Keep = False,
     days: _Days = False,
     speed: Speed = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     state: State = None,
 ) -> int:
     """Run the scale tests of a stack and write the report. A stack that is down comes up before, and goes after."""
@@ -88,6 +92,8 @@ def _down(
             "--force", help="end the command that works on the stack, and stop the engines without `pulumi destroy`"
         ),
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     state: State = None,
 ) -> int:
     """Destroy a stack with `pulumi destroy` and stop all its engines."""

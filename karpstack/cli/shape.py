@@ -42,8 +42,22 @@ class Command(TyperCommand):
         _write_example(self.epilog, formatter)
 
 
+class _Flag:
+    """What Typer asks for the value of a flag; its own loads pydantic, which takes longer than the rest of `--help`."""
+
+    def coerce(self, value: Any, **_: Any) -> Any:
+        return value
+
+
 class Group(TyperGroup):
     """A group of commands; words before the first command are an error that names the nearest."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, all of which are flags."""
+        found: list[Any] = super().get_params(ctx)
+        for option in found:
+            option._runtime_param = _Flag()
+        return found
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands with the whole first sentence of each."""

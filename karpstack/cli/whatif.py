@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from .options import Format, Speed, Stack, argument, option, parsed
+from .options import Format, Quiet, Speed, Stack, Verbose, argument, option, parsed
 from .shape import DEFAULT, StackGroup, command, group
 
 app = group("whatif", "Rehearse a change of a stack, and judge it: nodes, pods and cost.", StackGroup)
@@ -136,6 +136,8 @@ def _stack(
         ),
     ] = None,
     keep: Annotated[bool, option("--keep", help="leave the stack up; with one candidate only")] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
 ) -> int:
     """Rehearse a change of a stack: what it costs, and which nodes and pods it moves.
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Libraries that take a tenth of a second and more.
-HEAVY = {"ansible", "boto3", "jsonschema", "kubernetes", "matplotlib", "moto", "pulumi", "rich", "scipy"}
+HEAVY = {"ansible", "boto3", "jsonschema", "kubernetes", "matplotlib", "moto", "pulumi", "pydantic", "rich", "scipy"}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["whatif", "--help"], ["up", "--help"], ["snapshot", "take", "--help"]])

@@ -28,7 +28,7 @@ from karpstack.rehearsal.session.clouds import CLOUDS
 from karpstack.rehearsal.session.command import Shown, call, refusal
 from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import QUIET, VERBOSE, tell, verbosity
 from karpstack.rehearsal.state import records
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.text import files
@@ -427,10 +427,19 @@ class Deployment:
     def _run(self, *arguments: str, folder: Path | None = None, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
-        shown = None if sys.stdout.isatty() else Shown(is_news, self._folder.logs / "pulumi.log")
+        shown = self._shown()
         code = self._call(command, folder or self._program, shown, meanwhile)
         if code:
-            raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
+            where = f"; its output is in {shown.log}" if shown and verbosity() == QUIET else ""
+            raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code}){where}")
+
+    def _shown(self) -> Shown | None:
+        """Return what is shown of Pulumi's output: all of it on a terminal, news elsewhere; nothing if quiet."""
+        keep: dict[str, Callable[[str], bool]] = {QUIET: lambda _: False, VERBOSE: lambda _: True}
+        said = verbosity()
+        if sys.stdout.isatty() and said != QUIET:
+            return None
+        return Shown(keep.get(said, is_news), self._folder.logs / "pulumi.log")
 
     def _call(
         self,

@@ -17,8 +17,9 @@ import pytest
 from karpstack.rehearsal import commands
 from karpstack.rehearsal.engines import releases
 from karpstack.rehearsal.session import daemon, lifetime, lock
-from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.deployment import PROJECT, CommandError
 from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif import command as whatif
@@ -463,3 +464,19 @@ def test_a_machine_that_has_run_out_is_named_and_no_traceback(
     monkeypatch.setattr(lifetime, "bring_up", full)
     assert main(["up", "eks", "--state", str(tmp_path), "--no-review"]) == 3
     assert "make room, or put the state elsewhere" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--verbose", None])
+def test_a_quiet_command_prints_errors_alone(
+    option: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KARPSTACK_VERBOSITY", "")
+
+    def fail(*_: object, **__: object) -> None:
+        tell("going on")
+        raise CommandError("no")
+
+    monkeypatch.setattr(lifetime, "bring_up", fail)
+    given = ["up", "eks", "--state", str(tmp_path), "--no-review", *([option] if option else [])]
+    assert main(given) == 1
+    assert capsys.readouterr().err == ("" if option == "--quiet" else "going on\n") + "error: no\n"
