@@ -40,8 +40,8 @@ KINDS = {
     **_IN_NAMESPACE,
     **IN_NO_NAMESPACE,
 }
-#: Of a pod and its containers: what opens the node.
-_OF_THE_HOST = ("privileged", "hostNetwork", "hostPID", "hostIPC", "hostPort", "procMount", "sysctls", "hostProcess")
+#: Of a pod and its containers: what opens the node. A port of the host does not, and counts where pods are placed.
+_OF_THE_HOST = ("privileged", "hostNetwork", "hostPID", "hostIPC", "procMount", "sysctls", "hostProcess")
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 #: Key of a node class of a story's: the stack's of which it is a copy, but for the patch that is its `spec`.
 COPY_OF = "copyOf"
@@ -140,7 +140,7 @@ def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rights_over_the_node(given: Any, path: str) -> Iterator[str]:
-    """Yield where a part of a manifest takes what Kubernetes' baseline for pods forbids: paths."""
+    """Yield where a part of a manifest takes what opens the node to its pods: paths."""
     if isinstance(given, list):
         for index, inner in enumerate(given):
             yield from _rights_over_the_node(inner, f"{path}.{index}")
