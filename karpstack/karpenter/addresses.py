@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from itertools import combinations
 from typing import Final
 
@@ -12,6 +12,9 @@ Network = IPv4Network | IPv6Network
 #: Cilium keeps the first and the last address of a share, the router's and the health endpoint's.
 _KEPT: Final = 4
 _BITS: Final = 32
+# RFC 1918, the addresses that providers share, and IPv6's for one site or one link.
+_PRIVATE_4: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
+_PRIVATE_6: Final = tuple(map(IPv6Network, ("fc00::/7", "fe80::/10")))
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,23 @@ class Range:
 def parse(cidr: str) -> Network:
     """The network that a CIDR names; ValueError where it names none. A host's bits are allowed in it."""
     return ip_network(cidr, strict=False)
+
+
+def is_private(network: Network) -> bool:
+    """Return whether a network lies in one that the internet does not route."""
+    if isinstance(network, IPv4Network):
+        return any(network.subnet_of(private) for private in _PRIVATE_4)
+    return any(network.subnet_of(private) for private in _PRIVATE_6)
+
+
+def are_nearly_the_world(networks: Iterable[Network]) -> bool:
+    """Return whether networks together have more than an eighth of all public addresses."""
+    public = [network for network in networks if not is_private(network)]
+    fourth = collapse_addresses(network for network in public if isinstance(network, IPv4Network))
+    sixth = collapse_addresses(network for network in public if isinstance(network, IPv6Network))
+    return sum(network.num_addresses for network in fourth) > 2**29 or (
+        sum(network.num_addresses for network in sixth) > 2**122  # of 2000::/3, the only one in use
+    )
 
 
 def overlaps(ranges: Sequence[Range]) -> Iterator[tuple[Range, Range]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 from pulumi_policy import PolicyResource
 
@@ -30,9 +31,17 @@ from .tokens import (
     VPC,
 )
 
-_SOURCES = frozenset({"aws:sourcearn", "aws:sourceaccount"})
-# An account's number, or the beginning of an ARN that names one.
-_ACCOUNT = re.compile(r"\d{12}$|arn:[^:*?]+:[^:*?]+:[^:]*:\d{12}:")
+# What narrows a service, which sends for everybody who uses it; and what narrows everybody.
+_SOURCES = frozenset({"aws:sourcearn", "aws:sourceaccount", "aws:sourceorgid"})
+_CALLERS = _SOURCES | {"aws:principalorgid", "aws:principalaccount", "aws:principalarn"}
+# An organization, an account's number, or the beginning of an ARN that names one.
+_NAMED = re.compile(r"o-[a-z0-9]{10,32}$|\d{12}$|arn:[^:*?]+:[^:*?]+:[^:]*:\d{12}:")
+_ACCOUNT_OF_PRINCIPAL = re.compile(r"(\d{12})$|arn:[^:]+:[^:]+::(\d{12}):")
+_QUEUE_ARN = re.compile(r"arn:[^:]+:sqs:[^:]*:(\d{12}):")
+
+
+# Those by which messages come, go and are read; `sqs:*` includes them.
+_QUEUE_ACTIONS = ("sqs:sendmessage", "sqs:receivemessage", "sqs:deletemessage", "sqs:purgequeue")
 
 
 def _queue(queue: Properties, judgement: Judgement) -> None:
@@ -41,8 +50,8 @@ def _queue(queue: Properties, judgement: Judgement) -> None:
         judgement.violation("sqsManagedSseEnabled is false, and there is no kmsMasterKeyId.")
 
 
-def _inline_policy(queue: Properties, judgement: Judgement) -> None:
-    if queue.get("policy"):
+def _inline_queue_policy(queue: Properties, judgement: Judgement) -> None:
+    if "policy" in set(queue) and queue["policy"]:
         _queue_policy(queue, judgement)
 
 
@@ -50,46 +59,83 @@ def _queue_policy(policy: Properties, judgement: Judgement) -> None:
     encrypted_only = False
     for where, statement in statements("policy", policy.get("policy"), judgement):
         with judgement.part():
-            effect, principal = statement.get("Effect"), statement.get("Principal")
-            everybody = principal == "*" or (
-                not isinstance(principal, str) and "*" in listed((principal or {}).get("AWS"))
-            )
-            if effect == "Deny" and everybody and covers(statement, "sqs:sendmessage") and _transport(statement):
+            effect = statement.get("Effect")
+            if effect == "Deny" and _is_everybody(statement.get("Principal")) and _transport(statement):
                 encrypted_only = True
-            if effect == "Allow" and principal is None:
-                judgement.violation(f"{where} allows everybody but those in NotPrincipal.")
-            if effect == "Allow" and everybody and not _names_account(section(statement, "Condition")):
-                judgement.violation(f"{where} allows everybody.")
-            if effect == "Allow" and not isinstance(principal, str):
-                _service(where, listed((principal or {}).get("Service")), section(statement, "Condition"), judgement)
+            if effect == "Allow":
+                _senders(where, statement, judgement)
     if not encrypted_only and judgement.complete:
         judgement.violation("policy has no statement that denies access without TLS (aws:SecureTransport).")
 
 
-def _service(where: str, services: Sequence[str], condition: Properties, judgement: Judgement) -> None:
-    """A service sends for everybody who uses it, in any account, unless a condition says for whom."""
-    if len(services) and not _names_account(condition):
+def _senders(where: str, statement: Properties, judgement: Judgement) -> None:
+    """Judge who is allowed, and what: each is named, or bound by a condition that names an account."""
+    if "NotAction" in set(statement):
+        judgement.violation(f"{where} allows all actions but those in NotAction.")
+    principal, condition = statement.get("Principal"), section(statement, "Condition")
+    if principal is None:
+        judgement.violation(f"{where} allows everybody but those in NotPrincipal.")
+        return
+    if _is_everybody(principal):
+        if not _names_account(condition, _CALLERS):
+            judgement.violation(f"{where} allows everybody.")
+        return
+    if isinstance(principal, str):
+        judgement.violation(f"{where} allows {principal}, which is neither a service nor an account.")
+        return
+    services = listed(principal.get("Service"))
+    if len(services) and not _names_account(condition, _SOURCES):
         judgement.violation(
             f"{where} admits {services[0]} of any account: it has no condition on aws:SourceArn or aws:SourceAccount "
             "that names an account."
         )
+    _foreign(where, listed(principal.get("AWS")), statement, judgement)
 
 
-def _names_account(condition: Properties) -> bool:
+def _foreign(where: str, principals: Any, statement: Properties, judgement: Judgement) -> None:
+    """Judge named principals: those of another account than the queue's are not the stack's."""
+    if not len(principals):
+        return
+    queues = listed(statement.get("Resource"))
+    own = {found[1] for index in range(len(queues)) if (found := _QUEUE_ARN.match(queues[index]))}
+    for index in range(len(principals)):
+        with judgement.part():
+            found = _ACCOUNT_OF_PRINCIPAL.match(principals[index])
+            account = (found[1] or found[2]) if found else None
+            if own and account not in own:
+                judgement.violation(
+                    f"{where} allows {principals[index]}, and the queue is of {', '.join(sorted(own))}."
+                )
+
+
+def _is_everybody(principal: Any) -> bool:
+    if principal is None or isinstance(principal, str):
+        return principal == "*"
+    return any("*" in listed(principal[kind]) for kind in principal)
+
+
+def _names_account(condition: Properties, keys: frozenset[str]) -> bool:
+    """Return whether a condition on one of the keys has only values that name an account or an organization."""
     for operator in ("ArnEquals", "ArnLike", "StringEquals", "StringLike"):
-        for key, sources in section(condition, operator).items():
-            found = listed(sources)
-            named = [bool(_ACCOUNT.match(found[index])) for index in range(len(found))]
-            if key.lower() in _SOURCES and named and all(named):
+        for key, values in section(condition, operator).items():
+            found = listed(values)
+            if key.lower() in keys and len(found) and all(_NAMED.match(found[index]) for index in range(len(found))):
                 return True
     return False
 
 
 def _transport(statement: Properties) -> bool:
+    """Return whether a denial is of all actions, and has no other condition than that there is no TLS."""
     condition = section(statement, "Condition")
-    return any(
-        str(section(condition, operator).get("aws:SecureTransport")).lower() == "false"
-        for operator in ("Bool", "BoolIfExists")
+    tests = [
+        (key.lower(), section(condition, operator)[key])
+        for operator in condition
+        for key in section(condition, operator)
+    ]
+    return (
+        set(condition) <= {"Bool", "BoolIfExists"}
+        and [(key, str(value).lower()) for key, value in tests] == [("aws:securetransport", "false")]
+        and all(covers(statement, action) for action in _QUEUE_ACTIONS)
     )
 
 
@@ -149,7 +195,7 @@ def _tags(*path: str) -> Callable[[Properties, Judgement], None]:
 QUEUE_ENCRYPTED = ResourceRule(name="queue-encrypted", checks={QUEUE: _queue})
 
 QUEUE_POLICY_CLOSED = ResourceRule(
-    name="queue-policy-closed", checks={QUEUE_POLICY: _queue_policy, QUEUE: _inline_policy}
+    name="queue-policy-closed", checks={QUEUE_POLICY: _queue_policy, QUEUE: _inline_queue_policy}
 )
 
 CLUSTER_SECRETS_ENCRYPTED = ResourceRule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from .rule import Judgement, Properties
 from .shapes import POLICY_DOCUMENT
 from .values import UnreadableError, parsed
+
+#: One value: no wildcard, and no variable, which IAM fills in from the request itself.
+EXACT = re.compile(r"(?!.*\$\{)[^*?]+")
 
 #: (where the statement is, the statement, judgement)
 StatementCheck = Callable[[str, Properties, Judgement], None]
@@ -57,7 +61,7 @@ def statements(path: str, document: Any, judgement: Judgement) -> Iterator[tuple
 
 
 def covers(statement: Properties, action: str) -> bool:
-    """Return whether a statement is about an action, given in lower case: by its patterns, or by NotAction."""
+    """Return whether Action or NotAction of a statement includes an action, which is written in lower case."""
     inverted = "NotAction" in set(statement)
     patterns = listed(statement.get("NotAction" if inverted else "Action"))
     return any(fnmatchcase(action, pattern.lower()) for pattern in patterns) is not inverted

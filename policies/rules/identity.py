@@ -22,11 +22,10 @@ from .tokens import (
 
 # AWS's own policies that grant whole services.
 _BROAD_POLICY = re.compile(
-    r"arn:[^:]+:iam::aws:policy/(.*/)?"
-    r"(AdministratorAccess[\w-]*|PowerUserAccess|\w*Administrator|\w*FullAccess\w*|\w*ReadWrite)"
+    r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess.*|PowerUserAccess|\w*FullAccess.*|\w*ReadWrite\w*"
+    r"|SystemAdministrator|DatabaseAdministrator|NetworkAdministrator|DataScientist)"
 )
-# A wildcard in front of what names the resource, or in place of all of it: `arn:*`, `arn:aws:s3:::*`.
-_ANY_RESOURCE = re.compile(r"[*?].*|arn:([^:]*:){0,3}[^:]*[*?][^:]*|arn:([^:]*:){4}[*?].*")
+_ARN_PARTS = 6
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?]+")
 
 
@@ -71,7 +70,7 @@ def _wildcard_resources(where: str, statement: Properties, judgement: Judgement)
     anything = "NotResource" in set(statement)
     for index in range(len(resources)):
         with judgement.part():
-            anything = anything or bool(_ANY_RESOURCE.fullmatch(resources[index]))
+            anything = anything or _is_everything(resources[index])
     if not anything:
         return
     allowed = [entry["action"].lower() for entry in judgement.settings["allowedActions"]]
@@ -80,6 +79,14 @@ def _wildcard_resources(where: str, statement: Properties, judgement: Judgement)
         with judgement.part():
             if not any(fnmatchcase(actions[index].lower(), pattern) for pattern in allowed):
                 judgement.violation(f"{where} allows {actions[index]} on every resource.")
+
+
+def _is_everything(arn: str) -> bool:
+    """Return whether a pattern leaves the service open, or the resource from its first letter on."""
+    if not set(arn) & set("*?"):
+        return False
+    parts = arn.split(":", _ARN_PARTS - 1)
+    return len(parts) < _ARN_PARTS or bool(set(parts[2]) & set("*?")) or parts[-1][:1] in ("*", "?")
 
 
 def _pass_role(where: str, statement: Properties, judgement: Judgement) -> None:

@@ -5,7 +5,7 @@ Does not judge address ranges (address_ranges.py) or the traffic between nodes (
 
 from __future__ import annotations
 
-from ipaddress import ip_network
+from collections.abc import Sequence
 from typing import Any
 
 from karpstack.karpenter import addresses
@@ -50,21 +50,33 @@ def _aks_allow_list(cluster: Properties, judgement: Judgement) -> None:
 
 
 def _all_narrow(path: str, allowed: Any, judgement: Judgement) -> None:
+    networks: list[addresses.Network] = []
     for index in range(len(allowed)):
         with judgement.part():
-            _narrow(f"{path}[{index}]", allowed[index], judgement)
+            try:
+                networks.append(addresses.parse(allowed[index]))
+            except ValueError as error:
+                judgement.violation(f"{path}[{index}] is not a CIDR: {error}.")
+                continue
+            if shortest := _too_short(networks[-1], judgement):
+                judgement.violation(
+                    f"{path}[{index}] is {allowed[index]}, and anything wider than /{shortest} counts as the world."
+                )
+                networks.pop()
+    _together(path, networks, judgement)
 
 
-def _narrow(path: str, cidr: str, judgement: Judgement) -> None:
-    try:
-        network = addresses.parse(cidr)
-    except ValueError as error:
-        judgement.violation(f"{path} is not a CIDR: {error}.")
-        return
+def _too_short(network: addresses.Network, judgement: Judgement) -> int | None:
+    """Return the shortest prefix that is no world, if a network is wider."""
     # Configured numbers arrive as floats.
     shortest = int(judgement.settings[f"shortestIPv{network.version}Prefix"])
-    if network.prefixlen < shortest:
-        judgement.violation(f"{path} is {cidr}, and anything wider than /{shortest} counts as the world.")
+    return shortest if network.prefixlen < shortest else None
+
+
+def _together(path: str, networks: Sequence[addresses.Network], judgement: Judgement) -> None:
+    """Find many narrow networks that are the world together."""
+    if addresses.are_nearly_the_world(networks):
+        judgement.violation(f"{path}: its ranges together are more than an eighth of the internet.")
 
 
 def _aks_network(cluster: Properties, judgement: Judgement) -> None:
@@ -119,24 +131,24 @@ def _addon(addon: Properties, judgement: Judgement) -> None:
 
 
 _WORLD = frozenset({"*", "internet", "any"})
-# Shorter prefixes count as the world, which also fits into 0.0.0.0/1 and 128.0.0.0/1.
-_SHORTEST = {4: 8, 6: 16}
 
 
 def _ranges(path: str, values: Any, judgement: Judgement) -> None:
     found = listed(values)
+    networks: list[addresses.Network] = []
     for index in range(len(found)):
         with judgement.part():
-            if _is_world(found[index]):
+            try:
+                network = addresses.parse(found[index].strip())
+            except ValueError:  # a service tag of Azure
+                if found[index].strip().casefold() in _WORLD:
+                    judgement.violation(f"{path} lets {found[index]} in.")
+                continue
+            if _too_short(network, judgement) and not addresses.is_private(network):
                 judgement.violation(f"{path} lets {found[index]} in.")
-
-
-def _is_world(source: str) -> bool:
-    try:
-        network = ip_network(source, strict=False)
-    except ValueError:
-        return source.lower() in _WORLD
-    return network.prefixlen < _SHORTEST[network.version]
+            else:
+                networks.append(network)
+    _together(path, networks, judgement)
 
 
 def _security_group(group: Properties, judgement: Judgement) -> None:
@@ -162,8 +174,7 @@ def _ingress_rule(rule: Properties, judgement: Judgement) -> None:
 
 
 def _azure_rule(rule: Properties, judgement: Judgement, path: str = "") -> None:
-    # Azure does not tell upper from lower case.
-    if str(rule.get("direction")).lower() == "inbound" and str(rule.get("access")).lower() == "allow":
+    if (rule.get("direction") or "").casefold() == "inbound" and (rule.get("access") or "").casefold() == "allow":
         for key in ("sourceAddressPrefix", "sourceAddressPrefixes"):
             with judgement.part():
                 _ranges(path + key, rule.get(key), judgement)
@@ -182,11 +193,18 @@ CILIUM_OVERLAY = ResourceRule(name="cilium-overlay", checks={HELM_RELEASE: _cili
 
 EKS_NO_SECOND_DATAPLANE = ResourceRule(name="eks-no-second-dataplane", checks={CLUSTER: _own_addons, ADDON: _addon})
 
+# More than a test for /0, because the world also fits into 0.0.0.0/1 and 128.0.0.0/1.
+_WIDEST = {
+    "shortestIPv4Prefix": {"type": "integer", "minimum": 1, "maximum": 32, "default": 8},
+    "shortestIPv6Prefix": {"type": "integer", "minimum": 1, "maximum": 128, "default": 16},
+}
+
 NO_OPEN_INGRESS = ResourceRule(
     name="no-open-ingress",
+    settings=_WIDEST,
     checks={
-        SECURITY_GROUP: _security_group,
         DEFAULT_SECURITY_GROUP: _security_group,
+        SECURITY_GROUP: _security_group,
         SECURITY_GROUP_RULE: _security_group_rule,
         SECURITY_GROUP_INGRESS_RULE: _ingress_rule,
         AZURE_SECURITY_GROUP: _azure_group,
@@ -196,10 +214,6 @@ NO_OPEN_INGRESS = ResourceRule(
 
 CLUSTER_ENDPOINT_ALLOW_LIST = ResourceRule(
     name="cluster-endpoint-allow-list",
-    settings={
-        # More than a test for /0, because the world also fits into 0.0.0.0/1 and 128.0.0.0/1.
-        "shortestIPv4Prefix": {"type": "integer", "minimum": 1, "maximum": 32, "default": 8},
-        "shortestIPv6Prefix": {"type": "integer", "minimum": 1, "maximum": 128, "default": 16},
-    },
+    settings=_WIDEST,
     checks={CLUSTER: _allow_list, AKS_CLUSTER: _aks_allow_list},
 )

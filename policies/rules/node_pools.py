@@ -14,7 +14,7 @@ from . import graph
 from .inputs import INPUTS
 from .requirements import requirements
 from .rule import ADVICE, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
-from .tokens import EXISTING_CLUSTER, HELM_RELEASE, NODE_POOL
+from .tokens import EXISTING_CLUSTER, HELM_RELEASE, NODE_POOL, with_patch
 
 # Reasons for which pods move; empty nodes may all go at once.
 _MOVING: Final = ("Underutilized", "Drifted")
@@ -162,6 +162,9 @@ def _architecture(node_pool: Properties, judgement: Judgement) -> None:
         judgement.violation(f"spec.template.spec.requirements has no {ARCHITECTURE} In [...].")
 
 
+# For rules that find what is said. Those that find what is missing can't tell from a patch, which leaves out the rest.
+_POOLS_AND_PATCHES: Final = with_patch(NODE_POOL)
+
 NODE_POOL_DISRUPTION_BUDGETS = ResourceRule(
     name="node-pool-disruption-budgets",
     settings={
@@ -169,7 +172,7 @@ NODE_POOL_DISRUPTION_BUDGETS = ResourceRule(
         "largestShare": {"type": "number", "minimum": 1, "maximum": 100, "default": 50},
     },
     production={"largestShare": 20},
-    checks={NODE_POOL: _disruption_budgets},
+    checks=dict.fromkeys(_POOLS_AND_PATCHES, _disruption_budgets),
 )
 
 NODE_POOL_CONSOLIDATION = ResourceRule(
@@ -183,7 +186,7 @@ NODE_POOL_CONSOLIDATION = ResourceRule(
         },
     },
     enforcement=STRICTER_IN_PRODUCTION,
-    checks={NODE_POOL: _consolidation},
+    checks=dict.fromkeys(_POOLS_AND_PATCHES, _consolidation),
 )
 
 NODE_POOL_EXPIRE_AFTER = ResourceRule(
@@ -191,7 +194,7 @@ NODE_POOL_EXPIRE_AFTER = ResourceRule(
     settings={"longestHours": {"type": "integer", "minimum": 1, "default": 2160}},
     production={"longestHours": 720},
     enforcement=STRICTER_IN_PRODUCTION,
-    checks={NODE_POOL: _expire_after},
+    checks=dict.fromkeys(_POOLS_AND_PATCHES, _expire_after),
 )
 
 NODE_POOL_TERMINATION_GRACE = ResourceRule(

@@ -6,7 +6,7 @@ Does not judge sizes, nor how many pods fit (pod_addresses.py).
 from typing import Any
 
 from .rule import PRODUCTION_ONLY, Judgement, Properties, ResourceRule, section
-from .tokens import AKS_CLUSTER, EC2_NODE_CLASS, EC2_NODE_CLASS_PATCH, LAUNCH_TEMPLATE, NODE_GROUP
+from .tokens import AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, with_patch
 
 
 def _node_class_metadata(node_class: Properties, judgement: Judgement) -> None:
@@ -102,13 +102,17 @@ def _aks_public_ip(cluster: Properties, judgement: Judgement) -> None:
                 judgement.violation(f"agentPoolProfiles[{index}].enableNodePublicIP is true.")
 
 
-NODE_IMAGE_PINNED = ResourceRule(name="node-image-pinned", enforcement=PRODUCTION_ONLY, checks={EC2_NODE_CLASS: _image})
+# What a patch leaves out stays as it is in the object; each rule here finds what is said, so a patch is judged alike.
+_NODE_CLASSES = with_patch(EC2_NODE_CLASS)
+
+NODE_IMAGE_PINNED = ResourceRule(
+    name="node-image-pinned", enforcement=PRODUCTION_ONLY, checks=dict.fromkeys(_NODE_CLASSES, _image)
+)
 
 NODE_NO_PUBLIC_IP = ResourceRule(
     name="node-no-public-ip",
     checks={
-        EC2_NODE_CLASS: _node_class_public_ip,
-        EC2_NODE_CLASS_PATCH: _node_class_public_ip,
+        **dict.fromkeys(_NODE_CLASSES, _node_class_public_ip),
         LAUNCH_TEMPLATE: _launch_template_public_ip,
         AKS_CLUSTER: _aks_public_ip,
     },
@@ -117,18 +121,13 @@ NODE_NO_PUBLIC_IP = ResourceRule(
 NODE_IMDSV2 = ResourceRule(
     name="node-imdsv2",
     settings={"largestHopLimit": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1}},
-    checks={
-        EC2_NODE_CLASS: _node_class_metadata,
-        EC2_NODE_CLASS_PATCH: _node_class_metadata,
-        LAUNCH_TEMPLATE: _launch_template_metadata,
-    },
+    checks={**dict.fromkeys(_NODE_CLASSES, _node_class_metadata), LAUNCH_TEMPLATE: _launch_template_metadata},
 )
 
 NODE_VOLUMES_ENCRYPTED = ResourceRule(
     name="node-volumes-encrypted",
     checks={
-        EC2_NODE_CLASS: _node_class_volumes,
-        EC2_NODE_CLASS_PATCH: _node_class_volumes,
+        **dict.fromkeys(_NODE_CLASSES, _node_class_volumes),
         LAUNCH_TEMPLATE: _launch_template_volumes,
         NODE_GROUP: _node_group_volumes,
     },

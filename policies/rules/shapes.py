@@ -185,7 +185,12 @@ _INGRESS: Final[Shape] = {
     "fromPort": PORT,
     "toPort": PORT,
 }
-_AZURE_RULE: Final[Shape] = {"sourceAddressPrefix": TEXTS, "sourceAddressPrefixes": TEXTS}
+_AZURE_RULE: Final[Shape] = {
+    "direction": TEXT,
+    "access": TEXT,
+    "sourceAddressPrefix": TEXTS,
+    "sourceAddressPrefixes": TEXTS,
+}
 
 _TAGGED: Final = (
     *(tokens.NODE_GROUP, tokens.SUBNET, tokens.QUEUE, tokens.AZURE_RESOURCE_GROUP, tokens.AZURE_IDENTITY),
@@ -203,9 +208,9 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     **dict.fromkeys((tokens.MUTATING_WEBHOOKS, tokens.VALIDATING_WEBHOOKS), _WEBHOOKS),
     tokens.SERVICE: {"metadata": _PLACE, "spec": {"selector": {EACH: TEXT}}},
     tokens.API_SERVICE: {"spec": {"service": _PLACE}},
-    tokens.NODE_POOL: _NODE_POOL,
+    **dict.fromkeys(tokens.with_patch(tokens.NODE_POOL), _NODE_POOL),
     tokens.NODE_OVERLAY: {"spec": {}},
-    tokens.EC2_NODE_CLASS: _EC2_NODE_CLASS,
+    **dict.fromkeys(tokens.with_patch(tokens.EC2_NODE_CLASS), _EC2_NODE_CLASS),
     tokens.AKS_NODE_CLASS: {"metadata": {"name": TEXT}, "spec": {"maxPods": COUNT, "tags": _TAGS}},
     tokens.CLUSTER: _EKS,
     tokens.AKS_CLUSTER: _AKS,
@@ -219,6 +224,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     tokens.VPC: {"cidrBlock": TEXTS, "tags": _TAGS},
     tokens.TAG: {"key": TEXT, "value": TEXT},
     tokens.SECURITY_GROUP: {"ingress": [_INGRESS], "tags": _TAGS},
+    tokens.DEFAULT_SECURITY_GROUP: {"ingress": [_INGRESS]},
     tokens.SECURITY_GROUP_RULE: _INGRESS,
     tokens.SECURITY_GROUP_INGRESS_RULE: _INGRESS,
     tokens.EVENT_TARGET: {"rule": TEXT, "arn": TEXT},

@@ -44,6 +44,11 @@ def custom_resource(api_version: str, kind: str) -> str:
     return f"kubernetes:{api_version}:{kind}"
 
 
+def with_patch(token: str) -> tuple[str, str]:
+    """The token of a Kubernetes resource, and that of its server-side patch, which changes an object of others."""
+    return token, f"{token}Patch"
+
+
 #: karpstack's component for a cluster that is there; it makes nothing.
 EXISTING_CLUSTER = "karpstack:eks:ExistingCluster"
 #: The engine's own resource for the stack itself; there is one in each.
@@ -93,5 +98,4 @@ VALIDATING_WEBHOOKS = _sdk("kubernetes", "admissionregistration.k8s.io/v1", "Val
 NODE_POOL = custom_resource("karpenter.sh/v1", "NodePool")
 NODE_OVERLAY = custom_resource("karpenter.sh/v1alpha1", "NodeOverlay")
 EC2_NODE_CLASS = custom_resource("karpenter.k8s.aws/v1", "EC2NodeClass")
-EC2_NODE_CLASS_PATCH = custom_resource("karpenter.k8s.aws/v1", "EC2NodeClassPatch")
 AKS_NODE_CLASS = custom_resource("karpenter.azure.com/v1beta1", "AKSNodeClass")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 
-from pulumi_policy.proxy import UnknownValueError
-
-from .iam_documents import covers, listed, statements
+from .iam_documents import EXACT, covers, listed, statements
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import IAM_ROLE
 
-_EXACT = re.compile(r"[^*?]+")
 # What the tokens of a cluster's service accounts say.
 _CLAIMS = {
-    "sub": (re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+"), "system:serviceaccount:<namespace>:<name>"),
+    "sub": (re.compile(r"system:serviceaccount:[^:*?$]+:[^:*?$]+"), "system:serviceaccount:<namespace>:<name>"),
     "aud": (re.compile(r"sts\.amazonaws\.com"), "sts.amazonaws.com"),
 }
 # What EKS Pod Identity says of whom it takes a role for; the cluster is said in one of two ways.
@@ -60,24 +57,15 @@ def _principal(where: str, kind: str, name: str, judgement: Judgement) -> None:
 
 
 def _pods(where: str, condition: Properties, judgement: Judgement) -> None:
-    exact = {
-        key.lower()
-        for operator in ("StringEquals", "ArnEquals")
-        for key in section(condition, operator)
-        if not _is_variable(section(condition, operator), key)
-    }
+    exact: set[str] = set()
+    for operator in ("StringEquals", "ArnEquals"):
+        for key, values in section(condition, operator).items():
+            found = listed(values)
+            if len(found) and all(EXACT.fullmatch(found[index]) for index in range(len(found))):
+                exact.add(key.lower())
     for keys in _POD_IDENTITY_CONDITIONS:
         if not exact & {key.lower() for key in keys}:
             judgement.violation(f"{where} trusts {_POD_IDENTITY} without StringEquals on {' or '.join(keys)}.")
-
-
-def _is_variable(conditions: Properties, key: str) -> bool:
-    """Return whether a condition compares with what the request itself says, which is always met."""
-    try:
-        values = listed(conditions[key])
-        return any("${" in str(values[index]) for index in range(len(values)))
-    except UnknownValueError:
-        return False
 
 
 def _token(where: str, condition: Properties, judgement: Judgement) -> None:
@@ -91,7 +79,7 @@ def _token(where: str, condition: Properties, judgement: Judgement) -> None:
                     entries = listed(exact[key])
                     values.extend(entries[index] for index in range(len(entries)))
                     of_cluster = of_cluster or key.startswith("oidc.eks.")
-            pattern, form = _CLAIMS[claim] if of_cluster else (_EXACT, "one value without wildcards")
+            pattern, form = _CLAIMS[claim] if of_cluster else (EXACT, "one value without wildcards")
             if not values:
                 judgement.violation(f"{where} has no StringEquals on the token's {claim}.")
             elif len(values) > 1 or not pattern.fullmatch(values[0]):

@@ -136,6 +136,7 @@ def test_refuses_an_unknown_setting(rule: Rule) -> None:
         (tokens.AZURE_ROLE_ASSIGNMENT, azure.authorization.RoleAssignment),
         (tokens.AZURE_SECURITY_GROUP, azure.network.NetworkSecurityGroup),
         (tokens.AZURE_SECURITY_RULE, azure.network.SecurityRule),
+        (tokens.DEFAULT_SECURITY_GROUP, aws.ec2.DefaultSecurityGroup),
         (tokens.EVENT_RULE, aws.cloudwatch.EventRule),
         (tokens.EVENT_TARGET, aws.cloudwatch.EventTarget),
         (tokens.QUEUE, aws.sqs.Queue),
