@@ -75,7 +75,12 @@ def test_an_input_reaches_ansible_as_data(tmp_path: Path) -> None:
 
 
 def test_the_playbook_takes_only_a_number(tmp_path: Path) -> None:
-    command = [ANSIBLE, ROOT / "playbooks" / "real_run.yml", "-e", '{"ceiling_usd": {"__ansible_unsafe": "3 --json"}}']
+    command = [
+        str(ANSIBLE),
+        str(ROOT / "playbooks" / "real_run.yml"),
+        "-e",
+        '{"ceiling_usd": {"__ansible_unsafe": "3 --json"}}',
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode
     assert "ceiling_usd is not a number of USD" in done.stdout
