@@ -35,11 +35,11 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     for name in ("rehearsal", "pull_request"):
         shutil.rmtree(tmp_path / "karpstack" / name)
     gone = ("rehearsal", "unit/rehearsal", "programs/rehearsal", "unit/pull_request", "programs/pull_request")
-    for name in gone:
+    # So do tests that ask the simulated accounts.
+    for name in (*gone, "unit/real_run"):
         shutil.rmtree(tmp_path / "tests" / name)
-    # So do preflight's tests that ask the simulated accounts.
     preflight = tmp_path / "tests" / "unit" / "preflight"
-    for path in (preflight / "conftest.py", *preflight.glob("*preflight_*.py")):
+    for path in (preflight / "conftest.py", preflight / "test_refresh.py", *preflight.glob("*preflight_*.py")):
         path.unlink()
     # These three are about the rehearsal's place in this repository.
     for name in ("test_arrows.py", "test_clock.py", "test_pins.py"):
