@@ -96,7 +96,7 @@ def _in_the_overlay(
 
 
 def _place(resource: PolicyResource) -> tuple[str, str]:
-    return str(graph.output(resource, "metadata").get("namespace") or "default"), graph.object_name(resource)
+    return str(graph.metadata(resource).get("namespace") or "default"), graph.object_name(resource)
 
 
 API_SERVER_REACHES_PODS = StackRule(name="api-server-reaches-pods", check=_callbacks)

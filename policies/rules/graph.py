@@ -36,9 +36,15 @@ def sources(resource: PolicyResource, name: str) -> list[PolicyResource]:
     return resource.property_dependencies.get(name, [])
 
 
+def metadata(resource: PolicyResource) -> Properties:
+    """The metadata of a Kubernetes object; empty where it is null."""
+    found: Properties = output(resource, "metadata") or {}
+    return found
+
+
 def object_name(resource: PolicyResource) -> str:
     """The name of a Kubernetes object, which is not the resource's."""
-    return str(output(resource, "metadata").get("name") or resource.name)
+    return str(metadata(resource).get("name") or resource.name)
 
 
 def releases(resources: Resources, chart: str, judgement: Judgement) -> Iterator[PolicyResource]:
