@@ -6,13 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from karpstack.karpenter.quantities import duration
 
 from .curve import Curve
 from .curve import of as curve_of
 from .formats import DAY, LONGEST_LIFE, DnsLabel, Image, Model, Nothing, Pods, Word
+from .manifests import safe_patch
 from .problems import refuse
 
 CAPACITY_TYPE, ZONE, NODE_POOL = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone", "karpenter.sh/nodepool"
@@ -82,7 +91,7 @@ class NodeClassPatch(Model):
     """
 
     name: DnsLabel
-    spec: dict[str, Any] = Field(min_length=1)
+    spec: Annotated[dict[str, Any], AfterValidator(safe_patch)] = Field(min_length=1)
 
 
 class NodePoolPatch(Model):

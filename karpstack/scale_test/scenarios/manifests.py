@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from posixpath import normpath
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..labels import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
+from . import security
 from .formats import DnsLabel, DnsName, Pods
 from .problems import refuse
 
@@ -40,8 +40,6 @@ KINDS = {
     **_IN_NAMESPACE,
     **IN_NO_NAMESPACE,
 }
-#: Of a pod and its containers: what opens the node. A port of the host does not, and counts where pods are placed.
-_OF_THE_HOST = ("privileged", "hostNetwork", "hostPID", "hostIPC", "procMount", "sysctls", "hostProcess")
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 #: Key of a node class of a story's: the stack's of which it is a copy, but for the patch that is its `spec`.
 COPY_OF = "copyOf"
@@ -122,10 +120,7 @@ def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
         _Workload.model_validate(manifest)
     if kind == "PodDisruptionBudget":
         _Budget.model_validate(manifest)
-    if given := list(_rights_over_the_node(manifest.get("spec"), "spec")):
-        raise refuse("rights-over-the-node", given=given)
-    if path := _path_of_the_node(manifest):
-        raise refuse("volume-of-the-node", path=path)
+    _keeps_nodes_closed(manifest)
     if kind == "PriorityClass" and manifest.get("globalDefault"):
         raise refuse("global-default")
     if kind == "PriorityClass" and manifest["metadata"]["name"].startswith("system-"):
@@ -139,55 +134,20 @@ def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest
 
 
-def _rights_over_the_node(given: Any, path: str) -> Iterator[str]:
-    """Yield where a part of a manifest takes what opens the node to its pods: paths."""
-    if isinstance(given, list):
-        for index, inner in enumerate(given):
-            yield from _rights_over_the_node(inner, f"{path}.{index}")
-    if not isinstance(given, Mapping):
-        return
-    for key, inner in given.items():
-        is_volume = key == "hostPath" and ".volumes." in path
-        if (key in _OF_THE_HOST and inner) or is_volume or (key == "capabilities" and _added(inner)):
-            yield f"{path}.{key}"
-        else:
-            yield from _rights_over_the_node(inner, f"{path}.{key}")
-
-
-def _added(capabilities: Any) -> bool:
-    return isinstance(capabilities, Mapping) and bool(capabilities.get("add"))
-
-
-def _path_of_the_node(manifest: Mapping[str, Any]) -> str:
-    """Return the path of a volume that lies on the node and not below /tmp; empty if there is none."""
+def _keeps_nodes_closed(manifest: Mapping[str, Any]) -> None:
+    kind = manifest["kind"]
+    if kind in COUNTED and (given := list(security.pods(manifest["spec"]["template"]))):
+        raise refuse("rights-over-the-node", given=[f"spec.template.{path}" for path in given])
     spec = manifest.get("spec")
-    if manifest["kind"] != "PersistentVolume" or not isinstance(spec, Mapping):
-        return ""
-    sources = [spec[kind] for kind in ("hostPath", "local") if isinstance(spec.get(kind), Mapping)]
-    paths = (str(source.get("path", "")) for source in sources)
-    return next((path for path in paths if not normpath(path).startswith("/tmp/")), "")  # noqa: S108  # of a node
+    if kind == "PersistentVolume" and isinstance(spec, Mapping) and (paths := list(security.volume(spec))):
+        raise refuse("volume-of-the-node", path=paths[0])
 
 
 def safe_patch(spec: dict[str, Any]) -> dict[str, Any]:
     """Return the patch of a node class; one that opens nodes is refused, as the policies do not see it."""
-    options = spec.get("metadataOptions")
-    options = options if isinstance(options, Mapping) else {}
-    volumes = spec.get("blockDeviceMappings")
-    volumes = volumes if isinstance(volumes, list) else []
-    unsafe = {
-        **{key: bool(spec.get(key)) for key in ("userData", "role", "instanceProfile", "associatePublicIPAddress")},
-        "metadataOptions.httpTokens": options.get("httpTokens") not in (None, "required"),
-        "metadataOptions.httpPutResponseHopLimit": options.get("httpPutResponseHopLimit") not in (None, 1),
-        "blockDeviceMappings": any(map(_is_open, volumes)),
-    }
-    if given := [key for key, is_unsafe in unsafe.items() if is_unsafe]:
+    if given := list(security.node_class(spec)):
         raise refuse("node-class-less-safe", given=given)
     return spec
-
-
-def _is_open(volume: Any) -> bool:
-    ebs = volume.get("ebs") if isinstance(volume, Mapping) else None
-    return isinstance(ebs, Mapping) and ebs.get("encrypted") is not True
 
 
 def _ours(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,124 @@
+"""What a scenario may not ask for, because it would give its author power over the nodes of a real cluster.
+
+Pods follow the Pod Security Standard "baseline" of Kubernetes, except for ports of the host: they open no node, and
+count where pods are placed. A node class that a scenario makes or changes keeps what protects its nodes: it boots an
+image of Amazon or the account without other user data, with the role of the stack; it asks for tokens of the metadata
+service, encrypts its volumes and has no public address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
+_HOST: Final = ("hostNetwork", "hostPID", "hostIPC")
+_CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
+_CAPABILITIES: Final = frozenset(
+    {
+        *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
+        *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+    }
+)
+_SYSCTLS: Final = frozenset(
+    {
+        *("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start"),
+        *("net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports"),
+        *("net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl"),
+        *("net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
+    }
+)
+_SELINUX_TYPES: Final = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
+_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+# What a volume of the machine's own files may be, which stories in several zones need: a folder made for them alone.
+_FOLDER: Final = re.compile(r"/tmp/[A-Za-z0-9][A-Za-z0-9._-]*/?")  # noqa: S108  a path on nodes
+
+
+def pods(template: Mapping[str, Any]) -> Iterator[str]:
+    """Where a workload's template leaves the standard: paths within its `spec.template`."""
+    metadata, spec = _object(template, "metadata"), _object(template, "spec")
+    for key, value in _object(metadata, "annotations").items():
+        if key.startswith(_APP_ARMOR) and not str(value).startswith(("runtime/default", "localhost/")):
+            yield f"metadata.annotations.{key}"
+    yield from (f"spec.{key}" for key in _HOST if spec.get(key))
+    yield from _security_context("spec.securityContext", _object(spec, "securityContext"))
+    for path, volume in _each(spec, "volumes"):
+        if "hostPath" in volume:
+            yield f"spec.{path}.hostPath"
+    for kind in _CONTAINERS:
+        for path, container in _each(spec, kind):
+            yield from (f"spec.{path}.{found}" for found in _container(container))
+
+
+def _container(container: Mapping[str, Any]) -> Iterator[str]:
+    yield from _security_context("securityContext", _object(container, "securityContext"))
+    handlers = [(name, _object(container, name)) for name in _PROBES]
+    hooks = _object(container, "lifecycle")
+    handlers += [(f"lifecycle.{name}", _object(hooks, name)) for name in ("postStart", "preStop")]
+    for where, handler in handlers:
+        for way in ("httpGet", "tcpSocket"):
+            if _object(handler, way).get("host"):
+                yield f"{where}.{way}.host"
+
+
+def _security_context(where: str, context: Mapping[str, Any]) -> Iterator[str]:
+    selinux, sysctls = _object(context, "seLinuxOptions"), [one for _, one in _each(context, "sysctls")]
+    added = _object(context, "capabilities").get("add") or ()
+    wrong = {
+        "privileged": bool(context.get("privileged")),
+        "capabilities.add": not (isinstance(added, list | tuple) and _CAPABILITIES.issuperset(map(str, added))),
+        "procMount": context.get("procMount") not in (None, "", "Default"),
+        "windowsOptions.hostProcess": bool(_object(context, "windowsOptions").get("hostProcess")),
+        "seccompProfile.type": _object(context, "seccompProfile").get("type") == "Unconfined",
+        "appArmorProfile.type": _object(context, "appArmorProfile").get("type") == "Unconfined",
+        "seLinuxOptions.type": (selinux.get("type") or "") not in _SELINUX_TYPES,
+        "seLinuxOptions.user": bool(selinux.get("user")),
+        "seLinuxOptions.role": bool(selinux.get("role")),
+        "sysctls": any(one.get("name") not in _SYSCTLS for one in sysctls),
+    }
+    yield from (f"{where}.{key}" for key, is_wrong in wrong.items() if is_wrong)
+
+
+def volume(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Paths on a node that a PersistentVolume's spec opens and that are not a folder of the story's own."""
+    for kind in ("hostPath", "local"):
+        path = str(_object(spec, kind).get("path", ""))
+        if kind in spec and not _FOLDER.fullmatch(path):
+            yield path
+
+
+def node_class(patch: Mapping[str, Any]) -> Iterator[str]:
+    """Where a merge patch of a node class's spec weakens its machines: paths."""
+    yield from (key for key in ("userData", "role", "instanceProfile", "associatePublicIPAddress") if patch.get(key))
+    options = _object(patch, "metadataOptions")
+    if options.get("httpTokens") not in (None, "required"):
+        yield "metadataOptions.httpTokens"
+    if options.get("httpPutResponseHopLimit") not in (None, 1):
+        yield "metadataOptions.httpPutResponseHopLimit"
+    for path, mapping in _each(patch, "blockDeviceMappings"):
+        if "ebs" in mapping and _object(mapping, "ebs").get("encrypted") is not True:
+            yield f"{path}.ebs.encrypted"
+    for path, term in _each(patch, "amiSelectorTerms"):
+        # Anybody can share an image. Those of Amazon and of the account are found by alias, name, tags and parameter.
+        if term.get("id"):
+            yield f"{path}.id"
+        if term.get("owner") not in (None, "amazon", "self"):
+            yield f"{path}.owner"
+    if "security" in patch and _object(patch, "security").get("encryptionAtHost") is not True:
+        yield "security.encryptionAtHost"
+
+
+def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The object at a key; an empty one for anything else, which the API server refuses."""
+    value = parent.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _each(parent: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Path and object of each entry of a list."""
+    entries = parent.get(key)
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, Mapping):
+            yield f"{key}.{index}", entry
