@@ -11,6 +11,9 @@ from .pod import LabelSelector, Pod
 
 #: On a pod: which of the snapshot's workloads it is of. The scale test knows pods by it.
 WORKLOAD_LABEL: Final = "karpstack.io/workload"
+#: On a pod with do-not-disrupt that is of a Job, which may end before anything deletes the pod.
+JOB_LABEL: Final = "karpstack.io/job"
+OF_JOBS: Final = "batch/v1"
 IMAGE: Final = "registry.k8s.io/pause:3.10"
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -38,7 +41,7 @@ class Names:
 
     def __init__(self, taken: Mapping[str, str]) -> None:
         """`taken` are labels that every object gets; those of a cluster's own parts are taken, too."""
-        self._taken = frozenset(taken) | {WORKLOAD_LABEL} | _OF_PARTS
+        self._taken = frozenset(taken) | {WORKLOAD_LABEL, JOB_LABEL} | _OF_PARTS
 
     def key(self, key: str) -> str:
         """A label's key."""
@@ -135,6 +138,8 @@ def manifest(
     metadata: dict[str, Any] = {"labels": {**names.labels(workload.pod.labels), **labels, **own}}
     if annotations := _annotations(workload.pod):
         metadata["annotations"] = annotations
+    if workload.controller.api_version == OF_JOBS and workload.pod.do_not_disrupt:
+        metadata["labels"][JOB_LABEL] = "true"
     pod = _pod(workload.pod, names, priority_class)
     if shared_claims:
         pod["volumes"] = [

@@ -24,7 +24,6 @@ _NONE: Final = Decimal(0)
 _BESIDE: Final = "-snapshot"
 #: Where a workload is made as a Deployment although it was none, and what that changes.
 _BARE: Final = "Pod"
-_OF_JOBS: Final = "batch/v1"
 _OF_OTHERS: Final = "apps/v1"
 #: Of `karpenter.sh/do-not-disrupt`: for as long as the pod is there. Other values are for a time, or nothing.
 _FOR_EVER: Final = "true"
@@ -168,13 +167,18 @@ _NOTES: Final = {
     "bare": "Made as Deployments, so that pods which are evicted come again, as they did not",
     "jobs": "Made as Deployments, for Jobs that have nothing to do would end at once",
     "pinned": "Loaded without karpenter.sh/do-not-disrupt, for pods of Jobs end, and these would hold their nodes for "
-    "ever; in the cluster a node that is to go waits until they have ended, and they do not move",
+    "ever; in the cluster a node that is to go waits until they have ended, and they do not move. Its dollars until "
+    "then are not in the answer",
+    "patient": "Loaded with karpenter.sh/do-not-disrupt, because the NodePool of their nodes has a "
+    "terminationGracePeriod: a node that is to go waits for pods of Jobs until it is over, and Karpenter then deletes "
+    "those that still run. Here these pods never end",
     "others": "Made as Deployments, for their own controllers are not there",
 }
 
 
 def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[str]) -> Iterator[Workload]:
     of_pools = {node.name for node in snapshot.nodes if node.node_pool}
+    with_deadline = _nodes_with_deadline(snapshot)
     noted: dict[str, list[Workload]] = {why: [] for why in _NOTES}
     for workload in snapshot.workloads:
         if system_workloads.of_a_kubelet(workload):
@@ -193,17 +197,30 @@ def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[
                 "of the workload in the snapshot to have it loaded"
             )
         elif workload.controller.kind == "DaemonSet" or workload.replicas:
-            yield _as_deployment(workload, noted, notes)
+            yield _as_deployment(workload, with_deadline, noted, notes)
     notes += [f"{_NOTES[why]}: {_list(workloads)}" for why, workloads in noted.items() if workloads]
 
 
-def _as_deployment(workload: Workload, noted: Mapping[str, list[Workload]], notes: list[str]) -> Workload:
+def _nodes_with_deadline(snapshot: Snapshot) -> set[str]:
+    """The nodes whose NodePool has a terminationGracePeriod, so that no pod holds them for ever."""
+    specs: dict[str, Any] = {pool.name: pool.spec for pool in snapshot.node_pools}
+    pools = {
+        name for name, spec in specs.items() if spec.get("template", {}).get("spec", {}).get("terminationGracePeriod")
+    }
+    return {node.name for node in snapshot.nodes if node.node_pool in pools}
+
+
+def _as_deployment(
+    workload: Workload, with_deadline: Collection[str], noted: Mapping[str, list[Workload]], notes: list[str]
+) -> Workload:
     """A workload as it is loaded; what is different then is noted."""
     if workload.controller.kind == _BARE:
         noted["bare"].append(workload)
-    elif workload.controller.api_version == _OF_JOBS:
+    elif workload.controller.api_version == manifests.OF_JOBS:
         noted["jobs"].append(workload)
-        if workload.pod.do_not_disrupt == _FOR_EVER:
+        if workload.pod.do_not_disrupt == _FOR_EVER and any(node in with_deadline for node in workload.nodes):
+            noted["patient"].append(workload)
+        elif workload.pod.do_not_disrupt == _FOR_EVER:
             noted["pinned"].append(workload)
             pod = workload.pod.model_copy(update={"do_not_disrupt": None})
             workload = workload.model_copy(update={"pod": pod})

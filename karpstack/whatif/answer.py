@@ -293,6 +293,21 @@ class HeldPods(Part):
         None, description="When what keeps them ends by itself, ISO 8601; null where it does not, or that is not known."
     )
     never: bool = Field(False, description="Whether it ends only when somebody changes something.")
+    job: bool = Field(
+        False, description="Whether they are of a Job, so that they go by themselves if it ends before `deletedAt`."
+    )
+
+
+class FullPool(Part):
+    """A NodePool whose own limits allow no further node when the record ends."""
+
+    pool: str = Field(description="Its name.")
+    over: bool = Field(
+        description="Whether its nodes are over the limits, so that Karpenter replaces none of them; else only the "
+        "next node would be."
+    )
+    amounts: list[str] = Field(description="What its nodes have of each limit that is in the way.")
+    before: bool = Field(description="Whether it was so before the change.")
 
 
 class BlastRadius(Part):
@@ -330,8 +345,11 @@ class BlastRadius(Part):
         [], description="Pods that a PodDisruptionBudget or do-not-disrupt keeps on nodes that are to go."
     )
     pods_killed: int = Field(
-        0, description="How many of them Karpenter deletes, or deleted, all the same, on nodes that go for the change."
+        0,
+        description="How many of them Karpenter deletes, or deleted, all the same, on nodes that go for the change. "
+        "Pods of Jobs count, because a snapshot does not say when these end.",
     )
+    full_pools: list[FullPool] = Field([], description="NodePools whose own limits allow no further node.")
 
 
 class Surviving(Node):
@@ -359,6 +377,14 @@ class Surviving(Node):
         None,
         description="Of such a node, when its NodeClaim expires at the latest, ISO 8601: then Karpenter deletes it "
         "without a replacement. Null where it does not expire.",
+    )
+    drains_for_ever: str | None = Field(
+        None,
+        description="What keeps a pod on such a node, so that after `expires` it drains until somebody changes "
+        "something: its NodeClaim has no terminationGracePeriod. Null where it goes.",
+    )
+    uses_up_budget: bool = Field(
+        False, description="Whether the nodes of its NodePool that drain for ever then use up its disruption budget."
     )
 
 

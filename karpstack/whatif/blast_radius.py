@@ -13,10 +13,11 @@ from karpstack.scale_test.numbers.figures import accumulate
 from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
 from .events import Said, of_claim
-from .held_pods import held_pods
+from .held_pods import held_pods, kept_for_ever
 from .holds import held, selecting, told_once
 from .nodes import described
 from .phases import Told, awaits_replacement, leaving, there
+from .pool_limits import full_pools
 from .prices import Priced
 from .rescheduling import not_anew
 from .unscheduled_pods import unscheduled_pods, workload_of
@@ -60,6 +61,7 @@ def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -
         unschedulable=lived.unschedulable,
         not_anew=not_anew(told, market),
         held=kept,
+        full_pools=full_pools(told, market),
         pods_killed=sum(one.pods for one in kept if one.deleted is not None and not one.before),
     )
 
@@ -97,8 +99,7 @@ def _drains_for_ever(told: Told, claim: NodeClaim) -> bool:
     """Whether a node drains until somebody changes something: no deadline, and a pod that nothing lets go."""
     if claim.deleting is None or claim.deleting > told.end or deadline(claim) or not there(claim, told.end):
         return False
-    pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
-    return any(hold.never for _, hold in held(told.replay, pods, told.end))
+    return kept_for_ever(told, claim) is not None
 
 
 def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> str | None:

@@ -1,24 +1,33 @@
-"""When drifted nodes that nothing replaces expire.
+"""When drifted nodes that nothing replaces expire, and whether they go then.
 
 Karpenter deletes an expired NodeClaim without a replacement, whatever its budgets allow and whether its pods have
-another place (sigs.k8s.io/karpenter 1.15, pkg/controllers/nodeclaim/expiration/controller.go).
+another place (sigs.k8s.io/karpenter 1.15, pkg/controllers/nodeclaim/expiration/controller.go). A node whose pods cannot
+be evicted, and whose NodeClaim has no terminationGracePeriod, then drains for ever
+(pkg/controllers/node/termination/controller.go). Draining nodes count against the budgets of their NodePool.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from karpstack.karpenter.budgets import REASONS, BudgetError, budgets, calendar
+from karpstack.scale_test.judging.terminations import grace
 from karpstack.scale_test.numbers.disruptions import lifetime
 
 from .answer import Surviving
-from .phases import Told
+from .held_pods import kept_for_ever
+from .phases import Told, there
+from .week import asked_spec
+
+_WEEK = timedelta(days=7)
 
 
 def with_expirations(
     told: Told, stayed: Sequence[Surviving], created: Mapping[str, datetime], later: timedelta
 ) -> list[Surviving]:
-    """Return the nodes that stayed; those that are never replaced have the moment at which they expire.
+    """Return the nodes that stayed; those that are never replaced have when they expire, and what holds them then.
 
     Args:
         told: The timeline.
@@ -36,6 +45,23 @@ def with_expirations(
             own = created.get(claim.stands_for)
             now = told.end + later
             ends = own + lives if own else datetime.fromisoformat(claim.created) + later + lives
-            one = one.model_copy(update={"expires": max(ends, now).isoformat()})
+            keeps = kept_for_ever(told, claim) if grace(claim) is None else None
+            one = one.model_copy(update={"expires": max(ends, now).isoformat(), "drains_for_ever": keeps})
         found.append(one)
-    return found
+    draining = Counter(one.pool for one in found if one.drains_for_ever)
+    full = {pool for pool, count in draining.items() if _use_up(told, pool, count, told.end + later)}
+    return [
+        one.model_copy(update={"uses_up_budget": True}) if one.drains_for_ever and one.pool in full else one
+        for one in found
+    ]
+
+
+def _use_up(told: Told, pool: str, draining: int, since: datetime) -> bool:
+    """Whether draining nodes are as many as the budgets of a NodePool allow at any time, for every reason."""
+    spec = (told.replay.node_pool_at(pool, told.end) or {}).get("spec") or {}
+    nodes = sum(claim.node_pool == pool and there(claim, told.end) for claim in told.claims)
+    try:
+        own = budgets(asked_spec(told, pool, spec))
+        return all(draining >= max(n for _, n in calendar(own, why, nodes, since, since + _WEEK)) for why in REASONS)
+    except BudgetError:
+        return True

@@ -36,9 +36,15 @@ def held_pods(told: Told, stayed: Sequence[Surviving]) -> list[HeldPods]:
         if leaving(claim, told.end):
             found += _of_node(told, claim, held(told.replay, pods, told.end), None)
         elif claim.name in waiting:
-            for_ever = [pair for pair in held(told.replay, pods, told.end) if pair[1].never]
+            for_ever = [pair for pair in held(told.replay, pods, told.end) if pair[1].never or pair[1].job]
             found += _of_node(told, claim, for_ever, waiting[claim.name])
     return sorted(found, key=lambda one: (not one.done, one.deleted is None, one.deleted, one.namespace, one.workload))
+
+
+def kept_for_ever(told: Told, claim: NodeClaim) -> str | None:
+    """Return what keeps a pod on a node until somebody changes something; None where nothing does."""
+    pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
+    return next((hold.words for _, hold in held(told.replay, pods, told.end) if hold.never), None)
 
 
 def _begins(told: Told, one: Surviving) -> datetime:
@@ -74,6 +80,7 @@ def _of_node(
             earliest=claim.deleting is None,
             until=max(ends).isoformat() if len(ends) == len(kept) else None,
             never=any(hold.never for _, hold in kept),
+            job=all(hold.job for _, hold in kept),
             before=_before(told, claim),
         )
 

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from karpstack.karpenter.quantities import duration
 from karpstack.karpenter.selectors import selects
 from karpstack.scale_test.judging.replay import NodeClaim, Pod, Replay
+from karpstack.snapshot.manifests import JOB_LABEL
 
 from .answer import Why
 
@@ -33,12 +34,14 @@ class Hold(NamedTuple):
         words: What it is.
         until: When it ends by itself; None where it does not, or that is not known.
         never: Whether it ends only when somebody changes something.
+        job: Whether it ends with a Job. When that is, a snapshot does not say.
     """
 
     why: Why
     words: str
     until: datetime | None = None
     never: bool = False
+    job: bool = False
 
 
 def hold(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
@@ -102,7 +105,8 @@ def _do_not_disrupt(pod: Pod, time: datetime) -> Hold | None:
         return None
     named = f"karpenter.sh/do-not-disrupt on pod {pod.namespace}/{pod.name}"
     if pod.do_not_disrupt == _FOR_EVER:
-        return Hold("do-not-disrupt", named, never=True)
+        job = JOB_LABEL in pod.labels
+        return Hold("do-not-disrupt", f"{named} of a Job" if job else named, never=not job, job=job)
     try:
         lasting = duration(pod.do_not_disrupt)
     except ValueError:  # Karpenter takes no notice of it

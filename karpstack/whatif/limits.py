@@ -57,6 +57,7 @@ class Limits(BaseModel):
         max_nodes_never_replaced: Drifted nodes that nothing replaces, and deleted nodes that drain, as long as nobody
             changes something.
         max_pods_killed: Pods that may be deleted although a PodDisruptionBudget or do-not-disrupt forbids it.
+        max_node_pools_over_limits: NodePools that may be over their own limits since the change.
         max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes, in dollars and in
             what pods request.
         must_settle: Whether base and change must come to rest.
@@ -79,6 +80,7 @@ class Limits(BaseModel):
     max_workloads_without_node_pool: Count | None = 0
     max_nodes_never_replaced: Count | None = 0
     max_pods_killed: Count | None = 0
+    max_node_pools_over_limits: Count | None = None
     max_distance_from_truth: Amount | None = None
     must_settle: bool = True
 
@@ -177,6 +179,7 @@ class Limits(BaseModel):
             "max_workloads_without_node_pool": (len(radius.not_anew), " workloads"),
             "max_nodes_never_replaced": (never, " nodes"),
             "max_pods_killed": (radius.pods_killed, " pods"),
+            "max_node_pools_over_limits": (sum(one.over and not one.before for one in radius.full_pools), " NodePools"),
             "max_distance_from_truth": (worst, ""),
         }
         whole = {
@@ -210,7 +213,7 @@ class Limits(BaseModel):
 
 def _counted(number: float, form: str, unit: str) -> str:
     """A figure with its unit, which is in the plural where it is of things."""
-    one = number == 1 and unit in (" nodes", " pods", " workloads")
+    one = number == 1 and unit in (" nodes", " pods", " workloads", " NodePools")
     return f"{number:{form}}{unit.removesuffix('s') if one else unit}"
 
 

@@ -10,7 +10,7 @@ from karpstack.text.markdown import code, escape, fitting, folded, table
 from karpstack.text.shown import listed
 
 from . import wording
-from .answer import Answer, BlastRadius, HeldPods, Homeless, Inventory, Life, NotAnew, PoolWeek, Week
+from .answer import Answer, BlastRadius, FullPool, HeldPods, Homeless, Inventory, Life, NotAnew, PoolWeek, Week
 from .week import runs
 
 _NAMED = 4  # nodes in a cell
@@ -18,6 +18,7 @@ _WHOLE = "whatif.html"
 #: Days of the week, from Monday.
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _SIGNS = {"within limits": "✅ ", "limits broken": "❌ ", "refused": "⛔ "}
+_WARNING = "⚠️ "
 
 
 def render(answer: Answer) -> str:
@@ -27,6 +28,8 @@ def render(answer: Answer) -> str:
 
 def _document(answer: Answer) -> Iterator[str]:
     sign = _SIGNS[answer.verdict] if wording.is_limited(answer) else ""
+    if answer.verdict == "within limits" and wording.over_limits(answer.blast_radius):
+        sign = _WARNING
     yield f"## {sign}{escape(wording.title(answer))}: {wording.verdict(answer)}\n"
     # Who refuses the change, says so in words of theirs.
     yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
@@ -40,6 +43,7 @@ def _document(answer: Answer) -> Iterator[str]:
         said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
         yield from folded("What was said", [f"<pre>{said}</pre>\n"])
     yield from _broken(answer)
+    yield from (f"> {escape(wording.full_pool(one))}.\n" for one in _full_pools(answer))
     yield f"{escape(answer.truth.sentence)}\n"
     yield from _limits(answer)
     if answer.after and answer.blast_radius:
@@ -127,6 +131,10 @@ def _broken(answer: Answer) -> Iterator[str]:
     for limit in answer.limits:
         if not limit.kept:
             yield f"> **{limit.name}**: {escape(limit.limit)}, seen {escape(limit.seen)}\n"
+
+
+def _full_pools(answer: Answer) -> list[FullPool]:
+    return answer.blast_radius.full_pools if answer.blast_radius else []
 
 
 def _limits(answer: Answer) -> Iterator[str]:

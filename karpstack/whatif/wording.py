@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from karpstack.text.shown import cut, listed
 from .answer import (
     Answer,
     BlastRadius,
+    FullPool,
     Group,
     HeldPods,
     HeldUp,
@@ -96,6 +97,7 @@ def sentence(
     told = [_nothing(before)] if nothing else [_dollars(before, after, stayed, prices_of), _went(radius, before)]
     if early:
         told.append(f"{plural(early, 'node')} had drifted before the change and {'stays' if early == 1 else 'stay'}")
+    told += _drain_for_ever(stayed)
     if being_deleted:
         pools = listed([f"NodePool {name}" for name in being_deleted], _NAMED)
         told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
@@ -103,6 +105,7 @@ def sentence(
         told.append(_homes(radius, before))
     if radius.pods_killed:
         told.append(_killed(radius))
+    told += [full_pool(one) for one in radius.full_pools if not one.before]
     if radius.not_anew:
         workloads = plural(len(radius.not_anew), "workload")
         told.append(f"{workloads} could not be scheduled again, because no NodePool fits any more")
@@ -126,9 +129,11 @@ def _killed(radius: BlastRadius) -> str:
     first = min((one for one in radius.held if one.deleted_at and not one.before), key=lambda one: one.deleted or 0.0)
     are = "is" if radius.pods_killed == 1 else "are"
     when = units.moment(first.deleted_at)
+    jobs = sum(one.pods for one in radius.held if one.job and one.deleted_at and not one.before and not one.done)
+    unless = f", {units.count(jobs)} of them only if {'its Job still runs' if jobs == 1 else 'their Jobs still run'}"
     return (
         f"{plural(radius.pods_killed, 'pod')} {are} deleted although a PodDisruptionBudget or do-not-disrupt forbids "
-        f"it, {'at' if radius.pods_killed == 1 else 'the first at'} {when}"
+        f"it, {'at' if radius.pods_killed == 1 else 'the first at'} {when}{unless if jobs else ''}"
     )
 
 
@@ -137,14 +142,16 @@ def fate(one: HeldPods) -> str:
     if one.deleted_at is None and one.until:
         return f"held until {units.moment(one.until)} by {one.words}, then evicted"
     if one.deleted_at is None:
-        return f"held for as long as {one.words} forbids it{'' if one.never else ', until more of its pods are ready'}"
+        ends = "" if one.never else ", until its Job has ended" if one.job else ", until more of its pods are ready"
+        return f"held for as long as {one.words} forbids it{ends}"
     when = units.moment(one.deleted_at)
     if one.done:
         return f"deleted at {when} although {one.words} forbids it"
     after = units.duration(one.deleted)
+    ended = ", unless its Job has ended before" if one.job else ""
     if one.earliest:
-        return f"deleted at {when} at the earliest ({after}) although {one.words} forbids it"
-    return f"held until {when} ({after}), then deleted although {one.words} forbids it"
+        return f"deleted at {when} at the earliest ({after}) although {one.words} forbids it{ended}"
+    return f"held until {when} ({after}), then deleted although {one.words} forbids it{ended}"
 
 
 def life(lived: Life) -> str:
@@ -252,7 +259,7 @@ def open_end(after: Inventory) -> str:
 def _ends_of_never(stayed: Sequence[Surviving]) -> str:
     """What ends the stay of drifted nodes that nothing replaces."""
     ends = [one for one in stayed if one.drifted and not one.drifted_before and one.never]
-    expiring = [one for one in ends if one.expires]
+    expiring = [one for one in ends if one.expires and not one.drains_for_ever]
     if not expiring:
         return "somebody changes something"
     first = min(expiring, key=lambda one: datetime.fromisoformat(one.expires or ""))
@@ -264,9 +271,40 @@ def expiration(one: Surviving) -> str:
     """When a node expires that nothing replaces, and what becomes of its pods then; empty where it does not."""
     if not one.expires:
         return ""
+    if one.drains_for_ever:
+        return (
+            f"on {units.moment(one.expires)} at the latest (Karpenter then evicts its other pods without a "
+            f"replacement; no terminationGracePeriod ends the drain, so the node drains for ever and {_budget(one)})"
+        )
     homeless = any(cause.why in ("replacement", "limits") for cause in one.causes)
     pods = ", and evicted pods have no home" if homeless else ""
     return f"on {units.moment(one.expires)} at the latest (Karpenter then deletes it without a replacement{pods})"
+
+
+def _budget(one: Surviving, *, several: bool = False) -> str:
+    """What a node that drains for ever does to the disruption budget of its NodePool."""
+    uses = (
+        ("use up" if several else "uses up") if one.uses_up_budget else ("count" if several else "counts") + " against"
+    )
+    return f"{uses} the disruption budget of NodePool {one.pool}"
+
+
+def _drain_for_ever(stayed: Sequence[Surviving]) -> Iterator[str]:
+    """What becomes of drifted nodes that expire and still cannot go, by NodePool."""
+    pools: dict[str, list[Surviving]] = {}
+    for one in stayed:
+        if one.drains_for_ever and not one.drifted_before:
+            pools.setdefault(one.pool, []).append(one)
+    for nodes in pools.values():
+        first = min(nodes, key=lambda one: datetime.fromisoformat(one.expires or ""))
+        several = len(nodes) > 1
+        why = listed(list(dict.fromkeys(one.drains_for_ever or "" for one in nodes)), _NAMED)
+        drain, expire = ("drain", "they expire, the first") if several else ("drains", "it expires,")
+        yield (
+            f"{plural(len(nodes), 'drifted node')} {drain} for ever after {expire} on {units.moment(first.expires)} at "
+            f"the latest, and then {_budget(first, several=several)}: {why} {'forbid' if ', ' in why else 'forbids'} "
+            "an eviction, and no terminationGracePeriod ends the drain"
+        )
 
 
 def draining(after: Inventory) -> str:
@@ -347,7 +385,30 @@ def verdict(answer: Answer) -> str:
     broken = [limit for limit in answer.limits if not limit.kept]
     if broken:
         return f"{plural(len(broken), 'limit')} of {len(answer.limits)} broken"
-    return "within its limits" if is_limited(answer) else "no limit is set"
+    if not is_limited(answer):
+        return "no limit is set"
+    over = over_limits(answer.blast_radius)
+    pools = f", with a warning: {listed([f'NodePool {one.pool}' for one in over], _NAMED)} over its own limits"
+    return f"within its limits{pools if over else ''}"
+
+
+def over_limits(radius: BlastRadius | None) -> list[FullPool]:
+    """The NodePools that are over their own limits since the change."""
+    return [one for one in radius.full_pools if one.over and not one.before] if radius else []
+
+
+def full_pool(one: FullPool) -> str:
+    """What follows for a NodePool from its own limits."""
+    amounts, since = ", ".join(one.amounts), ", as before the change" if one.before else ""
+    if not one.over:
+        return (
+            f"NodePool {one.pool} has no room for another node within its own limits ({amounts}{since}), so Karpenter "
+            "launches none from it for pending pods"
+        )
+    return (
+        f"NodePool {one.pool} is over its own limits ({amounts}{since}), so Karpenter launches no node from it until "
+        "it is within them: none for pending pods, and none in place of drifted or expired nodes"
+    )
 
 
 def headline(answer: Answer) -> str:
