@@ -255,6 +255,11 @@ class Homeless(Part):
     words: str | None = Field(
         description="Why, by the controller's last event on one of them; null where it said nothing."
     )
+    no_node_pool: bool = Field(
+        False,
+        description="Whether no NodePool could make a node any more, as one could before, for pods that have none when "
+        "the record ends.",
+    )
 
 
 class NotAnew(Part):
@@ -333,6 +338,9 @@ class BlastRadius(Part):
     without_home: int = Field(description="How many pods that were.")
     without_home_at_once: int = Field(description="How many at the same time, at most.")
     longest_without_home: float = Field(description="Seconds, of one pod at most.")
+    longest_until_home: float = Field(
+        0.0, description="Seconds, of one pod at most that had a node again when the record ended."
+    )
     unschedulable: int = Field(
         description="Pods without a node when the record ended that are more than before the change."
     )

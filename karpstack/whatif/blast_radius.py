@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -19,7 +20,7 @@ from .nodes import described
 from .phases import Told, awaits_replacement, leaving, there
 from .pool_limits import full_pools
 from .prices import Priced
-from .rescheduling import not_anew
+from .rescheduling import not_anew, waiting_in_vain
 from .unscheduled_pods import unscheduled_pods, workload_of
 
 # Longer than a pod that nothing keeps waits to be evicted: the controller evicts a hundred a second at the least, and
@@ -28,6 +29,9 @@ from .unscheduled_pods import unscheduled_pods, workload_of
 _EVICTION_SECONDS = 5.0
 _RECORDED_WITHIN = timedelta(seconds=1)  # of each other: what happens at the same time to several objects
 _LAUNCHING = "Launching NodeClaim: "
+# Of the cheapest offering of the type, also where the NodePool may not have that (EstimatedSavings in
+# pkg/controllers/disruption/types.go), so it is not the difference of the dollars.
+_SAVINGS = re.compile(r"\(savings: ([^)]*)\)")
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
 
@@ -43,7 +47,7 @@ def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -
     went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
     departed = departures(told)
     replaced = [_replaced(told, market, claim, order, departed) for order, claim in enumerate(went, 1)]
-    lived = unscheduled_pods(told)
+    lived, in_vain = unscheduled_pods(told), waiting_in_vain(told, market)
     return BlastRadius(
         applied=_planned(told),
         seconds=told.t(told.end),
@@ -54,10 +58,13 @@ def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -
         last=_last(replaced),
         pods_moved=len(departed),
         pods_preempted=sum(one.preempted for one in departed),
-        homeless=lived.workloads,
+        homeless=[
+            one.model_copy(update={"no_node_pool": (one.namespace, one.workload) in in_vain}) for one in lived.workloads
+        ],
         without_home=lived.pods,
         without_home_at_once=lived.at_once,
         longest_without_home=lived.longest,
+        longest_until_home=lived.longest_until_home,
         unschedulable=lived.unschedulable,
         not_anew=not_anew(told, market),
         held=kept,
@@ -108,7 +115,8 @@ def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> s
         drift = claim.conditions.get("Drifted", {})
         return str(drift.get("reason") or drift.get("message") or "") or None
     if why == "Underutilized":
-        return next((one.words for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
+        found = next((one.words for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
+        return _SAVINGS.sub(r"(Karpenter's own estimate of the savings: \1)", found) if found else None
     if why is None and told.is_deleted(claim.node_pool):
         return f"its NodePool {claim.node_pool} was deleted"
     return None

@@ -23,6 +23,7 @@ from .phases import ORDER, Lived, NotJudgedError, Told, leaving, there
 from .prices import Given, Priced, elsewhere, prices_of, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
+from .unscheduled_pods import workload_of
 from .week import asked_later, week
 from .wording import plural, sentence
 
@@ -112,7 +113,7 @@ def answer(
         truth=truth,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
-        unknown=[*(() if told.refused else _unreplaced(told)), *_unknown(lived or told, before, after)],
+        unknown=[*(() if told.refused else _unreplaced(told, radius)), *_unknown(lived or told, before, after)],
     )
 
 
@@ -185,14 +186,15 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _unreplaced(told: Told) -> Iterable[str]:
-    """That dollars lack nodes which Karpenter makes only when held pods go."""
+def _unreplaced(told: Told, radius: BlastRadius | None) -> Iterable[str]:
+    """That dollars lack nodes which Karpenter makes only when held pods go, and some NodePool fits them."""
+    never = {(one.namespace, one.workload) for one in radius.not_anew} if radius else set()
     pods = sum(
         gets_no_room(told.replay, pod, told.end)
         for claim in told.claims
         if there(claim, told.end) and leaving(claim, told.end)
         for pod in told.on(claim, told.end)
-        if not pod.of_daemon_set and pod.present_at(told.end)
+        if not pod.of_daemon_set and pod.present_at(told.end) and workload_of(pod) not in never
     )
     if pods:
         yield (

@@ -203,7 +203,7 @@ def _homeless(radius: BlastRadius) -> Iterator[str]:
         ("longest:", lambda one: units.duration(one.longest)),
         ("still without:", lambda one: str(one.at_the_end)),
         ("before:", lambda one: str(one.before)),
-        ("the controller's words", lambda one: escape(one.words or "")),
+        ("the controller's words", lambda one: escape(wording.homeless(one))),
     )
 
 

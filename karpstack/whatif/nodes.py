@@ -9,10 +9,12 @@ from typing import Any
 from karpstack.karpenter.requirements import RequirementError
 from karpstack.scale_test.judging.replay import NodeClaim, Pod
 from karpstack.scale_test.market.quantities import total
+from karpstack.scale_test.numbers.considered import left_out
 from karpstack.scale_test.numbers.cost import NoBoundError, hourly, least_of
 from karpstack.scale_test.numbers.figures import accumulate, together
 
 from .answer import DaemonSets, Group, Inventory, Point
+from .holds import gets_no_room
 from .phases import Told, awaits_replacement, leaving, there
 from .prices import Priced
 
@@ -44,7 +46,7 @@ def inventory(told: Told, market: Priced, time: datetime) -> Inventory:
     going = [claim for claim in launched if leaving(claim, time) and not awaits_replacement(claim, time)]
     claims = [claim for claim in launched if claim not in going]
     offerings = [claim.offering for claim in claims if claim.offering]
-    bound, no_bound = _lower_bound(told, market, launched, time)
+    bound, no_bound = _lower_bound(told, market, claims, going, time)
     return Inventory(
         at=time.isoformat(),
         nodes=len(claims),
@@ -112,14 +114,21 @@ def _grouped(claims: Sequence[NodeClaim], market: Priced, name: Callable[[NodeCl
 
 
 def _lower_bound(
-    told: Told, market: Priced, claims: Sequence[NodeClaim], time: datetime
+    told: Told, market: Priced, claims: Sequence[NodeClaim], going: Sequence[NodeClaim], time: datetime
 ) -> tuple[float | None, str | None]:
     """The least that the pods on the nodes could cost an hour, or why that is not known.
 
-    Pods of DaemonSets are left out: fewer nodes would have fewer of them.
+    Pods of DaemonSets are left out: fewer nodes would have fewer of them. So are pods on nodes on their way out for
+    which Karpenter plans no room, because the dollars have no node for them either.
     """
-    pods = [pod for claim in claims for pod in told.on(claim, time) if not pod.of_daemon_set]
-    excerpts = {name: found for name in told.replay.node_pools if (found := told.replay.node_pool_at(name, time))}
+    pods = [pod for claim in claims for pod in told.on(claim, time)]
+    pods += [pod for claim in going for pod in told.on(claim, time) if not gets_no_room(told.replay, pod, time)]
+    pods = [pod for pod in pods if not pod.of_daemon_set]
+    excerpts = {
+        name: found
+        for name in told.replay.node_pools
+        if (found := told.replay.node_pool_at(name, time)) and left_out(found) != "going"
+    }
     try:
         if not all("spec" in excerpt for excerpt in excerpts.values()):
             raise NoBoundError("the record does not tell what the NodePools may launch")

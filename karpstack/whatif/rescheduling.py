@@ -9,7 +9,7 @@ for which there was no NodePool before either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from karpstack.scale_test.recording.timeline import Line
 
 from .answer import NotAnew
 from .holds import gets_no_room
+from .nodes import waits
 from .phases import Told, leaving, there
 from .prices import Priced
 from .unscheduled_pods import workload_of
@@ -40,35 +41,47 @@ class _Asked(NamedTuple):
 
 def not_anew(told: Told, market: Priced) -> list[NotAnew]:
     """The workloads whose pods run when the record ends, and could not be scheduled again, though they could before."""
-    before, after = (_pools(told, time) for time in told.ends)
-    running: dict[tuple[str, str], dict[_Asked, list[Pod]]] = {}
     others, ours = told.replay.nodes_of_no_pool(), {claim.node for claim in told.claims}
-    for pod in told.pods:
+    running = [
+        pod
+        for pod in told.pods
+        if pod.present_at(told.end) and pod.scheduled and pod.scheduled <= told.end and not pod.succeeded
         # Where the base began as the real cluster, such pods are there because they were on a managed node.
-        if pod.node not in ours and (told.as_is or any(_takes(node, pod) for node in others)):
-            continue
-        if pod.present_at(told.end) and pod.scheduled and pod.scheduled <= told.end and not pod.succeeded:
-            alike = running.setdefault(workload_of(pod), {})
-            alike.setdefault(_Asked(constraints(pod), pod.cpu, pod.memory), []).append(pod)
+        if pod.node in ours or not (told.as_is or any(_takes(node, pod) for node in others))
+    ]
+    return [
+        NotAnew(
+            namespace=namespace,
+            workload=workload,
+            pods=len(lost),
+            nodes=len({pod.node for pod, _ in lost}),
+            why="; ".join(dict.fromkeys(why for _, whys in lost for why in whys)),
+        )
+        for (namespace, workload), lost in _lost(told, market, running)
+    ]
+
+
+def waiting_in_vain(told: Told, market: Priced) -> set[tuple[str, str]]:
+    """Return the workloads with pods that have no node when the record ends, and that no NodePool fits any more."""
+    others = told.replay.nodes_of_no_pool()
+    waiting = [pod for pod in told.pods if waits(pod, told.end) and not any(_takes(node, pod) for node in others)]
+    return {workload for workload, _ in _lost(told, market, waiting)}
+
+
+def _lost(
+    told: Told, market: Priced, pods: Iterable[Pod]
+) -> Iterator[tuple[tuple[str, str], list[tuple[Pod, list[str]]]]]:
+    """The pods for which no NodePool could make a node any more, as one could before, by workload, and why."""
+    before, after = (_pools(told, time) for time in told.ends)
     known: dict[_Asked, list[str]] = {}
-    found = []
-    for (namespace, workload), kinds in sorted(running.items()):
-        for asked in kinds:
-            if asked not in known:
-                known[asked] = _refusals(market, asked, after) if _some(market, asked, before) else []
-        lost = {asked: pods for asked, pods in kinds.items() if known[asked]}
-        if lost:
-            pods = [pod for some in lost.values() for pod in some]
-            found.append(
-                NotAnew(
-                    namespace=namespace,
-                    workload=workload,
-                    pods=len(pods),
-                    nodes=len({pod.node for pod in pods}),
-                    why="; ".join(dict.fromkeys(why for asked in lost for why in known[asked])),
-                )
-            )
-    return found
+    found: dict[tuple[str, str], list[tuple[Pod, list[str]]]] = {}
+    for pod in pods:
+        asked = _Asked(constraints(pod), pod.cpu, pod.memory)
+        if asked not in known:
+            known[asked] = _refusals(market, asked, after) if _some(market, asked, before) else []
+        if known[asked]:
+            found.setdefault(workload_of(pod), []).append((pod, known[asked]))
+    yield from sorted(found.items(), key=lambda item: item[0])
 
 
 class Places:

@@ -27,6 +27,7 @@ class UnscheduledPods(NamedTuple):
         pods: How many pods.
         at_once: How many at the same time, at most.
         longest: Seconds, of one at most.
+        longest_until_home: The same of those that had a home again.
         unschedulable: Without a node at the end, more than before.
     """
 
@@ -34,6 +35,7 @@ class UnscheduledPods(NamedTuple):
     pods: int
     at_once: int
     longest: float
+    longest_until_home: float
     unschedulable: int
 
 
@@ -45,6 +47,12 @@ def unscheduled_pods(told: Told) -> UnscheduledPods:
             pods.setdefault(workload_of(pod), []).append(pod)
     spans = {key: [span for pod in found if (span := without_home(told, pod))] for key, found in pods.items()}
     every = [span for found in spans.values() for span in found]
+    until_home = [
+        span[1] - span[0]
+        for found in pods.values()
+        for pod in found
+        if not waits(pod, told.end) and (span := without_home(told, pod))
+    ]
     words = _words(told)
     workloads = [
         one
@@ -56,6 +64,7 @@ def unscheduled_pods(told: Told) -> UnscheduledPods:
         len(every),
         round(max((count for _, count in _at_once(every)), default=0)),
         max((one.longest for one in workloads), default=0.0),
+        round(max((one.total_seconds() for one in until_home), default=0.0), 3),
         sum(max(0, one.at_the_end - one.before) for one in workloads),
     )
 

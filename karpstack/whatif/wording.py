@@ -19,6 +19,7 @@ from .answer import (
     Group,
     HeldPods,
     HeldUp,
+    Homeless,
     Inventory,
     Life,
     Made,
@@ -106,10 +107,22 @@ def sentence(
     if radius.pods_killed:
         told.append(_killed(radius))
     told += [full_pool(one) for one in radius.full_pools if not one.before]
-    if radius.not_anew:
-        workloads = plural(len(radius.not_anew), "workload")
-        told.append(f"{workloads} could not be scheduled again, because no NodePool fits any more")
+    told += _without_node_pool(radius)
     return f"{'; '.join(told)}."
+
+
+def _without_node_pool(radius: BlastRadius) -> Iterator[str]:
+    """The workloads that no NodePool fits any more: those that run, and those that wait."""
+    running = {(one.namespace, one.workload) for one in radius.not_anew}
+    waiting = {(one.namespace, one.workload) for one in radius.homeless if one.no_node_pool}
+    if not running and not waiting:
+        return
+    few = f"pods of {len(running)} of them run, and " if running and len(running | waiting) > 1 else ""
+    pods = f": {few}pods of {len(waiting) if len(running | waiting) > 1 else 'it'} wait for a node in vain"
+    yield (
+        f"{plural(len(running | waiting), 'workload')} could not be scheduled again, because no NodePool fits any more"
+        f"{pods if waiting else ''}"
+    )
 
 
 def _nothing(before: Inventory) -> str:
@@ -365,17 +378,28 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
 
 
 def _homes(radius: BlastRadius, before: Inventory) -> str:
-    has = "has" if radius.unschedulable == 1 else "have"
-    left = f", and {units.count(radius.unschedulable)} still {has} none" if radius.unschedulable else ""
     if not radius.without_home and before.waiting:
         return f"no further pod is without a home, {plural(before.waiting, 'pod')} had no node before"
     if not radius.without_home:
         return "no pod is without a home"
     is_are = "pod is" if radius.without_home == 1 else "pods are"
-    return (
-        f"{units.count(radius.without_home)} {is_are} without a home, {units.duration(radius.longest_without_home)} at "
-        f"most{left}"
-    )
+    return f"{units.count(radius.without_home)} {is_are} without a home, {for_how_long(radius)}"
+
+
+def for_how_long(radius: BlastRadius) -> str:
+    """How long pods were without a home: `3 of them 12 s at most, and 2 still have none`."""
+    if not radius.unschedulable:
+        return f"{units.duration(radius.longest_without_home)} at most"
+    left = f"{units.count(radius.unschedulable)} still {'has' if radius.unschedulable == 1 else 'have'} none"
+    others = radius.without_home - radius.unschedulable
+    if others <= 0:
+        return f"and {left}"
+    return f"{units.count(others)} of them {units.duration(radius.longest_until_home)} at most, and {left}"
+
+
+def homeless(one: Homeless) -> str:
+    """Why pods have no home."""
+    return "; ".join(filter(None, ("no NodePool fits any more" if one.no_node_pool else "", one.words)))
 
 
 def verdict(answer: Answer) -> str:
