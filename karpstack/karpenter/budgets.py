@@ -23,6 +23,7 @@ from .quantities import duration
 #: For what nodes are disrupted by choice; budgets do not hold up expiry, interruption or deletion. Unhealthy came with
 #: 1.15: until then, repair did not ask them.
 REASONS: Final = ("Underutilized", "Empty", "Drifted", "Unhealthy")
+_UNHEALTHY_SINCE: Final = (1, 15)
 
 # Go's, and so Karpenter's: some 292 years.
 _LONGEST: Final = timedelta(microseconds=(2**63 - 1) // 1000)
@@ -219,3 +220,10 @@ def _field(field: str, low: int, high: int) -> str:
         # For cronsim a range of one value with a step has no end.
         terms.append(first if last in ("", first) else f"{values}/{step}")
     return "*" if free else ",".join(terms)
+
+
+def reasons_of(version: str) -> tuple[str, ...]:
+    """Return the reasons of `REASONS` that a version of Karpenter has; all of them if the version is unknown."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    earlier = found is not None and (int(found[1]), int(found[2])) < _UNHEALTHY_SINCE
+    return tuple(one for one in REASONS if not (earlier and one == "Unhealthy"))

@@ -240,6 +240,10 @@ class Made(Node):
         "a node, or as a replacement.",
     )
     gone: float | None = Field(description="When it was gone again; null if it stayed.")
+    gone_why: str | None = Field(
+        None,
+        description="Why it goes or went again, as `reason` of a replaced node; null if it stays or nobody said it.",
+    )
 
 
 class Homeless(Part):

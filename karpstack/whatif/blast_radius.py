@@ -125,8 +125,11 @@ def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> s
 def _blocked(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> list[HeldUp]:
     """What kept it before it was decided, by the controller's events.
 
-    Drift of a NodeClaim with a terminationGracePeriod waits for no pod: such an event is about consolidation.
+    Drift of a NodeClaim with a terminationGracePeriod waits for no pod: such an event is about consolidation. So is
+    each event of a node whose NodePool somebody deletes, because a deletion waits for nothing.
     """
+    if why is None and told.is_deleted(claim.node_pool):
+        return []
     decided = claim.disrupted or told.end
     of_pods = why != "Drifted" or grace(claim) is None
     found: dict[str, list[Said]] = {}
@@ -206,6 +209,7 @@ def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:
         reason=words.removeprefix(_LAUNCHING) or None,
         for_draining=[] if words else _drained_for(told, claim.first_seen),
         gone=told.t(claim.gone) if claim.gone and claim.gone <= told.end else None,
+        gone_why=disruption_reason(told.replay, claim) if leaving(claim, told.end) else None,
     )
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from karpstack.karpenter.budgets import REASONS, BudgetError, budgets, calendar
+from karpstack.karpenter.budgets import BudgetError, budgets, calendar
 from karpstack.scale_test.judging.terminations import grace
 from karpstack.scale_test.numbers.disruptions import lifetime
 
@@ -21,6 +21,7 @@ from .held_pods import kept_for_ever
 from .phases import Told, there
 from .week import asked_spec
 
+_REASONS = ("Underutilized", "Empty", "Drifted")
 _WEEK = timedelta(days=7)
 
 
@@ -62,6 +63,6 @@ def _use_up(told: Told, pool: str, draining: int, since: datetime) -> bool:
     nodes = sum(claim.node_pool == pool and there(claim, told.end) for claim in told.claims)
     try:
         own = budgets(asked_spec(told, pool, spec))
-        return all(draining >= max(n for _, n in calendar(own, why, nodes, since, since + _WEEK)) for why in REASONS)
+        return all(draining >= max(n for _, n in calendar(own, why, nodes, since, since + _WEEK)) for why in _REASONS)
     except BudgetError:
         return True

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from karpstack.karpenter.fact_files import FOLDER
 from karpstack.karpenter.instance_types import Facts
+from karpstack.karpenter.quantities import duration
 from karpstack.scale_test.scenarios.environments import known
 
 from .answer import Answer, BlastRadius, Cause, Clock, Inventory, Limit, Moment, Settings, Shortened, Surviving, Verdict
@@ -177,9 +178,19 @@ def _settings(told: Told) -> Settings:
             Shortened(pool=pool, setting=setting, asked=_text(values[0]), used=_text(values[1]))
             for pool, settings in sorted(pools.items())
             for setting, values in sorted(settings.items())
-            if values[0] != values[1]
+            if not _same(values[0], values[1])
         ],
     )
+
+
+def _same(asked: object, used: object) -> bool:
+    """Whether two values of a setting are the same, also as durations: `2m` and `120s`."""
+    if asked == used:
+        return True
+    try:
+        return duration(str(asked)) == duration(str(used))
+    except ValueError:
+        return False
 
 
 def _text(value: object) -> str:

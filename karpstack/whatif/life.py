@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from karpstack.karpenter.budgets import REASONS, BudgetError, budgets, calendar
+from karpstack.karpenter.budgets import BudgetError, budgets, calendar, reasons_of
 from karpstack.scale_test.numbers.disruptions import reason
 from karpstack.scale_test.numbers.figures import Steps, accumulate, integral
 from karpstack.scale_test.recording.timeline import parse_time
@@ -86,7 +86,7 @@ def life(told: Lived, market: Priced) -> Life:
 
 def _hours(told: Lived, nodes: Steps, usd: Steps, gone: Sequence[_Gone], spans: Sequence[_Span]) -> Iterator[LifeHour]:
     pods = accumulate(change for pod in told.pods for change in ((pod.seen, 1.0), (pod.left, -1.0)))
-    closed = {why: list(_closed(told, why)) for why in REASONS}
+    closed = {why: list(_closed(told, why)) for why in reasons_of(told.karpenter)}
     for first, last in _hourly(told.before, told.end):
         yield LifeHour(
             since=first.isoformat(),

@@ -94,7 +94,7 @@ def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastR
         ),
         ("lower bound, times", _own(wording.bound(before)), _own(wording.bound(after)), ""),
         ("nodes", str(before.nodes), str(after.nodes), wording.counted(before.nodes, after.nodes)),
-        ("nodes replaced", "", str(len(radius.replaced)), ""),
+        ("nodes that go", "", str(len(radius.replaced)), ""),
         ("nodes that have drifted and stay", "", str(drifted), ""),
         ("pods moved", "", wording.moved(radius), ""),
         ("pods without a home for a while", "", str(radius.without_home), ""),
@@ -164,7 +164,7 @@ def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]
 def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
     if not (radius.replaced or radius.made or radius.homeless):
         return
-    went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} replaced"
+    went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} go"
     moved = wording.plural(radius.pods_moved, "pod")
     lines = [*_replaced(radius), *_came(radius), *_homeless(radius)]
     yield from folded(f"Blast radius: {went}, {len(radius.made)} came, {moved} moved", lines)
@@ -191,7 +191,7 @@ def _came(radius: BlastRadius) -> Iterator[str]:
         ("NodePool", lambda one: escape(one.pool)),
         ("why", lambda one: escape(wording.purpose(one))),
         ("after:", lambda one: units.duration(one.since)),
-        ("gone again after:", lambda one: "" if one.gone is None else units.duration(one.gone)),
+        ("gone again after:", wording.gone_again),
     )
 
 

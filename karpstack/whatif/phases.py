@@ -52,6 +52,11 @@ class Told:
         return self.phases.get("change-begins", {}).get("candidate")
 
     @property
+    def karpenter(self) -> str:
+        """The version of Karpenter; empty if it is unknown."""
+        return str(self.stack.outputs.get("karpenterVersion", ""))
+
+    @property
     def refused(self) -> str | None:
         """Who refused the change, and why; None if nobody did."""
         return self.phases.get("change-applied", {}).get("refused")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from karpstack.karpenter.budgets import REASONS, Budget, BudgetError, allowed, budgets, calendar
+from karpstack.karpenter.budgets import REASONS, Budget, BudgetError, allowed, budgets, calendar, reasons_of
 from karpstack.scale_test.recording.timeline import parse_time
 
 from .answer import PoolWeek, ReasonWeek, Replaced, Step, Surviving, Week
@@ -27,7 +27,7 @@ def week(told: Told, replaced: Sequence[Replaced], surviving: Sequence[Surviving
     """
     at = asked_moment(told, told.before).astimezone(UTC)
     begins = at.replace(hour=0, minute=0, second=0, microsecond=0)
-    names = sorted(name for name in told.replay.node_pools if told.replay.node_pool_at(name, told.end))
+    names = sorted(name for name in told.replay.node_pools if not told.is_deleted(name))
     pools = [_pool(told, name, count, at, begins) for name in names if (count := _count(told, name))]
     wanted = {(node.pool, node.reason) for node in replaced if node.reason in REASONS}
     wanted |= {(node.pool, "Drifted") for node in surviving if node.drifted}
@@ -64,7 +64,7 @@ def _pool(told: Told, name: str, count: int, at: datetime, begins: datetime) -> 
         return PoolWeek(pool=name, nodes=count, reasons=[], problem="the record does not tell its budgets")
     try:
         own = budgets(asked_spec(told, name, excerpt["spec"]))
-        rows = [_reason(own, reason, count, at, begins) for reason in REASONS]
+        rows = [_reason(own, reason, count, at, begins) for reason in reasons_of(told.karpenter)]
     except BudgetError as error:
         return PoolWeek(pool=name, nodes=count, reasons=[], problem=str(error))
     return PoolWeek(pool=name, nodes=count, reasons=rows)

@@ -507,6 +507,13 @@ def purpose(one: Made) -> str:
     return "for pods that waited"
 
 
+def gone_again(one: Made) -> str:
+    """When a node that came was gone again, and why; empty if it stayed."""
+    if one.gone is None:
+        return f"on its way out ({one.gone_why})" if one.gone_why else ""
+    return f"{units.duration(one.gone)} ({one.gone_why or 'nobody said why'})"
+
+
 def held(one: HeldUp) -> str:
     """What held a node up."""
     whose = f"{plural(one.pods, 'pod')} of {one.workload}" if one.workload else ""

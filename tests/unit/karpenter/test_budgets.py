@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.karpenter.budgets import Budget, BudgetError, allowed, budgets, calendar, unlimited
+from karpstack.karpenter.budgets import REASONS, Budget, BudgetError, allowed, budgets, calendar, reasons_of, unlimited
 
 
 def at(text: str) -> datetime:
@@ -146,3 +146,11 @@ def test_the_first_moment_without_a_limit(entries: list[dict[str, Any]], moment:
     assert found == (at(moment) if moment else None)
     if found:
         assert allowed(of(*entries), "Drifted", 100, found) == 100
+
+
+@pytest.mark.parametrize(
+    ("version", "reasons"),
+    [("1.14.2", REASONS[:-1]), ("v1.9.0", REASONS[:-1]), ("1.15.0", REASONS), ("2.0.0", REASONS), ("managed", REASONS)],
+)
+def test_reasons_of_a_version(version: str, reasons: tuple[str, ...]) -> None:
+    assert reasons_of(version) == reasons

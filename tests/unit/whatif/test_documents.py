@@ -125,12 +125,16 @@ def test_simulated_spot_is_marked_in_each_document() -> None:
 
 
 def test_what_was_shortened_is_said() -> None:
-    settings = {"waitFactor": 10, "pools": {"default": {"consolidateAfter": ["5m", "30s"]}}}
+    settings = {
+        "waitFactor": 10,
+        "pools": {"default": {"consolidateAfter": ["5m", "30s"]}, "same": {"consolidateAfter": ["2m", "120s"]}},
+    }
     answer = judged(told("eks.drift", 1, settings=settings))
     for text in (shown(markdown.render(answer)), page.render(answer)):
         found = Page(text).text
         assert "Waits that NodePools ask for were divided by 10." in found
         assert "NodePool default: consolidateAfter was 30s in the rehearsal, the stack has 5m." in found
+        assert "NodePool same" not in found
 
 
 def test_what_others_wrote_does_nothing() -> None:
@@ -187,7 +191,7 @@ def test_nodes_that_have_drifted_and_stay_are_in_the_first_lines() -> None:
         in answer.sentence
     )
     assert "| nodes that have drifted and stay | | 1 |" in re.sub(" +", " ", markdown.render(answer))
-    assert "0 replaced; 1 drifted and stay" in Page(page.render(answer)).text
+    assert "0 go; 1 drifted and stay" in Page(page.render(answer)).text
     assert "drifted" not in judged(told("eks.consolidation-policies", 3)).sentence
 
 
