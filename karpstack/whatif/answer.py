@@ -385,6 +385,11 @@ class Surviving(Node):
         description="Whether it had drifted before, and its NodePool is the same, so that the change is not why."
     )
     never: bool = Field(description="Whether a drifted node is never replaced as long as nobody changes something.")
+    consolidation: str | None = Field(
+        None,
+        description="Of a drifted node, why consolidation leaves it; null where consolidation took no other node of "
+        "its NodePool since the change.",
+    )
     expires: str | None = Field(
         None,
         description="Of such a node, when its NodeClaim expires at the latest, ISO 8601: then Karpenter deletes it "

@@ -111,7 +111,7 @@ def _while_draining(before: Inventory, after: Inventory) -> Iterator[tuple[str, 
     """The figure with nodes that are on their way out, where there are any."""
     if before.leaving or after.leaving:
         written = _dollars(wording.during_usd(before), wording.during_usd(after))[:2]
-        yield f"with nodes on their way out ({before.leaving}, {after.leaving})", *written, ""
+        yield f"with nodes on their way out ({before.leaving} before, {after.leaving} after)", *written, ""
 
 
 def _dollars(

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from karpstack.karpenter.budgets import BudgetError, allowed, budgets, calendar
 from karpstack.scale_test.judging.replay import NodeClaim, Pod
 from karpstack.scale_test.judging.terminations import deadline, grace
+from karpstack.scale_test.numbers.disruptions import reason as disruption_reason
 from karpstack.scale_test.recording.timeline import Line
 from karpstack.scale_test.reports.units import plural
 from karpstack.text.shown import listed
@@ -76,7 +77,23 @@ def _surviving(told: Told, market: Priced, places: Places, claim: NodeClaim) -> 
         drifted=drifted,
         drifted_before=drifted and drifted_before(told, claim),
         never=drifted and any(cause.never for cause in kept),
+        consolidation=_consolidation(told, claim, said) if drifted else None,
     )
+
+
+def _consolidation(told: Told, claim: NodeClaim, said: list[Said]) -> str | None:
+    """Why consolidation, which took other nodes of the NodePool since the change, leaves a drifted node."""
+    took = any(
+        one.node_pool == claim.node_pool
+        and leaving(one, told.end)
+        and not leaving(one, told.before)
+        and disruption_reason(told.replay, one) == "Underutilized"
+        for one in told.claims
+    )
+    if not took:
+        return None
+    since = (one.words for one in reversed(said) if one.reason == "Unconsolidatable" and one.time >= told.before)
+    return next(since, "Karpenter did not say why it leaves this node")
 
 
 def drifted_before(told: Told, claim: NodeClaim) -> bool:

@@ -605,7 +605,11 @@ def cause_words(one: Surviving) -> str:
         f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
         for cause in one.causes
     ]
-    return "; ".join([*told, *([f"it expires {expiration(one)}"] if one.expires else [])])
+    if one.consolidation:
+        told.append(f"consolidation: {one.consolidation}")
+    if one.expires:
+        told.append(f"it expires {expiration(one)}")
+    return "; ".join(told)
 
 
 def _together(nodes: Sequence[Surviving]) -> str:
