@@ -114,7 +114,7 @@ def test_no_process_gets_the_users_secrets_and_a_dead_etcd_ends_a_story(run: Run
     assert not run.sung.exists()
 
     next(process for process, line in of(run.stack.folder) if "/etcd " in line).kill()
-    assert run.ends(within=10) == 1
+    assert run.ends(within=10) == 3
     assert "engine crash: etcd was ended by SIGKILL" in run.said
     assert "error: etcd is gone, and without it nothing goes on" in run.said
 
@@ -124,7 +124,7 @@ def test_a_killed_daemon_ends_an_up_and_leaves_nothing(run: Run) -> None:
     info = read(run.stack.folder)
     assert info
     psutil.Process(info.pid).kill()
-    assert run.ends(within=10) == 1
+    assert run.ends(within=10) == 3
     assert "the rehearsal's daemon is gone" in run.said
 
 

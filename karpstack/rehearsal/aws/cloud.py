@@ -78,6 +78,8 @@ class AwsCloud(Bound):
         self.cluster_name = cluster_name
         self.load_balancers = ClassicLoadBalancers(cluster_name, client)
         self._account = account
+        # Namespace and name of a service account -> the role that its annotation named last.
+        self._annotated: dict[tuple[str, str], str] = {}
 
     def machine(self, provider_id: str) -> Machine | None:
         """Describe the instance behind `aws:///<zone>/<instance id>`; None when it is gone.
@@ -132,6 +134,10 @@ class AwsCloud(Bound):
         refused = next((one for one in _NETWORK_ACTIONS if not self._account.roles.allows(role, one)), "")
         return _NO_ADDRESSES.format(role=role.arn, action=refused) if refused else ""
 
+    def _known(self, association: Mapping[str, Any]) -> datetime:
+        created: datetime = association["createdAt"]
+        return created + timedelta(seconds=self._account.timing.association_known)
+
     def controller_environment(
         self,
         namespace: str,
@@ -150,10 +156,15 @@ class AwsCloud(Bound):
             ControllerIdentityError: The service account has neither, or the Pod Identity agent is not running.
         """
         names = {"namespace": namespace, "name": service_account, "cluster": self.cluster_name}
-        if association := self._account.eks.association(self.cluster_name, namespace, service_account):
-            known = association["createdAt"] + timedelta(seconds=self._account.timing.association_known)
-            if admitted is not None and admitted < known - _SECOND:
+        if role := annotations.get(ROLE_ANNOTATION):
+            self._annotated[namespace, service_account] = role
+        association = self._account.eks.association(self.cluster_name, namespace, service_account)
+        if association and admitted is not None and admitted < self._known(association) - _SECOND:
+            # A pod keeps what it was admitted with.
+            role, association = self._annotated.get((namespace, service_account)), None
+            if not role:
                 raise ControllerIdentityError(_TOO_EARLY.format(**names))
+        if association:
             status = self._account.eks.addon_status(self.cluster_name, POD_IDENTITY_AGENT)
             if status != "ACTIVE":
                 state = f"is {status}" if status else "does not exist"
@@ -161,10 +172,10 @@ class AwsCloud(Bound):
             token = self._token(namespace, service_account, POD_IDENTITY_AUDIENCE, token_folder)
             uri = self._account.endpoint + credentials_path(self.cluster_name)
             identity = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token)}
-        elif annotations.get(ROLE_ANNOTATION):
+        elif role:
             token = self._token(namespace, service_account, WEB_IDENTITY_AUDIENCE, token_folder)
             identity = {
-                "AWS_ROLE_ARN": annotations[ROLE_ANNOTATION],
+                "AWS_ROLE_ARN": role,
                 "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
                 # AWS's SDK for Go sets up this way to credentials before it reads AWS_ENDPOINT_URL.
                 "AWS_ENDPOINT_URL_STS": self._account.endpoint,

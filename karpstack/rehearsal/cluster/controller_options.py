@@ -13,7 +13,8 @@ from typing import Final
 
 from karpstack.rehearsal.cluster.container import ContainerConfigError
 
-#: What the charts of Karpenter's releases set, and the options of its providers.
+#: What the charts of Karpenter's releases set, the options of its providers, and what a stack behind a proxy sets; a
+#: proxy would see made-up credentials, and nothing of the simulated cloud, which is on the loopback interface.
 _NAMES: Final = """
     AWS_FEATURE_GATES BATCH_IDLE_DURATION BATCH_MAX_DURATION CLUSTER_CA_BUNDLE CLUSTER_ENDPOINT CLUSTER_NAME
     CPU_REQUESTS DISABLE_CLUSTER_STATE_OBSERVABILITY DISABLE_DRY_RUN DISABLE_LEADER_ELECTION DISABLE_WEBHOOK
@@ -26,6 +27,7 @@ _NAMES: Final = """
     DNS_SERVICE_IP KUBELET_BOOTSTRAP_TOKEN KUBELET_IDENTITY_CLIENT_ID LINUX_ADMIN_USERNAME LOCATION NETWORK_DATAPLANE
     NETWORK_PLUGIN NETWORK_PLUGIN_MODE NETWORK_POLICY NODE_IDENTITIES PROVISION_MODE SSH_PUBLIC_KEY VNET_GUID
     VNET_SUBNET_ID
+    HTTP_PROXY HTTPS_PROXY NO_PROXY SSL_CERT_DIR
 """
 _OPTIONS: Final = frozenset(_NAMES.split())
 #: Elsewhere, a log would be written into any file of the user's.

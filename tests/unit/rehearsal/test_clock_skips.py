@@ -50,8 +50,9 @@ def test_the_ceiling_is_higher_from_the_first_skip_on(page: Page, highest: float
     governor.start()
     with page.waiting():
         governor.skip(60)
-        until = time.monotonic() + 5
-        while page.speed < ceiling and time.monotonic() < until:
+        reached, until = 0.0, time.monotonic() + 30
+        while reached < ceiling and time.monotonic() < until:  # a busy machine slows it down again
             time.sleep(0.05)
-        assert page.speed == ceiling
+            reached = max(reached, page.speed)
+        assert reached == ceiling
     governor.stop()

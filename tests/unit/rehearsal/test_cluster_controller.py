@@ -203,7 +203,7 @@ LEADING_AWAY = {
     "ZZ": "x\n[default]\ncredential_process = sh -c id",
     **dict.fromkeys(("AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ROLE_ARN"), "x"),
     **dict.fromkeys(("AWS_EC2_METADATA_DISABLED", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ACCESS_KEY_ID"), ""),
-    **dict.fromkeys(("PATH", "HOME", "LD_PRELOAD", "GODEBUG", "SSL_CERT_FILE", "HTTPS_PROXY", "KUBECONFIG"), "/evil"),
+    **dict.fromkeys(("PATH", "HOME", "LD_PRELOAD", "GODEBUG", "SSL_CERT_FILE", "KUBECONFIG"), "/evil"),
     "LOG_OUTPUT_PATHS": "stdout,/root/.bashrc",
     "AWS_REGION": "evil.example/",
 }
@@ -211,6 +211,7 @@ LEADING_AWAY = {
 
 def test_of_a_pods_variables_karpenters_options_alone_reach_the_process(rig: Rig) -> None:
     options = {"FEATURE_GATES": "NodeRepair=true", "CLUSTER_NAME": "mine", "LOG_ERROR_OUTPUT_PATHS": "stderr"}
+    options |= {"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": "169.254.170.23"}  # of a stack behind a proxy
     given = {**LEADING_AWAY, **options}
     rig.happen("ADDED", in_container(env=[{"name": name, "value": value} for name, value in given.items()]))
     assert rig.told()[0] == "start"
