@@ -50,6 +50,8 @@ _TIMEOUT = 60.0
 _GRACE = 5.0
 # How often it is tried to start a crashed process again for the same pod. Longer than that nobody waits.
 _TRIES_AFTER_CRASH = 3
+# While a Deployment rolls out, the process may be that of an old pod for a moment.
+_TRIES_AFTER_LOSS = 3
 _HASH = "pod-template-hash"
 _LEASE = "karpenter-leader-election"
 _LOG = logging.getLogger(__name__)
@@ -132,6 +134,7 @@ class Controller(Player):
         self._tries = 0
         #: How often the process has ended or not started since it crashed, for one pod; 0 while it runs.
         self._failures = 0
+        self._tries_left = 0
         #: How often in a row the process of one template crashed, or was never ready.
         self._crashes = 0
         # A stop may come while a start is under way: the one waits for the other.
@@ -144,9 +147,9 @@ class Controller(Player):
 
         What the process falls over may be about to pass, such as a role that has yet to take effect, and a kubelet
         starts it again well within the time that a release waits for its pods. What keeps it from being started at
-        all is the pod's own, and is told at once.
+        all is the pod's own, and is told at once; but for a pod that took the place of one that went.
         """
-        return "" if self._crashes == 1 else self.problem
+        return "" if self._crashes == 1 or self._tries_left else self.problem
 
     def stop(self) -> None:
         """End, and stop the process."""
@@ -239,8 +242,11 @@ class Controller(Player):
             if not self._feed.idle:
                 return
             if template != self._template:
-                self._back_off, self._crashes = self.back_off[0], 0
+                self._back_off, self._crashes, self._tries_left = self.back_off[0], 0, 0
+            elif lost and not again:
+                self._tries_left = _TRIES_AFTER_LOSS
             self.problem = self._begin(newest)
+            self._tries_left = max(0, self._tries_left - 1) if self.problem else 0
             anew = self._pod == newest["metadata"]["uid"]
             self._template, self._pod = template, newest["metadata"]["uid"]
             if self.problem:

@@ -298,6 +298,20 @@ def test_a_start_that_is_refused_is_said_at_once_and_made_again(rig: Rig) -> Non
     assert rig.controller.problem == ""
 
 
+def test_a_pod_that_takes_anothers_place_has_some_tries(rig: Rig) -> None:
+    """While a Deployment rolls out, it is an old one that may not start any more, and goes in a moment."""
+    for name in ("a", "b"):
+        rig.happen("ADDED", pod(name))
+        assert rig.ready() == name
+    rig.cloud.problems = [FORBIDDEN] * 9
+    rig.happen("MODIFIED", pod("a", deletionTimestamp="10:02"))
+    for tries in range(3):
+        assert rig.world.created.get(timeout=5)["reason"] == "BackOff"
+        wait_until(lambda: rig.controller.problem != "", "the refusal", 5.0)
+        told = rig.controller.lasting_problem
+        assert (told == "") == (tries < 2), tries
+
+
 def test_nobody_gives_up_on_a_controller_that_crashed_once(rig: Rig) -> None:
     rig.processes.runs = (2,)
     rig.happen("ADDED", pod("a"))
