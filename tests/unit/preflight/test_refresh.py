@@ -26,7 +26,9 @@ from tests.unit.rehearsal.azure_world import World
 
 main = karpstack()
 
-TODAY = date.today().isoformat()
+
+def today() -> str:
+    return date.today().isoformat()
 
 
 @pytest.fixture
@@ -70,8 +72,8 @@ def test_an_account_gives_the_facts_of_a_region(
     assert f"4 of 4 facts refreshed in {own}" in capsys.readouterr().out
     found = written(own)
     assert found.keys() == {"aws.json", "offers-aws.json", "versions-aws.json", "images-aws.json"}
-    assert found["aws.json"]["as_of"] == {"us-east-1": TODAY}
-    assert found["versions-aws.json"]["as_of"] == TODAY
+    assert found["aws.json"]["as_of"] == {"us-east-1": today()}
+    assert found["versions-aws.json"]["as_of"] == today()
 
     packaged, now = Facts.load("aws", FOLDER), Facts(fact_files.load("aws.json"))
     assert now.types.keys() == PRICES.keys() & packaged.types.keys()
