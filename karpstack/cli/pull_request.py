@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+from karpstack.pull_request.given import AUTHOR, PATIENCE, RESULTS
+
 from .options import option
 from .shape import command, group
 
@@ -38,7 +40,6 @@ _Printed = Annotated[
 _Results = Annotated[
     Path, option("--results", metavar="FOLDER", help="folder of the results (default: build/pull-request)")
 ]
-_RESULTS = Path("build/pull-request")
 
 
 @command(app, "stacks", "karpstack pull-request stacks --base origin/main")
@@ -78,7 +79,7 @@ def _rehearse(
     wait_factor: Annotated[str, option("--wait-factor", metavar="N", help="as for `karpstack whatif`")] = "",
     at: Annotated[str, option("--at", metavar="TIME", help="as for `karpstack whatif`")] = "",
     patience: Annotated[str, option("--patience", metavar="SECONDS", help="as for `karpstack whatif`")] = "",
-    results: _Results = _RESULTS,
+    results: _Results = RESULTS,
 ) -> int:
     """Review the stacks that a change touches, and rehearse the change of each.
 
@@ -103,17 +104,17 @@ def _rehearse(
 
 @command(app, "comment", "karpstack pull-request comment --number 12")
 def _comment(
-    results: _Results = _RESULTS,
+    results: _Results = RESULTS,
     stacks: _Printed = "",
     number: Annotated[
         int | None, option("--number", metavar="N", help="number of the pull request (default: the event's)")
     ] = None,
     author: Annotated[
         str, option("--author", metavar="LOGIN", help="owner of the token (default: github-actions[bot])")
-    ] = "github-actions[bot]",
+    ] = AUTHOR,
     patience: Annotated[
         float, option("--patience", metavar="SECONDS", help="how long GitHub may make it wait in all (default: 900)")
-    ] = 900.0,
+    ] = PATIENCE,
 ) -> int:
     """Write the results into one comment on the pull request, by GitHub's API, with the token in GITHUB_TOKEN.
 
@@ -125,7 +126,7 @@ def _comment(
 
 
 @command(app, "summary", "karpstack pull-request summary > rehearsed.md")
-def _summary(results: _Results = _RESULTS, stacks: _Printed = "") -> int:
+def _summary(results: _Results = RESULTS, stacks: _Printed = "") -> int:
     """Write the results into the job's summary ($GITHUB_STEP_SUMMARY), or print them."""
     from karpstack.pull_request import commands
 

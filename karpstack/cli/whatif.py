@@ -12,6 +12,9 @@ from .shape import DEFAULT, StackGroup, command, group
 app = group("whatif", "Rehearse a change of a stack, and judge it: nodes, pods and cost.", StackGroup)
 _COMMAND: Final = "karpstack.rehearsal.whatif.command"
 
+_Prices = Annotated[
+    Path | None, option("--prices", metavar="FILE", help="your own prices and discounts, see docs/how-to/whatif.md")
+]
 _Folders = Annotated[list[Path], argument("FOLDER", "folders of what-ifs, each with whatif.json in it")]
 
 
@@ -123,9 +126,7 @@ def _stack(
     limits: Annotated[
         Path | None, option("--limits", metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
     ] = None,
-    prices: Annotated[
-        Path | None, option("--prices", metavar="FILE", help="your own prices and discounts, see docs/how-to/whatif.md")
-    ] = None,
+    prices: _Prices = None,
     at_once: Annotated[
         int | None,
         option(
@@ -181,9 +182,7 @@ def _report(
         Path | None,
         option("--limits", metavar="FILE", help="limits, with a section `whatif` (default: playbooks/thresholds.yml)"),
     ] = None,
-    prices: Annotated[
-        Path | None, option("--prices", metavar="FILE", help="your own prices and discounts, see docs/how-to/whatif.md")
-    ] = None,
+    prices: _Prices = None,
     form: Format = "text",
 ) -> int:
     """Judge a what-if by its timeline, and write whatif.json, whatif.md and whatif.html."""

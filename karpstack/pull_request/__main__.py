@@ -13,7 +13,7 @@ from pathlib import Path
 from karpstack.text.output import run
 
 from . import commands
-from .given import ENDINGS
+from .given import AUTHOR, ENDINGS, PATIENCE, RESULTS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,9 +77,9 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument(
             "--results",
             type=Path,
-            default=commands.RESULTS,
+            default=RESULTS,
             metavar="FOLDER",
-            help=f"of what came of it (default: {commands.RESULTS})",
+            help=f"of what came of it (default: {RESULTS})",
         )
     for one in (commenting, summing):
         one.add_argument(
@@ -91,13 +91,13 @@ def parser() -> argparse.ArgumentParser:
     commenting.add_argument("--number", type=int, help="of the pull request (default: the event's)")
     commenting.add_argument(
         "--author",
-        default=commands.AUTHOR,
-        help=f"login of whose token it is (default: {commands.AUTHOR}, as of a workflow's)",
+        default=AUTHOR,
+        help=f"login of whose token it is (default: {AUTHOR}, as of a workflow's)",
     )
     commenting.add_argument(
         "--patience",
         type=float,
-        default=commands.PATIENCE,
+        default=PATIENCE,
         metavar="SECONDS",
         help="how long GitHub may make it wait in all (default: 900)",
     )

@@ -20,22 +20,16 @@ from karpstack.text.names import is_stack_name
 from karpstack.text.projects import find_stack_files
 
 from . import outcome, stacks, text
-from .given import ENDINGS
+from .given import AUTHOR, ENDINGS, PATIENCE, RESULTS
 from .job import Job, JobError, job
 from .outcome import Outcome, OutcomeError, Told
 from .rehearse import Question
 from .rehearse import rehearse as rehearse_all
 from .stacks import Change, StacksError, Touched
 
-#: Folder of what came of a rehearsal.
-RESULTS: Final = Path("build") / "pull-request"
-#: Login whose token a workflow has.
-AUTHOR: Final = "github-actions[bot]"
 #: Of the what-if; it says itself what they mean, and what is wrong with them.
 PASSED_ON: Final = (*ENDINGS, "wait-factor", "at", "patience")
 _ALL: Final = "all"
-#: Seconds for which GitHub may make a command wait in all.
-PATIENCE: Final = 900.0
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     JobError: Code.WRONG,
     OutcomeError: Code.WRONG,
@@ -57,8 +51,8 @@ class Touching:
     """A change, and which stacks of it are meant.
 
     Attributes:
-        base: A git ref of what is there before.
-        head: A git ref of what is there after.
+        base: A git ref of the commit before the change.
+        head: A git ref of the commit with the change.
         project: Folder with the stack files; that of the current folder if None.
         stacks: Names, separated by commas, or `all`; those that the change touches if empty.
     """

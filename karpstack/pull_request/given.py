@@ -1,4 +1,4 @@
-"""Files that are given for all stacks, or in a folder for each stack by its name."""
+"""What commands on a pull request are given: their defaults, and files for all stacks or one for each stack."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+#: Folder of what came of a rehearsal.
+RESULTS: Final = Path("build") / "pull-request"
+#: Login whose token a workflow has.
+AUTHOR: Final = "github-actions[bot]"
+#: Seconds for which GitHub may make a command wait in all.
+PATIENCE: Final = 900.0
 #: Option of the what-if -> how names of its files end.
 ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "workloads": (".json.gz", ".json"),
