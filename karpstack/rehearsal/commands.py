@@ -25,7 +25,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from karpstack.karpenter import clock
-from karpstack.rehearsal import recorded_rights as recording
+from karpstack.rehearsal import recorded_rights
 from karpstack.rehearsal.cluster.controller import DAYS
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
@@ -325,7 +325,7 @@ def env(target: Target) -> int:
 
 
 @rehearsing()
-@reported({reasons.ReasonsError: Code.WRONG, recording.RecordingError: Code.WRONG}, say_error)
+@reported({reasons.ReasonsError: Code.WRONG, recorded_rights.RecordingError: Code.WRONG}, say_error)
 def rights(
     target: Target,
     *,
@@ -338,14 +338,14 @@ def rights(
     from karpstack.rehearsal.rights import checking, distilling, review, shown
 
     folder = target.folder()
-    found = checking.checked(recording.read(list(recordings) or [folder.rights]))
+    found = checking.checked(recorded_rights.read(list(recordings) or [folder.rights]))
     lacking = []
     if not recordings:
         found = replace(found, scenarios=completeness.noted(folder.recorded_scenarios))
         lacking = ["what down asks, for the stack is up"] if daemon.running(folder) else []
     if distil:
-        files.check_output(distil, "--distil", "recording", recording.begins_as_one)
-        files.write(distil, recording.text(distilling.distilled(found)))
+        files.check_output(distil, "--distil", "recording", recorded_rights.begins_as_one)
+        files.write(distil, recorded_rights.text(distilling.distilled(found)))
     lacking = [*completeness.lacking(found, PROJECT / "playbooks" / "scenarios"), *lacking]
     judged = review.review(found, reasons.read(reasons_file or _REASONS, found.cloud), lacking)
     if form == "json":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.rehearsal import recorded_rights as recording
+from karpstack.rehearsal import recorded_rights
 from karpstack.rehearsal.recorded_rights import (
     ANY_ROLE,
     UNKNOWN,
@@ -88,13 +88,13 @@ def test_a_recorder_counts_what_differs_in_made_up_names_only(tmp_path: Path) ->
     recorder.write_to(path)
     recorder.heard("controller", ENDED, {"policy": policy()}, allowed=True)
     recorder.heard("controller", Question(ENDED.action, SAME, OWNED), {}, allowed=False)
-    (kept,) = recording.read([path]).principals
+    (kept,) = recorded_rights.read([path]).principals
     assert [use.count for use in kept.uses] == [1]  # the second is nothing new, and written at the end
     recorder.close()
-    (kept,) = recording.read([path]).principals
+    (kept,) = recorded_rights.read([path]).principals
     assert kept == Principal("controller", {"policy": policy()}, [Use(ENDED, 2, 1)])
     recorder.heard("controller", Question(ENDED.action, SAME, {"aws:ResourceTag/owner": "them"}), {}, allowed=False)
-    assert len(recording.read([path]).principals[0].uses) == 2  # something new is written at once
+    assert len(recorded_rights.read([path]).principals[0].uses) == 2  # something new is written at once
 
 
 def test_a_recorder_without_a_file_writes_none(tmp_path: Path) -> None:
@@ -108,18 +108,18 @@ def test_a_recorder_without_a_file_writes_none(tmp_path: Path) -> None:
 def test_several_recordings_are_one(tmp_path: Path) -> None:
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path in paths:
-        path.write_text(recording.text(on_aws(ENDED)))
-    (together,) = recording.read(paths).principals
+        path.write_text(recorded_rights.text(on_aws(ENDED)))
+    (together,) = recorded_rights.read(paths).principals
     assert together.uses == [Use(ENDED, 4)]
-    paths[1].write_text(recording.text(on_azure(Question("a/read", MACHINE), one=role("Reader", "*/read"))))
-    with pytest.raises(recording.RecordingError, match="of one cloud"):
-        recording.read(paths)
+    paths[1].write_text(recorded_rights.text(on_azure(Question("a/read", MACHINE), one=role("Reader", "*/read"))))
+    with pytest.raises(recorded_rights.RecordingError, match="of one cloud"):
+        recorded_rights.read(paths)
 
 
 def test_a_role_that_asked_nothing_has_its_rights_told(tmp_path: Path) -> None:
     path = tmp_path / "rights.json"
-    path.write_text(recording.text(Recording("aws", [Principal("idle", {"policy": policy()}, [])])))
-    found = recording.read([path])
+    path.write_text(recorded_rights.text(Recording("aws", [Principal("idle", {"policy": policy()}, [])])))
+    found = recorded_rights.read([path])
     assert found.principals == [Principal("idle", {"policy": policy()}, [])]
     (problem,) = review(found, []).problems
     assert "ec2:TerminateInstances, ec2:StopInstances on instance/* was not used" in problem
@@ -148,11 +148,11 @@ def test_what_is_no_recording_or_no_list_of_rights_is_refused_by_its_place(
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 2, "cloud": "aws"}', '{"version": 1, "cloud": "gcp"}', "[[["])
 def test_what_is_no_recording_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rights.json"
-    with pytest.raises(recording.RecordingError, match="rehearse the stack first"):
-        recording.read([path])
+    with pytest.raises(recorded_rights.RecordingError, match="rehearse the stack first"):
+        recorded_rights.read([path])
     path.write_text(text)
-    with pytest.raises(recording.RecordingError, match=r"rights\.json is no recording of rights"):
-        recording.read([path])
+    with pytest.raises(recorded_rights.RecordingError, match=r"rights\.json is no recording of rights"):
+        recorded_rights.read([path])
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 
 def test_the_command_fails_for_what_is_wrong_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, why = tmp_path / "rights.json", tmp_path / "reasons.json"
-    path.write_text(recording.text(on_aws(ENDED)))
+    path.write_text(recorded_rights.text(on_aws(ENDED)))
     entry = {"statement": "End", "actions": ["ec2:StopInstances"], "reason": "for [later]"}
     why.write_text(json.dumps({"aws": [entry]}))
     options = ["--recording", str(path), "--reasons", str(why)]
@@ -309,7 +309,7 @@ def test_what_a_recording_says_steers_no_terminal_and_is_no_markup(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "500")
     path, why = tmp_path / "rights.json", tmp_path / "reasons.json"
-    path.write_text(recording.text(recorded))
+    path.write_text(recorded_rights.text(recorded))
     entry = {"statement": HOSTILE, "actions": ["none"], "reason": HOSTILE}
     why.write_text(json.dumps({recorded.cloud: [entry, {**entry, "actions": ["*"], "whole": True}]}))
     options = ["--recording", str(path), "--reasons", str(why)]
@@ -326,9 +326,9 @@ def test_what_a_recording_says_steers_no_terminal_and_is_no_markup(
 
 def test_the_command_distils(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, small = tmp_path / "rights.json", tmp_path / "small.json"
-    path.write_text(recording.text(on_aws(Question(ENDED.action, INSTANCE, {**OWNED, "colour": "red"}))))
+    path.write_text(recorded_rights.text(on_aws(Question(ENDED.action, INSTANCE, {**OWNED, "colour": "red"}))))
     run(capsys, "--recording", str(path), "--distil", str(small))
-    (kept,) = recording.read([small]).principals
+    (kept,) = recorded_rights.read([small]).principals
     assert kept.uses == [Use(ENDED, 2)]
 
 

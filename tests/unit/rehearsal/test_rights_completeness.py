@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.rehearsal import commands
-from karpstack.rehearsal import recorded_rights as recording
+from karpstack.rehearsal import commands, recorded_rights
 from karpstack.rehearsal.recorded_rights import Principal, Question, Recording, Use
 from karpstack.rehearsal.rights import completeness
 from karpstack.rehearsal.rights.review import review
@@ -66,9 +65,9 @@ def test_the_soak_is_what_suits_the_environment() -> None:
 def test_a_file_keeps_the_scenarios_and_several_add_theirs(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("one.json", "two.json", "silent.json")]
     for file, scenarios in zip(files, (frozenset({"drift"}), frozenset({"churn"}), None), strict=True):
-        file.write_text(recording.text(replace(RECORDING, scenarios=scenarios)))
-    assert recording.read(files[:2]).scenarios == frozenset({"drift", "churn"})
-    assert recording.read(files).scenarios is None
+        file.write_text(recorded_rights.text(replace(RECORDING, scenarios=scenarios)))
+    assert recorded_rights.read(files[:2]).scenarios == frozenset({"drift", "churn"})
+    assert recorded_rights.read(files).scenarios is None
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"stories": [{}]}', '{"stories": 1}'])
@@ -89,7 +88,7 @@ def test_a_run_notes_its_scenarios_and_the_next_adds_its_own(
 ) -> None:
     folder = StackFolder("eks", tmp_path / "eks")
     ownership.claim(folder)
-    folder.rights.write_text(recording.text(RECORDING))
+    folder.rights.write_text(recorded_rights.text(RECORDING))
     report = tmp_path / "report"
     told = [["drift"], ["churn"]]
 

@@ -23,7 +23,7 @@ import pytest
 from karpstack.components import aks
 from karpstack.components.documents.iam import CONTROLLER_POLICIES, ControllerScope
 from karpstack.components.naming import EksNames
-from karpstack.rehearsal import recorded_rights as recording
+from karpstack.rehearsal import recorded_rights
 from karpstack.rehearsal.aws.iam import policies
 from karpstack.rehearsal.azure.identity import roles
 from karpstack.rehearsal.recorded_rights import UNKNOWN, Cloud, Principal, Question, Recording
@@ -61,7 +61,7 @@ def documents() -> dict[str, dict[str, Any]]:
 @cache
 def recorded() -> Principal:
     """What Karpenter asked on AWS, with today's documents."""
-    (controller,) = recording.read([FIXTURES / "eks.json"]).principals
+    (controller,) = recorded_rights.read([FIXTURES / "eks.json"]).principals
     return replace(controller, documents=documents())
 
 
@@ -70,7 +70,7 @@ def reviewed(cloud: Cloud) -> Review:
     known = reasons.read(REASONS, cloud)
     if cloud == "aws":
         return review(Recording("aws", [recorded()]), known)
-    return review(recording.read([FIXTURES / "aks-self-hosted.json"]), known)
+    return review(recorded_rights.read([FIXTURES / "aks-self-hosted.json"]), known)
 
 
 def fixture(name: str) -> Any:
@@ -230,7 +230,7 @@ def test_another_evaluator_says_the_same() -> None:
 def test_the_roles_that_were_recorded_are_those_that_the_component_assigns() -> None:
     made = deploy(lambda: aks.Environment("aks", example_stack.aks("aks-self-hosted")))
     assigned = [one for one in made.of(ASSIGNMENT) if one.name.startswith("aks-karpenter-identity-roles-")]
-    (controller,) = recording.read([FIXTURES / "aks-self-hosted.json"]).principals
+    (controller,) = recorded_rights.read([FIXTURES / "aks-self-hosted.json"]).principals
     names = [roles.find(one.inputs["roleDefinitionId"]) for one in assigned]
     assert sorted(one.name for one in names if one) == sorted(one["role"] for one in controller.documents.values())
     assert len(names) == len(controller.documents)
