@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-# Pulumi runs the pack with its own folder as the root of imports. `karpenter` lies beside that in a checkout, and in it
+# Pulumi runs the pack with its own folder as the root of imports. `karpstack` lies beside that in a checkout, and in it
 # in a pack that `make pack` has put together.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 

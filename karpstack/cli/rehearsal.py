@@ -149,7 +149,7 @@ def _rights(
 ) -> int:
     """Show which permissions the controller used in the last rehearsal of a stack, and which nothing used.
 
-    Exit code 1: a permission is unused, and no reason for it is recorded.
+    Exit code 1: an unused permission has no recorded reason.
     """
     from karpstack.rehearsal import commands
 

@@ -213,8 +213,8 @@ class Replaced(Node):
 
     order: int = Field(description="Its place among them, from 1.")
     reason: str | None = Field(
-        description="Drifted, Underutilized, Empty, Expired, Interrupted, or what else the controller said; null "
-        "where nobody said it."
+        description="Drifted, Underutilized, Empty, Expired, Interrupted, or another reason that the controller gave; "
+        "null if it gave none."
     )
     words: str | None = Field(description="What exactly: the kind of drift, or what consolidation wanted.")
     decided: float = Field(description="When it was to go.")
@@ -224,8 +224,8 @@ class Replaced(Node):
     held_up: list[HeldUp] = Field(description="What kept it.")
     never: bool = Field(
         False,
-        description="Whether it stays as long as nobody changes something: its replacement does not become ready, or "
-        "nothing lets its pods go.",
+        description="Whether it stays until a person changes something: its replacement does not become ready, or its "
+        "pods cannot be evicted.",
     )
 
 
@@ -242,7 +242,7 @@ class Made(Node):
     gone: float | None = Field(description="When it was gone again; null if it stayed.")
     gone_why: str | None = Field(
         None,
-        description="Why it goes or went again, as `reason` of a replaced node; null if it stays or nobody said it.",
+        description="Why the node goes or went, as `reason` of a replaced node; null if it stays, or without a reason.",
     )
 
 
@@ -384,7 +384,7 @@ class Surviving(Node):
     drifted_before: bool = Field(
         description="Whether it had drifted before, and its NodePool is the same, so that the change is not why."
     )
-    never: bool = Field(description="Whether a drifted node is never replaced as long as nobody changes something.")
+    never: bool = Field(description="Whether a drifted node is replaced only after a person changes something.")
     consolidation: str | None = Field(
         None,
         description="Of a drifted node, why consolidation leaves it; null where consolidation took no other node of "
@@ -577,7 +577,7 @@ class Answer(Part):
         description="By the limits; `refused` where Pulumi, the policies or the cloud refused the change."
     )
     sentence: str = Field(description="The answer in one sentence.")
-    refused: str | None = Field(None, description="Who refused it, and why; null if nobody did.")
+    refused: str | None = Field(None, description="What refused the change, and why; null if it was not refused.")
     simulated: bool = Field(description="Whether it was rehearsed, so that machines and their boot times are fakes.")
     region: str = Field(description="Where the stack is.")
     moments: list[Moment] = Field(description="How it went.")

@@ -15,7 +15,7 @@ from ..finding import Finding, NotAskedError, finding
 from .subject import StackSubject
 
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
-#: A registry gives out manifests itself; elsewhere is whoever answers in its place.
+#: A registry sends manifests itself, so a redirect, which may lead anywhere, is not followed.
 _RETRIES: Final = urllib3.Retry(1, redirect=False)
 _TIMEOUT: Final = urllib3.Timeout(connect=5, read=15)
 

@@ -204,7 +204,7 @@ LEADING_AWAY = {
     **dict.fromkeys(("AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ROLE_ARN"), "x"),
     **dict.fromkeys(("AWS_EC2_METADATA_DISABLED", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ACCESS_KEY_ID"), ""),
     **dict.fromkeys(("PATH", "HOME", "LD_PRELOAD", "GODEBUG", "SSL_CERT_FILE", "KUBECONFIG"), "/evil"),
-    "LOG_OUTPUT_PATHS": "stdout,/root/.bashrc",
+    "LOG_OUTPUT_PATHS": "stdout,/home/mona/.bashrc",
     "AWS_REGION": "evil.example/",
 }
 
@@ -220,7 +220,7 @@ def test_of_a_pods_variables_karpenters_options_alone_reach_the_process(rig: Rig
     assert not {name for name, value in LEADING_AWAY.items() if environment.get(name) == value}
 
 
-@pytest.mark.parametrize("argument", ["--log-output-paths=/root/.bashrc", "--kubeconfig=/x", "--x", "sh", "-c"])
+@pytest.mark.parametrize("argument", ["--log-output-paths=/home/mona/.bashrc", "--kubeconfig=/x", "--x", "sh", "-c"])
 def test_an_argument_that_is_no_option_of_karpenter_is_refused(rig: Rig, argument: str) -> None:
     rig.happen("ADDED", in_container(args=["--log-level=debug", argument]))
     wait_until(lambda: "is no option of Karpenter" in rig.controller.problem, "the refusal", 5.0)
