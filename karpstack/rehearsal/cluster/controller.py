@@ -242,6 +242,8 @@ class Controller(Player):
             if not self._feed.idle:
                 return
             if template != self._template:
+                # What kept the other template's process from running is no reason against this one's.
+                self.problem = ""
                 self._back_off, self._crashes, self._tries_left = self.back_off[0], 0, 0
             elif lost and not again:
                 self._tries_left = _TRIES_AFTER_LOSS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,10 @@ class TheCloud(UnaskedCloud):
     def __init__(self) -> None:
         self.problems: list[Exception] = []
         self.tries: queue.Queue[float] = queue.Queue()
+        self.asked: Callable[[], object] = lambda: None
 
     def controller_environment(self, *arguments: Any) -> dict[str, str]:
+        self.asked()
         self.tries.put(time.monotonic())
         if self.problems:
             raise self.problems.pop(0)
@@ -310,6 +312,20 @@ def test_a_pod_that_takes_anothers_place_has_some_tries(rig: Rig) -> None:
         wait_until(lambda: rig.controller.problem != "", "the refusal", 5.0)
         told = rig.controller.lasting_problem
         assert (told == "") == (tries < 2), tries
+
+
+def test_the_problem_of_a_template_is_not_the_next_ones(rig: Rig) -> None:
+    """A release looks at any moment: also while the new pod's process starts, which takes seconds."""
+    rig.processes.runs = ()
+    rig.happen("ADDED", pod("a"))
+    rig.world.created.get(timeout=5)
+    assert rig.controller.problem
+    looked = []
+    rig.cloud.asked = lambda: looked.append(rig.controller.lasting_problem)
+    rig.processes.runs = None
+    rig.happen("ADDED", pod("b", "two", "10:01"))
+    assert rig.ready() == "b"
+    assert looked[-1] == ""
 
 
 def test_nobody_gives_up_on_a_controller_that_crashed_once(rig: Rig) -> None:
