@@ -101,7 +101,7 @@ format: environment ## Format the Python code
 	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
 
 # NAME is one of tests/bench: burst, clock, kills, removal, spread, stories (after `make soak`), truths, whatif.
-bench: setup-of-all ## Print the figures of docs/understanding/figures.md, or those of NAME, measured in one run
+bench: setup-of-all ## Print the figures of docs/contributing/figures.md, or those of NAME, measured in one run
 	@$(BIN)/python -m tests.bench$(if $(NAME),.$(NAME)) $(if $(filter stories,$(NAME)),build/rehearsal/$(STACK)) $(CASES)
 
 lock: environment ## Write requirements.lock from pyproject.toml

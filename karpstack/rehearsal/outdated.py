@@ -1,7 +1,7 @@
 """Lists what is pinned, and the newest version that can be had: `make outdated`.
 
 Newest is what the package registries of this machine answer, as uv and Go ask them. That a version exists does not say
-that it goes with the others: `make lock`, `go mod tidy` and the tests do (docs/how-to/upgrading.md).
+that it goes with the others: `make lock`, `go mod tidy` and the tests do (docs/contributing/upgrading.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`make bench`: the figures that docs/understanding/figures.md quotes, measured in one run and printed as ratios.
+"""`make bench`: the figures that docs/contributing/figures.md quotes, measured in one run and printed as ratios.
 
 Not a test: nothing fails when a machine is slow.
 """

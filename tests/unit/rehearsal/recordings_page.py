@@ -1,4 +1,4 @@
-"""Write the tables of docs/understanding/recorded.md: `python -m tests.unit.rehearsal.recordings_page`."""
+"""Write the tables of docs/contributing/recorded.md: `python -m tests.unit.rehearsal.recordings_page`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.unit.rehearsal.recordings import Record, changes, records, unanswered
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "understanding" / "recorded.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "contributing" / "recorded.md"
 PACKAGES = ("aws", "azure-native")
 #: What follows this line on the page is written by this module.
 MARK = "<!-- What follows is written from tests/unit/rehearsal/recorded. -->\n"
