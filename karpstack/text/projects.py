@@ -5,7 +5,11 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+
+from .names import is_stack_name
 
 
 class ProjectError(ValueError):
@@ -18,13 +22,12 @@ def find_project() -> Path:
     Raises:
         ProjectError: There is none.
     """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    for folder in _upward():
         if (folder / "Pulumi.yaml").is_file():
             return folder
     raise ProjectError(
-        f"{here}: neither this folder nor one above it has a Pulumi.yaml, so there is no stack to work on; change to "
-        "the folder of your project: cd ~/my-project"
+        f"{Path.cwd()}: neither this folder nor one above it has a Pulumi.yaml, so there is no stack to work on; "
+        "change to the folder of your project: cd ~/my-project"
     )
 
 
@@ -33,14 +36,30 @@ def find_stack_files() -> Path:
 
     Such a folder need not have a program: the stack files may be another repository's than the program.
     """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    for folder in _upward():
         if (folder / ".git").exists() or next(folder.glob("Pulumi*.yaml"), None):
             return folder
-    return here
+    return Path.cwd()
 
 
 def stack_names() -> list[str]:
-    """Return the names of the stacks that have a file in the project; none without a project."""
+    """Return the names of the stacks that have a file in the project; none without a project.
+
+    A shell evaluates what completes a line (zsh), so other names of files are left out.
+    """
     files = find_stack_files().glob("Pulumi.*.yaml")
-    return sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in files)
+    names = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in files)
+    return sorted(filter(is_stack_name, names))
+
+
+def _upward() -> Iterator[Path]:
+    """The current folder and those above it, up to one that every user may write, such as /tmp.
+
+    What lies there may be anybody's, and a project is a program that is run.
+    """
+    here = Path.cwd()
+    yield here
+    for folder in here.parents:
+        if folder.stat().st_mode & stat.S_IWOTH:
+            return
+        yield folder
