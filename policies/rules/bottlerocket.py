@@ -40,11 +40,12 @@ def _of_bottlerocket(resources: list[PolicyResource], judgement: Judgement) -> I
     """Kind and name of the node classes whose nodes have it."""
     for node_class in graph.of(resources, EC2_NODE_CLASS):
         with judgement.part():
-            if _is_bottlerocket(graph.output(node_class, "spec")):
+            if is_bottlerocket(graph.output(node_class, "spec")):
                 yield "EC2NodeClass", graph.object_name(node_class)
 
 
-def _is_bottlerocket(spec: Properties) -> bool:
+def is_bottlerocket(spec: Properties) -> bool:
+    """Whether nodes have Bottlerocket, by the `spec` of their node class."""
     if spec.get("amiFamily") is not None:
         return bool(spec["amiFamily"] == "Bottlerocket")
     terms = spec.get("amiSelectorTerms") or []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pulumi_policy import PolicyResource
@@ -33,11 +33,13 @@ from .tokens import (
 
 # What narrows a service, which sends for everybody who uses it; and what narrows everybody.
 _SOURCES = frozenset({"aws:sourcearn", "aws:sourceaccount", "aws:sourceorgid"})
-_CALLERS = _SOURCES | {"aws:principalorgid", "aws:principalaccount", "aws:principalarn"}
+_PRINCIPALS = frozenset({"aws:principalaccount", "aws:principalarn"})
+_CALLERS = _SOURCES | _PRINCIPALS | {"aws:principalorgid"}
 # An organization, an account's number, or the beginning of an ARN that names one.
 _NAMED = re.compile(r"o-[a-z0-9]{10,32}$|\d{12}$|arn:[^:*?]+:[^:*?]+:[^:]*:\d{12}:")
 _ACCOUNT_OF_PRINCIPAL = re.compile(r"(\d{12})$|arn:[^:]+:[^:]+::(\d{12}):")
 _QUEUE_ARN = re.compile(r"arn:[^:]+:sqs:[^:]*:(\d{12}):")
+_QUEUE_URL = re.compile(r"https://[^/]+/(\d{12})/")
 
 
 # Those by which messages come, go and are read; `sqs:*` includes them.
@@ -63,12 +65,12 @@ def _queue_policy(policy: Properties, judgement: Judgement) -> None:
             if effect == "Deny" and _is_everybody(statement.get("Principal")) and _transport(statement):
                 encrypted_only = True
             if effect == "Allow":
-                _senders(where, statement, judgement)
+                _senders(where, statement, policy, judgement)
     if not encrypted_only and judgement.complete:
         judgement.violation("policy has no statement that denies access without TLS (aws:SecureTransport).")
 
 
-def _senders(where: str, statement: Properties, judgement: Judgement) -> None:
+def _senders(where: str, statement: Properties, policy: Properties, judgement: Judgement) -> None:
     """Judge who is allowed, and what: each is named, or bound by a condition that names an account."""
     if "NotAction" in set(statement):
         judgement.violation(f"{where} allows all actions but those in NotAction.")
@@ -79,30 +81,42 @@ def _senders(where: str, statement: Properties, judgement: Judgement) -> None:
     if _is_everybody(principal):
         if not _names_account(condition, _CALLERS):
             judgement.violation(f"{where} allows everybody.")
+            return
+        for callers in _conditions(condition, _PRINCIPALS):
+            _foreign(where, callers, statement, policy, judgement)
         return
     if isinstance(principal, str):
         judgement.violation(f"{where} allows {principal}, which is neither a service nor an account.")
         return
+    if others := sorted(set(principal) - {"AWS", "Service"}):
+        judgement.violation(f"{where} allows principals of the kind {others[0]}, which are of no account.")
     services = listed(principal.get("Service"))
     if len(services) and not _names_account(condition, _SOURCES):
         judgement.violation(
             f"{where} admits {services[0]} of any account: it has no condition on aws:SourceArn or aws:SourceAccount "
             "that names an account."
         )
-    _foreign(where, listed(principal.get("AWS")), statement, judgement)
+    _foreign(where, listed(principal.get("AWS")), statement, policy, judgement)
 
 
-def _foreign(where: str, principals: Any, statement: Properties, judgement: Judgement) -> None:
+def _foreign(where: str, principals: Any, statement: Properties, policy: Properties, judgement: Judgement) -> None:
     """Judge named principals: those of another account than the queue's are not the stack's."""
     if not len(principals):
         return
     queues = listed(statement.get("Resource"))
     own = {found[1] for index in range(len(queues)) if (found := _QUEUE_ARN.match(queues[index]))}
+    if not own and (found := _QUEUE_URL.match(policy.get("queueUrl") or "")):
+        own = {found[1]}
+    if not own:
+        judgement.violation(
+            f"{where} allows {principals[0]}, and its Resource names no queue whose account that could be."
+        )
+        return
     for index in range(len(principals)):
         with judgement.part():
             found = _ACCOUNT_OF_PRINCIPAL.match(principals[index])
             account = (found[1] or found[2]) if found else None
-            if own and account not in own:
+            if account not in own:
                 judgement.violation(
                     f"{where} allows {principals[index]}, and the queue is of {', '.join(sorted(own))}."
                 )
@@ -116,12 +130,18 @@ def _is_everybody(principal: Any) -> bool:
 
 def _names_account(condition: Properties, keys: frozenset[str]) -> bool:
     """Return whether a condition on one of the keys has only values that name an account or an organization."""
+    return any(
+        len(found) and all(_NAMED.match(found[index]) for index in range(len(found)))
+        for found in _conditions(condition, keys)
+    )
+
+
+def _conditions(condition: Properties, keys: frozenset[str]) -> Iterator[Any]:
+    """The values of each test that narrows one of the keys."""
     for operator in ("ArnEquals", "ArnLike", "StringEquals", "StringLike"):
         for key, values in section(condition, operator).items():
-            found = listed(values)
-            if key.lower() in keys and len(found) and all(_NAMED.match(found[index]) for index in range(len(found))):
-                return True
-    return False
+            if key.lower() in keys:
+                yield listed(values)
 
 
 def _transport(statement: Properties) -> bool:

@@ -9,6 +9,7 @@ from pulumi_policy.proxy import UnknownValueError
 from .iam_documents import covers, documents, listed
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import (
+    IAM_ATTACHMENTS_EXCLUSIVE,
     IAM_GROUP_POLICY,
     IAM_GROUP_POLICY_ATTACHMENT,
     IAM_POLICY,
@@ -44,9 +45,17 @@ def _wildcard_actions(where: str, statement: Properties, judgement: Judgement) -
 def _role(role: Properties, judgement: Judgement) -> None:
     with judgement.part():
         documents(_wildcard_actions)(role, judgement)
-    arns = role.get("managedPolicyArns") or []
+    _managed_policies("managedPolicyArns", role, judgement)
+
+
+def _attachments(attachments: Properties, judgement: Judgement) -> None:
+    _managed_policies("policyArns", attachments, judgement)
+
+
+def _managed_policies(path: str, holder: Properties, judgement: Judgement) -> None:
+    arns = holder.get(path) or []
     for index in range(len(arns)):
-        _managed_policy(f"managedPolicyArns[{index}]", arns, index, judgement)
+        _managed_policy(f"{path}[{index}]", arns, index, judgement)
 
 
 def _attachment(attachment: Properties, judgement: Judgement) -> None:
@@ -147,6 +156,7 @@ IAM_NO_WILDCARD_ACTION = ResourceRule(
         IAM_GROUP_POLICY_ATTACHMENT: _attachment,
         IAM_ROLE_POLICY_ATTACHMENT: _attachment,
         IAM_USER_POLICY_ATTACHMENT: _attachment,
+        **dict.fromkeys(IAM_ATTACHMENTS_EXCLUSIVE, _attachments),
     },
 )
 

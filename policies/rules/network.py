@@ -5,7 +5,7 @@ Does not judge address ranges (address_ranges.py) or the traffic between nodes (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from karpstack.karpenter import addresses
@@ -133,7 +133,8 @@ def _addon(addon: Properties, judgement: Judgement) -> None:
 _WORLD = frozenset({"*", "internet", "any"})
 
 
-def _ranges(path: str, values: Any, judgement: Judgement) -> None:
+def _ranges(path: str, values: Any, judgement: Judgement) -> list[addresses.Network]:
+    """Judge ranges, alone and together; return those that are no world alone."""
     found = listed(values)
     networks: list[addresses.Network] = []
     for index in range(len(found)):
@@ -149,42 +150,59 @@ def _ranges(path: str, values: Any, judgement: Judgement) -> None:
             else:
                 networks.append(network)
     _together(path, networks, judgement)
+    return networks
+
+
+def _of_all(path: str, of_each: Sequence[Sequence[addresses.Network]], judgement: Judgement) -> None:
+    """Find rules that are the world together, though none is alone."""
+    if not any(map(addresses.are_nearly_the_world, of_each)):
+        _together(path, [network for networks in of_each for network in networks], judgement)
 
 
 def _security_group(group: Properties, judgement: Judgement) -> None:
     rules = group.get("ingress") or []
+    admitted: list[list[addresses.Network]] = []
     for index in range(len(rules)):
         with judgement.part():
-            for key in ("cidrBlocks", "ipv6CidrBlocks"):
-                with judgement.part():
-                    _ranges(f"ingress[{index}].{key}", rules[index].get(key), judgement)
+            admitted += _admitted(rules[index], ("cidrBlocks", "ipv6CidrBlocks"), judgement, f"ingress[{index}].")
+    _of_all("ingress", admitted, judgement)
+
+
+def _admitted(
+    rule: Properties, keys: Sequence[str], judgement: Judgement, path: str = ""
+) -> Iterator[list[addresses.Network]]:
+    """Judge the ranges of a rule, and give them, key by key."""
+    for key in keys:
+        with judgement.part():
+            yield _ranges(path + key, rule.get(key), judgement)
 
 
 def _security_group_rule(rule: Properties, judgement: Judgement) -> None:
     if rule.get("type") == "ingress":
-        for key in ("cidrBlocks", "ipv6CidrBlocks"):
-            with judgement.part():
-                _ranges(key, rule.get(key), judgement)
+        list(_admitted(rule, ("cidrBlocks", "ipv6CidrBlocks"), judgement))
 
 
 def _ingress_rule(rule: Properties, judgement: Judgement) -> None:
-    for key in ("cidrIpv4", "cidrIpv6"):
-        with judgement.part():
-            _ranges(key, rule.get(key), judgement)
+    list(_admitted(rule, ("cidrIpv4", "cidrIpv6"), judgement))
 
 
-def _azure_rule(rule: Properties, judgement: Judgement, path: str = "") -> None:
+def _azure_rule(rule: Properties, judgement: Judgement, path: str = "") -> list[list[addresses.Network]]:
     if (rule.get("direction") or "").casefold() == "inbound" and (rule.get("access") or "").casefold() == "allow":
-        for key in ("sourceAddressPrefix", "sourceAddressPrefixes"):
-            with judgement.part():
-                _ranges(path + key, rule.get(key), judgement)
+        return list(_admitted(rule, ("sourceAddressPrefix", "sourceAddressPrefixes"), judgement, path))
+    return []
+
+
+def _azure_security_rule(rule: Properties, judgement: Judgement) -> None:
+    _azure_rule(rule, judgement)
 
 
 def _azure_group(group: Properties, judgement: Judgement) -> None:
     rules = group.get("securityRules") or []
+    admitted: list[list[addresses.Network]] = []
     for index in range(len(rules)):
         with judgement.part():
-            _azure_rule(rules[index], judgement, f"securityRules[{index}].")
+            admitted += _azure_rule(rules[index], judgement, f"securityRules[{index}].")
+    _of_all("securityRules", admitted, judgement)
 
 
 AKS_OVERLAY_CILIUM = ResourceRule(name="aks-overlay-cilium", checks={AKS_CLUSTER: _aks_network})
@@ -208,7 +226,7 @@ NO_OPEN_INGRESS = ResourceRule(
         SECURITY_GROUP_RULE: _security_group_rule,
         SECURITY_GROUP_INGRESS_RULE: _ingress_rule,
         AZURE_SECURITY_GROUP: _azure_group,
-        AZURE_SECURITY_RULE: _azure_rule,
+        AZURE_SECURITY_RULE: _azure_security_rule,
     },
 )
 

@@ -5,8 +5,13 @@ Does not judge sizes, nor how many pods fit (pod_addresses.py).
 
 from typing import Any
 
+from .bottlerocket import is_bottlerocket
 from .rule import PRODUCTION_ONLY, Judgement, Properties, ResourceRule, section
 from .tokens import AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, with_patch
+
+# Where images have their root volume; and the volume of images and containers, which Bottlerocket has beside it.
+_ROOTS = ("/dev/xvda", "/dev/sda1")
+_DATA = ("/dev/xvdb",)
 
 
 def _node_class_metadata(node_class: Properties, judgement: Judgement) -> None:
@@ -41,6 +46,8 @@ def _node_class_volumes(node_class: Properties, judgement: Judgement) -> None:
     if not mappings and spec.get("amiFamily") == "Custom":
         judgement.violation("spec.blockDeviceMappings is not set, and the AMI family Custom has no defaults.")
     _volumes("spec.blockDeviceMappings", mappings, judgement)
+    if is_bottlerocket(spec):
+        _images_volume("spec.blockDeviceMappings", mappings, _DATA, judgement)
 
 
 def _launch_template_volumes(template: Properties, judgement: Judgement) -> None:
@@ -60,6 +67,19 @@ def _volumes(path: str, mappings: Any, judgement: Judgement) -> None:
             if encrypted not in (True, "true"):  # a boolean in Karpenter's API, text in the launch template's
                 found = "not set" if encrypted is None else encrypted
                 judgement.violation(f"{path}[{index}].ebs.encrypted is {found}, not true.")
+    _images_volume(path, mappings, _ROOTS, judgement)
+
+
+def _images_volume(path: str, mappings: Any, devices: tuple[str, ...], judgement: Judgement) -> None:
+    """Find a volume of the image that no mapping names, so that it stays as the image has it."""
+    named = set()
+    for index in range(len(mappings)):
+        with judgement.part():
+            mapping = mappings[index]
+            if mapping.get("ebs") is not None:
+                named |= {mapping.get("deviceName"), _ROOTS[0] if mapping.get("rootVolume") is True else None}
+    if mappings and not named & set(devices) and judgement.complete:
+        judgement.violation(f"{path} has no volume {' or '.join(devices)}: the image's own is not encrypted.")
 
 
 def _node_group_volumes(node_group: Properties, judgement: Judgement) -> None:

@@ -83,7 +83,7 @@ _TAGS: Final[Shape] = {EACH: TEXT}
 _TAINT: Final[Shape] = {"key": TEXT, "value": TEXT, "effect": TEXT}
 _SELECTOR_TERM: Final[Shape] = {"id": TEXT, "alias": TEXT, "tags": {EACH: TEXT}}
 _METADATA_OPTIONS: Final[Shape] = {"httpTokens": TEXT, "httpPutResponseHopLimit": COUNT}
-_BLOCK_DEVICES: Final[Shape] = [{"ebs": {}}]
+_BLOCK_DEVICES: Final[Shape] = [{"deviceName": TEXT, "ebs": {}}]
 
 _NODE_POOL: Final[Shape] = {
     "metadata": {"name": TEXT},
@@ -204,6 +204,7 @@ _ATTACHMENTS: Final = (
 _SHAPES: Final[Mapping[str, Shape]] = {
     **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT} for token in _TAGGED},
     **{token: {"policyArn": TEXT} for token in _ATTACHMENTS},
+    **{token: {"policyArns": [TEXT]} for token in tokens.IAM_ATTACHMENTS_EXCLUSIVE},
     **dict.fromkeys((tokens.DAEMON_SET, tokens.DEPLOYMENT, tokens.STATEFUL_SET), _WORKLOAD),
     **dict.fromkeys((tokens.MUTATING_WEBHOOKS, tokens.VALIDATING_WEBHOOKS), _WEBHOOKS),
     tokens.SERVICE: {"metadata": _PLACE, "spec": {"selector": {EACH: TEXT}}},
@@ -223,6 +224,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     },
     tokens.VPC: {"cidrBlock": TEXTS, "tags": _TAGS},
     tokens.TAG: {"key": TEXT, "value": TEXT},
+    tokens.QUEUE_POLICY: {"queueUrl": TEXT},
     tokens.SECURITY_GROUP: {"ingress": [_INGRESS], "tags": _TAGS},
     tokens.DEFAULT_SECURITY_GROUP: {"ingress": [_INGRESS]},
     tokens.SECURITY_GROUP_RULE: _INGRESS,

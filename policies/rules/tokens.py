@@ -78,6 +78,8 @@ IAM_POLICY_ATTACHMENT = aws("iam", "PolicyAttachment")
 IAM_GROUP_POLICY_ATTACHMENT = aws("iam", "GroupPolicyAttachment")
 IAM_ROLE_POLICY_ATTACHMENT = aws("iam", "RolePolicyAttachment")
 IAM_USER_POLICY_ATTACHMENT = aws("iam", "UserPolicyAttachment")
+#: Those of a role, a user or a group, all at once.
+IAM_ATTACHMENTS_EXCLUSIVE = tuple(aws("iam", f"{of}PolicyAttachmentsExclusive") for of in ("Role", "User", "Group"))
 AKS_CLUSTER = _azure("containerservice", "ManagedCluster")
 AZURE_DIAGNOSTICS = _azure("monitor", "DiagnosticSetting")
 AZURE_FEDERATED_CREDENTIAL = _azure("managedidentity", "FederatedIdentityCredential")

@@ -80,12 +80,19 @@ def parsed(text: Any, shape: Shape, wanted: str, path: str, urn: str | None = No
         UnreadableError: It is neither.
     """
     try:
-        value = json.loads(text) if isinstance(text, str) else text
+        value = json.loads(text, object_pairs_hook=_each_key_once) if isinstance(text, str) else text
     except (ValueError, RecursionError) as error:
         raise UnreadableError(path, text, wanted, urn) from error
     if not isinstance(value, Mapping):
         raise UnreadableError(path, text, wanted, urn)
     return read(value, shape, path, urn)
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice, and which of them counts is the reader's choice")
+    return found
 
 
 def readable(text: str) -> str:
