@@ -1,7 +1,7 @@
 """Removes what an AWS account has with the tag of a run, when `pulumi destroy` cannot: the kill switch.
 
 Nothing goes that does not carry the tag with the run's own value, but the control plane's log group, which EKS makes
-again without tags, by its name.
+again without tags, by its name, once no cluster of that name is there.
 """
 
 from __future__ import annotations
@@ -146,16 +146,30 @@ def _others(client: Client, names: EksNames, run: str) -> Iterator[str]:
                     events.remove_targets(Rule=rule, Ids=targets)
                 events.delete_rule(Name=rule)
                 yield f"rule {rule} goes"
-    for group in (names.control_plane_log_group, names.flow_log_group):
-        with suppress(ClientError):
-            logs.delete_log_group(logGroupName=group)
-            yield f"log group {group} goes"
+    yield from _log_groups(logs, client("eks"), names, run)
     with suppress(ClientError):
         key = kms.describe_key(KeyId=names.secrets_key_alias)["KeyMetadata"]["KeyId"]
         if {one["TagKey"]: one["TagValue"] for one in kms.list_resource_tags(KeyId=key)["Tags"]}.get(TAG) == run:
             kms.delete_alias(AliasName=names.secrets_key_alias)
             kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
             yield f"key {names.secrets_key_alias} goes in 7 days"
+
+
+def _log_groups(logs: Any, eks: Any, names: EksNames, run: str) -> Iterator[str]:
+    try:
+        eks.describe_cluster(name=names.cluster)
+        orphans = []
+    except eks.exceptions.ResourceNotFoundException:
+        orphans = [names.control_plane_log_group]
+    for group in (names.control_plane_log_group, names.flow_log_group):
+        with suppress(ClientError):
+            for found in logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+                arn = found["arn"].removesuffix(":*")
+                if found["logGroupName"] == group and (
+                    group in orphans or logs.list_tags_for_resource(resourceArn=arn)["tags"].get(TAG) == run
+                ):
+                    logs.delete_log_group(logGroupName=group)
+                    yield f"log group {group} goes"
 
 
 def _iam(iam: Any, run: str) -> Iterator[str]:

@@ -94,6 +94,22 @@ def test_a_cluster_of_another_run_stays(aws: Account) -> None:
     assert aws.client("eks").list_clusters()["clusters"] == [CLUSTER]
 
 
+def test_logs_of_a_cluster_of_another_run_stay(aws: Account) -> None:
+    names, logs = EksNames(CLUSTER), aws.client("logs")
+    Stack(aws).add_cluster(tags={TAG: "another-run"})
+    groups = [names.control_plane_log_group, names.flow_log_group]
+    for group in groups:
+        logs.create_log_group(logGroupName=group, tags={TAG: "another-run"})
+    remove(aws)
+    assert {one["logGroupName"] for one in logs.describe_log_groups()["logGroups"]} == set(groups)
+
+
+def test_flow_logs_with_the_tag_go(aws: Account) -> None:
+    logs = aws.client("logs")
+    logs.create_log_group(logGroupName=EksNames(CLUSTER).flow_log_group, tags=RUN)
+    assert remove(aws) == [f"log group {EksNames(CLUSTER).flow_log_group} goes"]
+
+
 def test_what_is_refused_is_said(aws: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal_aws, "_wait", lambda done, between, patience=0: done())
     stack = Stack(aws)
