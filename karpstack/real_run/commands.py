@@ -22,7 +22,8 @@ from karpstack.preflight.azure.credentials import login
 from karpstack.preflight.finding import InputError, NotAskedError, UnknowableError, in_the_way
 from karpstack.preflight.shown import as_data, table
 from karpstack.preflight.stack import Configuration, configuration, deployer
-from karpstack.text import files
+from karpstack.scale_test.reports import reading
+from karpstack.text import files, json_file
 from karpstack.text.codes import Code, reported, say_error
 from karpstack.text.projects import find_project
 from karpstack.text.shown import visible
@@ -35,6 +36,7 @@ from .likeness import page
 
 _RUN: Final = "run.json"
 _REPORT: Final = "report.json"
+_DEPTH, _VALUES = 100, 2_000_000  # of JSON that is read
 Form = Literal["text", "json"]
 #: A run that ends earlier has not come to the stories.
 _LEAST: Final = 30.0
@@ -134,7 +136,7 @@ def compare(rehearsed: Path, real: Path, output: Path) -> int:
     """Write a page that compares a real run with its rehearsal."""
     folders = {"rehearsed": rehearsed, "real": real}
     runs = {which: _read(folder / _RUN) for which, folder in folders.items() if (folder / _RUN).is_file()}
-    reports = {which: _read(_report(folder)) for which, folder in folders.items()}
+    reports = {which: _checked(_report(folder)) for which, folder in folders.items()}
     text = page(reports["rehearsed"], reports["real"], runs)
     files.write(output, text)
     print(f"{output}: it names no cluster, node, account or person")
@@ -166,13 +168,21 @@ def _report(folder: Path) -> Path:
     return of_run if of_run.is_file() else folder / _REPORT
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _checked(path: Path) -> dict[str, Any]:
+    """A report, every value of which is what its schema says."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: is not there; rehearse the stack first: make rehearsal STACK=NAME") from error
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON ({error}); write it again with the run") from error
+        return reading.read(path)
+    except reading.ReportError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: is not there; rehearse the stack first: make rehearsal STACK=NAME")
+    try:
+        found = json_file.read(path, most=reading.BYTES, depth=_DEPTH, values=_VALUES)
+    except json_file.FileError as error:
+        raise InputError(f"{path}: {error.why}; write it again with the run") from error
     if not isinstance(found, dict):
         raise InputError(f"{path}: is no object; write it again with the run")
     return found

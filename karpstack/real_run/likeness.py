@@ -33,7 +33,7 @@ def page(rehearsed: Report, real: Report, runs: Mapping[str, Report]) -> str:
     lines += [f"{len(both)} stories were run in both. " + (_differing(differing) if differing else "Nothing differs.")]
     missing = sorted(before.keys() ^ after.keys())
     if missing:
-        lines += ["", f"Run in one of the two only: {', '.join(missing)}."]
+        lines += ["", f"Run in one of the two only: {', '.join(map(escape, missing))}."]
     lines += ["", "## The run", "", *_table(_stages(runs))]
     for name in both:
         lines += ["", f"## {escape(name)}", "", *_table(rows[name])]
@@ -42,12 +42,11 @@ def page(rehearsed: Report, real: Report, runs: Mapping[str, Report]) -> str:
 
 def _environment(rehearsed: Report, real: Report) -> str:
     environment, versions = real["environment"], real["versions"]
-    return (
-        f"{environment['kind']} with Kubernetes {versions['kubernetes']}, Karpenter {versions['karpenter']}, karpstack "
-        f"{versions['karpstack']}; rehearsed with Kubernetes {rehearsed['versions']['kubernetes']}, Karpenter "
-        f"{rehearsed['versions']['karpenter']}."
-        + (" The second run was simulated too." if environment["simulated"] else "")
-    )
+    return escape(
+        f"{environment['kind']} with Kubernetes {versions['kubernetes']}, Karpenter {versions['karpenter']}, "
+        f"karpstack {versions['karpstack']}; rehearsed with Kubernetes {rehearsed['versions']['kubernetes']}, "
+        f"Karpenter {rehearsed['versions']['karpenter']}."
+    ) + (" The second run was simulated too." if environment["simulated"] else "")
 
 
 def _judged(what: str) -> bool:
@@ -56,7 +55,7 @@ def _judged(what: str) -> bool:
 
 
 def _differing(found: list[str]) -> str:
-    return f"{len(found)} {'value differs' if len(found) == 1 else 'values differ'}: {'; '.join(found)}."
+    return f"{len(found)} {'value differs' if len(found) == 1 else 'values differ'}: {'; '.join(map(escape, found))}."
 
 
 def _stages(runs: Mapping[str, Report]) -> Iterator[tuple[str, str, str]]:

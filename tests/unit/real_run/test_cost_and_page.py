@@ -140,6 +140,27 @@ def test_the_page_says_what_differs_and_names_nobody(project: Path) -> None:
     assert "1 created" in text
 
 
+def test_a_report_of_others_is_shown_as_text(project: Path) -> None:
+    before = Example().report()
+    after = deepcopy(before)
+    after["versions"]["kubernetes"] = "@team <img src=x>"
+    after["stories"][0]["nodeclaims"][0]["instance_type"] = "[m5](https://evil.example)"
+    for which, content in (("before", before), ("after", after)):
+        (project / which).mkdir(exist_ok=True)
+        (project / which / "report.json").write_text(json.dumps(content))
+    assert main(["compare", "before", "after", "--output", "page.md"]) == 0
+    text = (project / "page.md").read_text(encoding="utf-8")
+    assert "1 value differs" in text
+    assert not any(part in text for part in ("<img", "@team", "](", "https://"))
+
+
+@pytest.mark.parametrize("content", ["{}", "[" * 100_000, '{"stories": [{}]}', "[]"])
+def test_what_is_no_report_is_refused(project: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "before" / "report.json").write_text(content)
+    assert main(["compare", "before", "before", "--output", "page.md"]) == 2
+    assert "before/report.json: " in capsys.readouterr().err
+
+
 def test_the_same_run_differs_in_nothing() -> None:
     same = Example().report()
     assert "Nothing differs." in page(same, same, {})
