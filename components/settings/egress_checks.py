@@ -73,8 +73,11 @@ def _environment(node_config: str) -> set[str]:
     import yaml
 
     try:
+        # Aliases that are merged into each other can stand for more than there is memory.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(node_config)):
+            return set()
         found: Any = yaml.safe_load(node_config)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         return set()  # nodeadm says what is wrong with it, as it did before
     for step in ("spec", "instance", "environment", "default"):
         found = found.get(step) if isinstance(found, Mapping) else None

@@ -16,6 +16,7 @@ from karpstack.karpenter.quantities import quantity
 from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
+from .api_nodes import spec_of_class
 from .model import NodeClass, Snapshot
 from .problems import SnapshotError, finding
 
@@ -88,6 +89,7 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict):
         raise SnapshotError.of(finding("snapshot-like-no-config", like))
+    snapshot = _without_what_none_has(snapshot)
     cloud, region = snapshot.cluster.cloud, snapshot.cluster.region
     if not snapshot.node_pools:
         raise SnapshotError.of(finding("snapshot-no-node-pools", "", "nodePools"))
@@ -111,6 +113,15 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
     notes = [*_taken(config, snapshot, base, like.name), *_notes(snapshot, classes)]
     return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
+
+
+def _without_what_none_has(snapshot: Snapshot) -> Snapshot:
+    """The same with node classes as a snapshot has them.
+
+    In a file that somebody wrote they could have user data, a role or another account's disk, which nodes would get.
+    """
+    classes = [one.model_copy(update={"spec": spec_of_class(one.spec)}) for one in snapshot.node_classes]
+    return snapshot.model_copy(update={"node_classes": classes})
 
 
 def refusal(text: str) -> str:

@@ -115,6 +115,7 @@ ALLOWED: dict[str, set[str]] = {
         "components/naming",
         "components/settings",
         "text",
+        "scale_test/reports/reading",
     },
     "text": {"text"},
     "text/explanation": {"text", "karpenter/findings"},

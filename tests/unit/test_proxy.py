@@ -121,6 +121,12 @@ def test_a_node_config_that_says_something_else_is_taken(more: str) -> None:
     assert loaded("eks", {"proxy": {"https": URL}, "nodeClasses.default.userData": f"<node-config>{more}"})
 
 
+def test_a_node_config_of_aliases_that_would_fill_the_memory_is_taken() -> None:
+    merged = [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}]}}" for i in range(1, 9)]
+    for more in ("\n".join(["a0: &a0 {x: 1}", *merged]), "spec: " + "[" * 5_000):
+        assert loaded("eks", {"proxy": {"https": URL}, "nodeClasses.default.userData": f"<node-config>{more}"})
+
+
 def test_what_aks_takes_is_taken() -> None:
     entries = [".corp.example", "git.corp.example", "192.168.0.0/16", "10.9.8.7"]
     said = {"http": URL, "https": "https://10.9.9.9:8443", "noProxy": entries}

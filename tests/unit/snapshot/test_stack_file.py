@@ -35,6 +35,27 @@ def test_it_has_the_snapshots_node_pools_and_else_what_the_other_file_has() -> N
     }
 
 
+def test_it_has_nothing_of_a_node_class_that_a_snapshot_does_not_have() -> None:
+    """A snapshot is somebody else's file: nodes of the stack file run no script of it, and get no role of it."""
+    snapshot = load(SMALL).snapshot
+    (first, *_) = snapshot.node_classes
+    disk = {"volumeSize": "30Gi", "encrypted": True}
+    theirs = {
+        "userData": "#!/bin/sh",
+        "role": "theirs",
+        "associatePublicIPAddress": True,
+        "metadataOptions": {"httpTokens": "optional"},
+        "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {**disk, "snapshotID": "snap-1"}}],
+    }
+    text = stack_file(
+        snapshot.model_copy(update={"node_classes": [first.model_copy(update={"spec": theirs})]}), EKS
+    ).text
+    made = yaml.safe_load(text)["config"]["karpstack:nodeClasses"][first.name]
+    assert made["metadataOptions"]["httpTokens"] == "required"
+    assert made["blockDeviceMappings"] == [{"deviceName": "/dev/xvda", "ebs": disk}]
+    assert made.keys().isdisjoint({"userData", "role", "associatePublicIPAddress"})
+
+
 def test_one_of_another_cloud_is_refused() -> None:
     with pytest.raises(SnapshotError, match=r"^cloud: 'aws': the cloud of .* is 'azure'"):
         stack_file(load(SMALL).snapshot, ROOT / "Pulumi.aks-nap.yaml")
