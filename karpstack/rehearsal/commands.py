@@ -28,12 +28,12 @@ from karpstack.karpenter import clock
 from karpstack.rehearsal import recorded_rights
 from karpstack.rehearsal.cluster.controller import DAYS
 from karpstack.rehearsal.engines import EngineSet
-from karpstack.rehearsal.engines.builder import ensure
 from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.rights import completeness, reasons
 from karpstack.rehearsal.session import command, crashes, daemon, descriptions, lifetime, lock, speed
 from karpstack.rehearsal.session.deployment import PROJECT, PROTECTION, CommandError, Deployment, environment, protected
+from karpstack.rehearsal.session.lifetime import TOOLS, Tools
 from karpstack.rehearsal.session.removal import NotLookedError
 from karpstack.rehearsal.session.reporting import rehearsing, say_error
 from karpstack.rehearsal.session.stack_file import StackFile
@@ -63,6 +63,7 @@ class Target:
         config_file: The stack's configuration; `Pulumi.<stack>.yaml` of the project if None.
         command: Name of the command, for others that wait for it.
         given_project: Folder with Pulumi.yaml; found from the current folder upward if None.
+        tools: What starts programs.
     """
 
     stack: str
@@ -70,6 +71,7 @@ class Target:
     config_file: Path | None = None
     command: str = ""
     given_project: Path | None = None
+    tools: Tools = TOOLS
 
     def __post_init__(self) -> None:
         """Refuse a name that would lead to another folder."""
@@ -118,7 +120,7 @@ def up(
     stack_file.check_versions()  # before engines are built, which may take a quarter of an hour
     with target.alone() as folder:
         output = target.results(review_folder, "review", "--review") if write_review else None
-        lifetime.bring_up(folder, stack_file, target.project, keep=keep, stay=True)
+        lifetime.bring_up(folder, stack_file, target.project, keep=keep, stay=True, tools=target.tools)
         if output:
             _review_again(target, folder, stack_file, output)
     console.print(
@@ -186,7 +188,7 @@ def _run_alone(
     if ours:
         stack_file.check_versions()
         _check_scenarios(choice)
-        lifetime.bring_up(folder, stack_file, target.project, keep=keep, stay=keep)
+        lifetime.bring_up(folder, stack_file, target.project, keep=keep, stay=keep, tools=target.tools)
     try:
         with lifetime.watched(folder, stop_on_failure=ours and not keep):
             code = _play_in_time(target, folder, {**choice, "report_dir": str(report)}, report)
@@ -277,16 +279,17 @@ def _played(target: Target, folder: StackFolder, stack_file: StackFile, *, asked
     descriptions.look(stack_file)
     if stack_file.cluster.is_file():
         stack_file.check_versions()  # of a cluster that runs; of one's own any version is previewed
-    engines = ensure([stack_file.cloud], stack_file.releases_of_preview)
+    tools = target.tools
+    engines = tools.build([stack_file.cloud], stack_file.releases_of_preview)
     running = daemon.running(folder)
     try:
         with lifetime.watched(folder):
             if running:
-                deployment = Deployment(folder, engines, running, target.project)
+                deployment = tools.deploy(folder, engines, running, target.project)
                 deployment.prepare(stack_file)
             else:
                 lifetime.forget(folder)
-                _, deployment = lifetime.start(folder, stack_file, engines, target.project, asked=asked)
+                _, deployment = lifetime.start(folder, stack_file, engines, target.project, asked=asked, tools=tools)
             yield deployment
     finally:
         if not running:
@@ -295,17 +298,14 @@ def _played(target: Target, folder: StackFolder, stack_file: StackFile, *, asked
 
 def _play_in_time(target: Target, folder: StackFolder, variables: dict[str, str], report: Path) -> int:
     """Run the scale tests; once more, slower, where this machine could not keep up."""
-    code = _play(target, folder, variables)
+    playbook = PROJECT / "playbooks" / "scale_test.yml"
+    code = _deployment(target, folder).play(playbook, variables)
     if folder.clock.exists():
         page, highest = clock.Page(folder.clock), speed.ceiling(os.environ)
         while again := speed.slower(report, highest):
             page.limit = highest = again
-            code = _play(target, folder, variables)
+            code = _deployment(target, folder).play(playbook, variables)
     return code
-
-
-def _play(target: Target, folder: StackFolder, variables: dict[str, str]) -> int:
-    return _deployment(target, folder).play(PROJECT / "playbooks" / "scale_test.yml", variables)
 
 
 @rehearsing()
@@ -559,4 +559,4 @@ def _tell_hindrances(deployment: Deployment, heading: str) -> None:
 
 def _deployment(target: Target, folder: StackFolder) -> Deployment:
     """Commands on a stack that is up."""
-    return Deployment(folder, EngineSet.current(), daemon.require(folder), target.project)
+    return target.tools.deploy(folder, EngineSet.current(), daemon.require(folder), target.project)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,10 @@ def test_bash_completes_commands_and_stacks() -> None:
             check=True,
         )
         assert found in done.stdout.split()
+
+
+def test_a_python_without_the_environment_says_what_to_run() -> None:
+    code = "import sys; sys.modules['psutil'] = None; from karpstack.cli import main; sys.exit(main(['status', 'eks']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert re.search("lacks the module psutil, .*make environment", done.stderr)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from karpstack.text import output
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -35,3 +37,12 @@ def test_output_that_nobody_reads_is_no_error(command: str) -> None:
         )
     assert ended.stderr.decode() == ""
     assert ended.returncode == 141
+
+
+def test_another_pipe_that_breaks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail() -> int:
+        raise BrokenPipeError("the daemon's")
+
+    monkeypatch.setattr(sys, "stdout", (tmp_path / "output").open("w"))
+    with pytest.raises(BrokenPipeError, match="the daemon's"):
+        output.run(fail)

@@ -186,7 +186,8 @@ class StartingDaemon:
 
 def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> StartingDaemon:
     """Start the daemon; whoever needs its providers waits for them with `StartingDaemon.listening`."""
-    log = folder.logs / "daemon.log"
+    limits.check(folder.root)
+    log = folder.create().logs / "daemon.log"
     # However this process ends, the kernel closes the pipe.
     reader, writer = os.pipe()
     with log.open("ab") as output, os.fdopen(reader) as pipe:

@@ -170,10 +170,19 @@ class Deployment:
     Args:
         info: The daemon that plays the cloud.
         program: Folder of the Pulumi program, with its policy pack.
+        run: Runs a command to its end, as `call` does.
     """
 
-    def __init__(self, folder: StackFolder, engines: EngineSet, info: DaemonInfo, program: Path = PROJECT) -> None:
+    def __init__(
+        self,
+        folder: StackFolder,
+        engines: EngineSet,
+        info: DaemonInfo,
+        program: Path = PROJECT,
+        run: Callable[..., int] = call,
+    ) -> None:
         self._folder = folder
+        self._call_program = run
         self._program = program
         self._pulumi = engines.program("pulumi")
         self._kubectl = engines.program("kubectl")
@@ -456,7 +465,7 @@ class Deployment:
             meanwhile()
 
         try:
-            code = call(command, self._environment, folder, check, shown)
+            code = self._call_program(command, self._environment, folder, check, shown)
         finally:
             stop_marked(self._folder)
         if code < 0:

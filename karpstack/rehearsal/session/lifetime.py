@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from karpstack.rehearsal.cluster.startup_taints import never_lifted
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
-from karpstack.rehearsal.host import limits
 from karpstack.rehearsal.host.processes import stop_marked
 from karpstack.rehearsal.session import crashes, daemon, descriptions, lock
 from karpstack.rehearsal.session.deployment import PROJECT, CommandError, Deployment
@@ -18,6 +19,25 @@ from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What starts programs for a command on a stack.
+
+    Attributes:
+        build: Returns the engines that clouds and releases need, and builds the missing ones.
+        start: Starts the daemon of a stack.
+        deploy: Returns Pulumi's and Ansible's commands on a stack.
+    """
+
+    build: Callable[[Collection[str], Collection[str]], EngineSet] = ensure
+    start: Callable[[StackFolder, StackFile, EngineSet], daemon.StartingDaemon] = daemon.start
+    deploy: Callable[[StackFolder, EngineSet, daemon.DaemonInfo, Path], Deployment] = Deployment
+
+
+#: The tools of a real command.
+TOOLS: Final = Tools()
 
 
 @contextmanager
@@ -48,6 +68,7 @@ def bring_up(
     keep: bool,
     stay: bool,
     judged: bool = True,
+    tools: Tools = TOOLS,
 ) -> None:
     """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
 
@@ -60,7 +81,7 @@ def bring_up(
     descriptions.look(stack_file)
     if program == PROJECT:  # another one's settings are its own
         descriptions.look_before_building(stack_file)
-    engines = ensure([stack_file.cloud], stack_file.releases)
+    engines = tools.build([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
     if running:
         if running.described != stack_file.described:
@@ -70,7 +91,7 @@ def bring_up(
                 f"down first: karpstack down {folder.stack}"
             )
         tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
-        deployment = Deployment(folder, engines, running, program)
+        deployment = tools.deploy(folder, engines, running, program)
         with watched(folder):
             deployment.prepare(stack_file)
             deployment.up(judged=judged)
@@ -78,7 +99,7 @@ def bring_up(
     forget(folder)
     started = time.monotonic()
     with watched(folder, stop_on_failure=not keep):
-        starting, deployment = start(folder, stack_file, engines, program)
+        starting, deployment = start(folder, stack_file, engines, program, tools=tools)
         if keep:
             starting.stay()
         deployment.up(judged=judged)
@@ -88,15 +109,20 @@ def bring_up(
 
 
 def start(
-    folder: StackFolder, stack_file: StackFile, engines: EngineSet, program: Path = PROJECT, *, asked: bool = False
+    folder: StackFolder,
+    stack_file: StackFile,
+    engines: EngineSet,
+    program: Path = PROJECT,
+    *,
+    asked: bool = False,
+    tools: Tools = TOOLS,
 ) -> tuple[daemon.StartingDaemon, Deployment]:
     """Start the daemon; it, and what can be deployed on it. Where the account itself is `asked`, it is waited for."""
-    limits.check(folder.root)
-    starting = daemon.start(folder.create(), stack_file, engines)
-    Deployment(folder, engines, starting.info, program).prepare(stack_file)  # while the daemon gets ready
+    starting = tools.start(folder, stack_file, engines)
+    tools.deploy(folder, engines, starting.info, program).prepare(stack_file)  # while the daemon gets ready
     # What files describe is made first, and may be refused: Pulumi would only see that nobody listens any more.
     whole = asked or stack_file.network.is_file() or stack_file.cluster.is_file()
-    return starting, Deployment(folder, engines, starting.ready() if whole else starting.listening(), program)
+    return starting, tools.deploy(folder, engines, starting.ready() if whole else starting.listening(), program)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -92,21 +92,38 @@ class Asked:
     keep: bool = False
 
 
+@dataclass(frozen=True)
+class Tools:
+    """What starts programs for a what-if.
+
+    Attributes:
+        refusal: Returns why another command refuses its arguments.
+        rehearse: Rehearses one candidate.
+        rehearse_all: Rehearses several, each by a command of its own.
+    """
+
+    refusal: Callable[..., str] = refusal
+    rehearse: Callable[..., int] = candidate.rehearse
+    rehearse_all: Callable[[Sequence[tuple[str, Sequence[str], Path]], int], Mapping[str, int]] = (
+        candidates.rehearse_all
+    )
+
+
 @rehearsing(failed=Code.UNKNOWN)
-def run(options: Asked) -> int:
+def run(options: Asked, tools: Tools = Tools()) -> int:
     """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 3 where one has no answer."""
     speed.apply(options.speed)
     changes = options.changes or [""]
     if options.new_image and options.changes:
         raise ValueError("--new-image and --change are two changes, of which one answer would tell; give one of them")
-    life = _life(options)
+    life = _life(options, tools)
     if options.keep and len(changes) > 1:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
     project = (options.project or find_stack_files()).resolve()
     _check_name(options.stack, project)
     results = ownership.place_results(options.output or project / "build" / "whatif" / options.stack, "--output")
     workloads = options.workloads.resolve()
-    _accept("snapshot", "check", str(workloads))  # before a stack is made for it
+    _accept(tools, "snapshot", "check", str(workloads))  # before a stack is made for it
     laid_down = results / "sources"
     base = sources.source(options.base, options.stack, laid_down, project)
     if options.new_image:
@@ -117,7 +134,7 @@ def run(options: Asked) -> int:
         side.stack_file.check_versions()
         _check_same(base, side)
     for side in dict.fromkeys((base, *sides)):
-        _check_settings(side)
+        _check_settings(side, tools)
     if len(sides) == 1:
         judge = [
             part
@@ -140,8 +157,8 @@ def run(options: Asked) -> int:
             life,
         )
         folder = ownership.place_results(results / sides[0].name, "--output")
-        return candidate.rehearse(question, sides[0], folder, keep=options.keep)
-    return _several(options, base, sides, results, project)
+        return tools.rehearse(question, sides[0], folder, keep=options.keep)
+    return _several(options, base, sides, results, project, tools)
 
 
 def _check_name(stack: str, project: Path) -> None:
@@ -154,7 +171,7 @@ def _check_name(stack: str, project: Path) -> None:
         )
 
 
-def _life(options: Asked) -> Life | None:
+def _life(options: Asked, tools: Tools) -> Life | None:
     """Return how long the changed cluster lives, and with what; None where it does not.
 
     Raises:
@@ -175,7 +192,7 @@ def _life(options: Asked) -> Life | None:
             "have no effect; leave out --at"
         )
     if options.curve:
-        _accept("whatif", "curve", str(options.curve.resolve()))
+        _accept(tools, "whatif", "curve", str(options.curve.resolve()))
     if (options.speed or speed.ceiling(os.environ)) == 1 or not speed.supported():
         raise ValueError(
             "--for with a clock that keeps real time would take as long as the cluster lives; leave out --speed 1 and "
@@ -197,11 +214,11 @@ def _nodes(given: str | None, base: Source) -> str:
     return given or ("as-is" if possible else "fresh")
 
 
-def _several(options: Asked, base: Source, sides: Sequence[Source], results: Path, project: Path) -> int:
+def _several(options: Asked, base: Source, sides: Sequence[Source], results: Path, project: Path, tools: Tools) -> int:
     at_once = options.at_once or candidates.side_by_side(len(sides))
     tell(f"{len(sides)} candidates, {at_once} at once.")
     commands = [(side.name, _alone(options, base, side, results, project), results / side.name) for side in sides]
-    codes = candidates.rehearse_all(commands, at_once)
+    codes = tools.rehearse_all(commands, at_once)
     folders = [str(results / side.name) for side in sides]
     subprocess.run([sys.executable, "-m", "karpstack", "whatif", "table", *folders], cwd=PROJECT, check=False)
     # One that a signal has ended, as the kernel does for lack of memory, has no answer.
@@ -223,20 +240,20 @@ def _alone(options: Asked, base: Source, side: Source, results: Path, project: P
     return given
 
 
-def _accept(package: str, command: str, file: str) -> None:
+def _accept(tools: Tools, package: str, command: str, file: str) -> None:
     """Refuse a file that a command of another package refuses, in its words."""
-    if refused := refusal(package, command, file):
+    if refused := tools.refusal(package, command, file):
         raise ValueError(refused)
 
 
-def _check_settings(side: Source) -> None:
+def _check_settings(side: Source, tools: Tools) -> None:
     """Refuse settings that the program would refuse, before anything is started for them.
 
     A git ref has a program of its own, which refuses them when it runs.
     """
     if side.program != PROJECT:
         return
-    if refused := refusal(*_READS_SETTINGS, "--config-file", str(side.stack_file.path)):
+    if refused := tools.refusal(*_READS_SETTINGS, "--config-file", str(side.stack_file.path)):
         raise SourceError(
             f"{side.name}: the program refuses {side.stack_file.path}, so there would be nothing to compare; mend what "
             f"it says, nothing was started:\n{refused}"

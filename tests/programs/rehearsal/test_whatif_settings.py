@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from karpstack.rehearsal.session.command import refusal
 from karpstack.rehearsal.session.deployment import PROJECT
-from karpstack.rehearsal.whatif import candidate, command
-from tests.unit.command_line import karpstack
-
-main = karpstack()
+from karpstack.rehearsal.whatif import command
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 
 
 @pytest.mark.parametrize("wrong_is", ["base", "change"])
-def test_a_typo_is_told_at_once(
-    wrong_is: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_typo_is_told_at_once(wrong_is: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def rehearse(*_: object, **__: object) -> int:
         raise AssertionError("something was started")
 
-    monkeypatch.setattr(candidate, "rehearse", rehearse)
-    monkeypatch.setattr(command, "_accept", lambda *_: None)
+    def check(*words: str, **given: Any) -> str:
+        return "" if words[0] == "snapshot" else refusal(*words, **given)
+
     content = yaml.safe_load(EKS.read_text())
     content["config"]["karpstack:nodePools"] = {"default": {"disruption": {"consolidationPolice": "WhenEmpty"}}}
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(yaml.dump(content))
     base, change = (wrong, EKS) if wrong_is == "base" else (EKS, wrong)
-    given = ["whatif", "eks", "--base", str(base), "--change", str(change), "--output", str(tmp_path / "answers")]
-    assert main(given) == 2
+    asked = command.Asked("eks", str(base), changes=[str(change)], output=tmp_path / "answers")
+    assert command.run(asked, command.Tools(check, rehearse)) == 2
     said = capsys.readouterr().err
     assert f"wrong: the program refuses {wrong}" in said
     assert "did you mean consolidationPolicy?" in said

@@ -9,11 +9,9 @@ import pytest
 
 from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import candidates, command
+from karpstack.rehearsal.whatif.candidate import Question
 from karpstack.rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, source
 from karpstack.text.names import folder_name
-from tests.unit.command_line import karpstack
-
-main = karpstack()
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 
@@ -100,14 +98,14 @@ def test_a_ref_is_of_the_repository_in_which_the_command_is_run(
     (folder / "Pulumi.mine.yaml").write_text("what nobody has committed")
     asked: list[str] = []
 
-    def refuse(base: Source, side: Source) -> None:
+    def rehearse(question: Question, side: Source, *_: object, **__: object) -> int:
+        base = question.base
         asked.extend((base.stack_file.region, str(base.program), side.stack_file.path.parent.name))
-        raise SourceError("far enough")
+        return 0
 
-    monkeypatch.setattr(command, "_check_same", refuse)
     monkeypatch.chdir(folder)
-    given = ["whatif", "mine", "--base", "HEAD", "--change", "main", "--output", str(tmp_path / "out")]
-    assert main(given) == 2
+    given = command.Asked("mine", "HEAD", changes=["main"], output=tmp_path / "out")
+    assert command.run(given, command.Tools(lambda *_: "", rehearse)) == 0
     assert asked == ["eu-west-1", str(PROJECT), folder_name(f"{below}/")]
 
 

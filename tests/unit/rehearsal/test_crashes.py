@@ -12,7 +12,7 @@ import pytest
 
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host.processes import start_time
-from karpstack.rehearsal.session import crashes, deployment, lifetime
+from karpstack.rehearsal.session import crashes, lifetime
 from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.session.deployment import Deployment
 from karpstack.rehearsal.state.folder import StackFolder
@@ -31,7 +31,7 @@ def info() -> DaemonInfo:
 
 
 def test_a_crash_is_said_while_the_run_goes_on_and_an_old_one_is_not(
-    folder: StackFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: StackFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = []
 
@@ -42,11 +42,10 @@ def test_a_crash_is_said_while_the_run_goes_on_and_an_old_one_is_not(
             said.append(capsys.readouterr().err)
         return 0
 
-    monkeypatch.setattr(deployment, "call", call)
     folder.create()
     info().write(folder)
     with lifetime.alone(folder, "a test"), lifetime.watched(folder):
-        Deployment(folder, EngineSet(folder.root), info()).play(Path("a.yml"), {})
+        Deployment(folder, EngineSet(folder.root), info(), run=call).play(Path("a.yml"), {})
     assert said == ["", f"engine crash: {NEW}\n", ""]
     assert "crash" not in capsys.readouterr().err
 

@@ -32,16 +32,15 @@ class Cluster:
         self.commands: list[list[str]] = []
         self._code = code
         monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=left))
-        monkeypatch.setattr(deployment, "call", self._call)
 
-    def _call(self, command: Sequence[str], *_: object) -> int:
+    def call(self, command: Sequence[str], *_: object) -> int:
         words = [Path(command[0]).name, *(word for word in command[1:] if "kubeconfig" not in word)]
         self.commands.append(words)
         return self._code if words[0] == "kubectl" else 0
 
 
-def destroy(folder: Path) -> None:
-    Deployment(StackFolder("eks", folder), EngineSet(folder), INFO).destroy()
+def destroy(folder: Path, cluster: Cluster) -> None:
+    Deployment(StackFolder("eks", folder), EngineSet(folder), INFO, run=cluster.call).destroy()
 
 
 def test_without_leftovers_only_pulumi_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -49,7 +48,7 @@ def test_without_leftovers_only_pulumi_is_asked(monkeypatch: pytest.MonkeyPatch,
     told = (folder.update_events, folder.judge)
     for file in told:
         file.write_text("of the last update")
-    destroy(tmp_path)
+    destroy(tmp_path, cluster)
     assert [command[:2] for command in cluster.commands] == [["pulumi", "destroy"]]
     assert not any(file.exists() for file in told), "of what is gone"
 
@@ -58,7 +57,7 @@ def test_leftovers_go_first_as_in_the_storys_own_clean_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = Cluster(monkeypatch, "namespace/story\nnodepool.karpenter.sh/a\nnodepool.karpenter.sh/b\n")
-    destroy(tmp_path)
+    destroy(tmp_path, cluster)
     namespaces, pools, classes, pulumi = cluster.commands
     label = ["--selector", "app.kubernetes.io/part-of=karpstack-scale-test"]
     # By the label alone: a name may be somebody else's by now.
@@ -74,14 +73,14 @@ def test_leftovers_that_stay_are_an_error_before_pulumi_waits_for_them(
 ) -> None:
     cluster = Cluster(monkeypatch, "nodepool.karpenter.sh/a\n", code=1)
     with pytest.raises(CommandError, match=r"nodepool\.karpenter\.sh/a could not be removed in 5m, .* by hand"):
-        destroy(tmp_path)
+        destroy(tmp_path, cluster)
     assert [command[0] for command in cluster.commands] == ["kubectl"]
 
 
 def test_a_lock_of_pulumis_goes_with_the_pulumi_that_was_killed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    Cluster(monkeypatch, "")
+    cluster = Cluster(monkeypatch, "")
     locks = StackFolder("eks", tmp_path).pulumi / "state" / ".pulumi" / "locks" / "organization" / "karpstack" / "eks"
     locks.mkdir(parents=True)
     contents = {
@@ -93,7 +92,7 @@ def test_a_lock_of_pulumis_goes_with_the_pulumi_that_was_killed(
         (locks / f"{name}.json").write_text(content)
     (locks / "given-away.json").write_text(contents["alive"])
     os.utime(locks / "given-away.json", (1, 1))  # long before this process began
-    destroy(tmp_path)
+    destroy(tmp_path, cluster)
     assert [path.name for path in locks.iterdir()] == ["alive.json"]
 
 
@@ -101,13 +100,13 @@ def test_a_pulumi_that_runs_keeps_its_lock_when_the_clock_is_set(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The clock goes forward by an hour: the process seems to be younger than its lock."""
-    Cluster(monkeypatch, "")
+    cluster = Cluster(monkeypatch, "")
     locks = StackFolder("eks", tmp_path).pulumi / "state" / ".pulumi" / "locks" / "organization" / "karpstack" / "eks"
     locks.mkdir(parents=True)
     (locks / "by-hand.json").write_text(json.dumps({"pid": os.getpid()}))
     os.utime(locks / "by-hand.json", (1, 1))
     monkeypatch.setattr(psutil.Process, "name", lambda _: "pulumi")
-    destroy(tmp_path)
+    destroy(tmp_path, cluster)
     assert [path.name for path in locks.iterdir()] == ["by-hand.json"]
 
 
@@ -147,14 +146,15 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     stack: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster, folder = Cluster(monkeypatch, ""), StackFolder(stack, tmp_path).create()
-    Deployment(folder, EngineSet(tmp_path), INFO).up()
+    deployed = Deployment(folder, EngineSet(tmp_path), INFO, run=cluster.call)
+    deployed.up()
     (command,) = cluster.commands
     assert command[command.index("--event-log") + 1] == str(StackFolder(stack, tmp_path).update_events)
     named = ["--policy-pack-config", str(PROJECT / "policies" / "eks.json")] if stack == "eks" else []
     assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--event-log"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
     assert words in folder.judge.read_text()
-    Deployment(folder, EngineSet(tmp_path), INFO).up(judged=False)
+    deployed.up(judged=False)
     assert not folder.judge.exists()
 
 
@@ -185,9 +185,8 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
         return SimpleNamespace(returncode=2 if said else 0, stderr=said, stdout="")
 
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(deployment, "call", lambda *_: 255)
     with pytest.raises(CommandError, match=r"up .* failed \(exit code 255\)") as caught:
-        Deployment(StackFolder("eks", tmp_path), EngineSet(tmp_path), INFO).up()
+        Deployment(StackFolder("eks", tmp_path), EngineSet(tmp_path), INFO, run=lambda *_: 255).up()
     assert str(caught.value).endswith(": nodes-privat is no rule of this pack") is told
     assert asked[-1][1:] == [
         *("-m", "karpstack", "review", "eks", "--live", "--only-configuration"),

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from karpstack.rehearsal import commands
-from karpstack.rehearsal.session import daemon, removal
-from karpstack.rehearsal.session.deployment import CommandError
+from karpstack.rehearsal.session import removal
 from karpstack.rehearsal.session.removal import NotLookedError, Progress, draining, hindrances
-from karpstack.rehearsal.state import ownership
-from karpstack.rehearsal.state.folder import StackFolder
 from tests.unit.command_line import karpstack
 
 main = karpstack()
@@ -147,110 +142,3 @@ def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: 
     clock[0] = 60.0
     progress.look()
     assert not capsys.readouterr().err
-
-
-class Stack:
-    """A stack that is up, whose removal ends as it is told."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-        self.calls: list[str] = []
-        self.ends: BaseException | None = None
-        self.in_the_way: list[str] = ["error: load balancers: the Service shop/web"]
-        self.root = folder
-        ownership.claim(StackFolder("eks", folder / "eks"))
-        monkeypatch.setattr(daemon, "running", lambda _: object() if "stop" not in self.calls else None)
-        monkeypatch.setattr(daemon, "stop", self._stop)
-        monkeypatch.setattr(commands, "_deployment", lambda *_: self)
-
-    def _stop(self, _: StackFolder) -> list[str]:
-        self.calls.append("stop")
-        return []
-
-    def hindrances(self) -> list[str]:
-        self.calls.append("look")
-        if not self.in_the_way:
-            raise removal.NotLookedError("nobody answers")
-        return self.in_the_way
-
-    def destroy(self) -> None:
-        self.calls.append("destroy")
-        if self.ends:
-            raise self.ends
-
-    def down(self) -> int:
-        return main(["down", "eks", "--state", str(self.root)])
-
-
-@pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stack:
-    return Stack(monkeypatch, tmp_path)
-
-
-def test_down_tells_what_is_in_the_way_and_tries(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    assert stack.down() == 0
-    assert stack.calls == ["look", "destroy", "stop"]
-    said = capsys.readouterr()
-    assert "In the way of `pulumi destroy`, which is tried all the same:\n  error: load balancers: the" in said.err
-    assert said.out == "eks: down\n"
-    assert stack.down() == 0
-    assert capsys.readouterr().out == "eks: nothing is running\n"
-
-
-def test_what_cannot_be_destroyed_stays_up_until_it_can(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    stack.ends = CommandError("`pulumi destroy` failed (exit code 255)")
-    assert stack.down() == 1
-    assert stack.calls == ["look", "destroy", "look"]
-    said = capsys.readouterr().err
-    assert "What is in the way now:\n  error: load balancers: the Service shop/web" in said
-    assert "eks and its engines stay up" in said
-    assert "go on: karpstack down eks; or give it up as it is: karpstack down --force eks" in said
-    stack.ends = None
-    assert stack.down() == 0
-    assert stack.calls[3:] == ["look", "destroy", "stop"]
-
-
-def test_a_look_that_fails_hinders_no_down(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    stack.in_the_way = []
-    assert stack.down() == 0
-    assert stack.calls == ["look", "destroy", "stop"]
-    assert "What is in the way of `pulumi destroy` is not known: nobody answers" in capsys.readouterr().err
-
-
-def test_who_breaks_off_the_look_after_a_failure_gives_nothing_up(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack.ends = CommandError("`pulumi destroy` failed (exit code 255)")
-
-    def look() -> list[str]:
-        stack.calls.append("look")
-        if "destroy" in stack.calls:
-            raise KeyboardInterrupt
-        return []
-
-    monkeypatch.setattr(stack, "hindrances", look)
-    assert stack.down() == 1
-    assert stack.calls == ["look", "destroy", "look"]
-    assert "eks and its engines stay up" in capsys.readouterr().err
-
-
-def test_an_interrupted_down_stops_the_engines(stack: Stack) -> None:
-    stack.ends = KeyboardInterrupt()
-    assert stack.down() == 130
-    assert stack.calls == ["look", "destroy", "stop"]
-
-
-@pytest.mark.parametrize("ends", [None, CommandError("`pulumi destroy` failed")])
-def test_a_run_leaves_nothing_up_whatever_becomes_of_its_removal(
-    stack: Stack, ends: BaseException | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack.ends = ends
-    end: Callable[[commands.Target, StackFolder], None] = vars(commands)["_end"]
-    folder = StackFolder("eks", stack.root / "eks")
-    if ends:
-        with pytest.raises(CommandError):
-            end(commands.Target("eks"), folder)
-        assert stack.calls == ["destroy", "look", "stop"]
-        assert "What is in the way now:" in capsys.readouterr().err
-    else:
-        end(commands.Target("eks"), folder)
-        assert stack.calls == ["destroy", "stop"]

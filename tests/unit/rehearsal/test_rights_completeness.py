@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.rehearsal import commands, recorded_rights
+from karpstack.rehearsal import recorded_rights
 from karpstack.rehearsal.recorded_rights import Principal, Question, Recording, Use
 from karpstack.rehearsal.rights import completeness
 from karpstack.rehearsal.rights.review import review
-from karpstack.rehearsal.session import daemon
-from karpstack.rehearsal.state import ownership
-from karpstack.rehearsal.state.folder import StackFolder
 from tests.unit.command_line import karpstack
 from tests.unit.example_stack import ROOT
 
@@ -81,32 +78,3 @@ def test_a_scenario_that_failed_did_not_run_to_its_end(tmp_path: Path) -> None:
     stories = [{"name": "drift", "passed": True}, {"name": "churn", "passed": False}]
     (tmp_path / "report.json").write_text(json.dumps({"stories": stories}))
     assert completeness.ended(tmp_path / "report.json") == ["drift"]
-
-
-def test_a_run_notes_its_scenarios_and_the_next_adds_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = StackFolder("eks", tmp_path / "eks")
-    ownership.claim(folder)
-    folder.rights.write_text(recorded_rights.text(RECORDING))
-    report = tmp_path / "report"
-    told = [["drift"], ["churn"]]
-
-    def play(_: object, __: StackFolder, variables: dict[str, str]) -> int:
-        written = Path(variables["report_dir"])
-        written.mkdir(exist_ok=True)
-        stories = [{"name": name, "passed": True} for name in told.pop(0)]
-        (written / "report.json").write_text(json.dumps({"stories": stories}))
-        return 0
-
-    monkeypatch.setattr(commands, "_play", play)
-    monkeypatch.setattr(daemon, "running", lambda _: object())
-    for _ in range(2):
-        assert main(["run", "eks", "--state", str(tmp_path), "--report", str(report)]) == 0
-    assert completeness.noted(folder.recorded_scenarios) == {"churn", "drift"}
-    assert main(["rights", "eks", "--state", str(tmp_path), "--format", "json"]) == 1
-    problems = " ".join(json.loads(capsys.readouterr().out)["problems"])
-    lacks = problems.partition("it lacks of the whole soak: ")[2].split(", ")
-    assert "budget" in lacks
-    assert not {"churn", "drift"} & set(lacks)
-    assert "what down asks" in problems
