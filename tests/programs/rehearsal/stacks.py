@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import create_autospec
@@ -62,22 +60,14 @@ class Stack:
         """Return whether its daemon runs."""
         return daemon.running(self.folder) is not None
 
-    @contextmanager
-    def up(self, described: str = "") -> Iterator[None]:
-        """Let the stack be up."""
+    def start(self, described: str = "") -> DaemonInfo:
+        """Let the stack be up, until somebody stops its daemon."""
         ownership.claim(self.folder)
-        self._begin(described)
-        try:
-            yield
-        finally:
-            daemon.stop(self.folder)
-
-    def _begin(self, described: str) -> DaemonInfo:
         process = psutil.Process(subprocess.Popen(["sleep", "600"]).pid)
         info = DaemonInfo(process.pid, start_time(process), "aws", "us-east-1", described, ready=True)
         return info.write(self.folder.create())
 
     def _start(self, _: StackFolder, stack_file: StackFile, __: EngineSet) -> StartingDaemon:
-        self.starting.info = self._begin(stack_file.described)
+        self.starting.info = self.start(stack_file.described)
         started: StartingDaemon = self.starting
         return started

@@ -9,7 +9,6 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 from karpstack.rehearsal import commands, recorded_rights
 from karpstack.rehearsal.host.processes import mark
 from karpstack.rehearsal.rights import completeness
+from karpstack.rehearsal.session import daemon
 from karpstack.rehearsal.session.deployment import PROJECT, CommandError
 from karpstack.rehearsal.session.removal import NotLookedError
 from karpstack.rehearsal.state import ownership
@@ -36,14 +36,16 @@ NOT_UP = "eks is not up. Checking the simulated account, which has only"
 
 
 @pytest.fixture
-def stack(tmp_path: Path) -> Stack:
-    return Stack(tmp_path / "state")
+def stack(tmp_path: Path) -> Iterator[Stack]:
+    stack = Stack(tmp_path / "state")
+    yield stack
+    daemon.stop(stack.folder)
 
 
 @pytest.fixture
-def up(stack: Stack) -> Iterator[Stack]:
-    with stack.up():
-        yield stack
+def up(stack: Stack) -> Stack:
+    stack.start()
+    return stack
 
 
 def played(stack: Stack) -> list[dict[str, str]]:
@@ -92,13 +94,14 @@ def test_what_a_look_started_it_stops_and_what_ran_before_it_leaves(
     ownership.claim(stack.folder)
     (stack.folder.root / "earlier").touch()
     pack = PROJECT / "policies" / "production.json"
-    with stack.up() if before else nullcontext():
-        if command == "review":
-            asked = partial(commands.review, output=tmp_path / "out", policy_pack_config=os.path.relpath(pack))
-        else:
-            asked = partial(commands.preflight)
-        assert reported({KeyboardInterrupt: Code.INTERRUPTED}, lambda _: None)(asked)(stack.target()) == code
-        assert stack.is_up() == before
+    if before:
+        stack.start()
+    if command == "review":
+        asked = partial(commands.review, output=tmp_path / "out", policy_pack_config=os.path.relpath(pack))
+    else:
+        asked = partial(commands.preflight)
+    assert reported({KeyboardInterrupt: Code.INTERRUPTED}, lambda _: None)(asked)(stack.target()) == code
+    assert stack.is_up() == before
     assert stack.asked == ["prepare", "review" if command == "review" else "look"]
     stack_file, *given = look.mock_calls[0].args
     assert (stack_file.path.name, *given) == (
@@ -265,11 +268,11 @@ def test_what_is_described_is_not_changed_under_a_running_rehearsal(
 ) -> None:
     described = stack.target().stack_file().network
     described.write_text('{"Vpcs": [{"VpcId": "vpc-0123456789abcdef0", "CidrBlock": "10.0.0.0/16"}]}')
-    with stack.up(stack.target().stack_file().described):
-        assert commands.up(stack.target(), write_review=False) == 0
-        assert stack.asked == ["prepare", "up"]
-        described.write_text('{"Vpcs": [{"VpcId": "vpc-0123456789abcdef0", "CidrBlock": "10.1.0.0/16"}]}')
-        assert commands.up(stack.target(), write_review=False) == 1
+    stack.start(stack.target().stack_file().described)
+    assert commands.up(stack.target(), write_review=False) == 0
+    assert stack.asked == ["prepare", "up"]
+    described.write_text('{"Vpcs": [{"VpcId": "vpc-0123456789abcdef0", "CidrBlock": "10.1.0.0/16"}]}')
+    assert commands.up(stack.target(), write_review=False) == 1
     said = capsys.readouterr().err
     assert re.search(r"Pulumi\.eks\.network\.json or .* has changed since .* karpstack down eks", said)
     assert stack.asked == ["prepare", "up"]
