@@ -15,9 +15,9 @@ from .finding import NotAskedError
 
 SECONDS: Final = 120  # for a question, with all its repetitions
 PAGES: Final = 1_000  # of one list
-_BYTES: Final = 64 * 1024 * 1024  # of one answer; a page of 500 large pods has a tenth of that
+BYTES: Final = 64 * 1024 * 1024  # of one answer; a page of 500 large pods has a tenth of that
 _CHUNK: Final = 2**16  # bytes
-_VALUES: Final = 4_000_000  # of one answer; each takes some hundred bytes of memory
+VALUES: Final = 4_000_000  # of one answer; each takes some hundred bytes of memory
 _LONGEST: Final = 300  # characters of an answer that refuses
 
 
@@ -31,8 +31,8 @@ def read(call: str, chunks: Iterable[bytes]) -> bytes:
     content = bytearray()
     for chunk in chunks:
         content += chunk
-        if len(content) > _BYTES:
-            raise NotAskedError(call, f"the answer is longer than {_BYTES} bytes", refused=False)
+        if len(content) > BYTES:
+            raise NotAskedError(call, f"the answer is longer than {BYTES} bytes", refused=False)
         if time.monotonic() > until:
             raise NotAskedError(call, f"the answer takes longer than {SECONDS} s", refused=False)
     return bytes(content)
@@ -52,8 +52,8 @@ def parse(call: str, content: bytes) -> dict[str, Any]:
     Raises:
         NotAskedError: It is no JSON, or another value.
     """
-    if is_beyond(content, _VALUES):
-        raise NotAskedError(call, f"the answer has more than {_VALUES:,} values", refused=False)
+    if is_beyond(content, VALUES):
+        raise NotAskedError(call, f"the answer has more than {VALUES:,} values", refused=False)
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -15,6 +15,7 @@ from karpstack.text.projects import find_project
 from karpstack.text.shown import visible
 
 from . import importing
+from .aws.identifiers import Planned
 from .finding import Checked, InputError, NotAskedError, UnknowableError, in_the_way
 from .granting import rights as permissions
 from .granting import told
@@ -35,9 +36,16 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {InputError: Code.WRONG, Unk
 
 
 @reported(_CODES)
-def up(stack: str, *, project: Path | None = None, config_file: Path | None = None, form: Form = "text") -> int:
-    """Show what blocks `pulumi up` of a stack in the account of these credentials."""
-    checked = before_up(stack, project=_folder(project), config_file=config_file)
+def up(
+    stack: str,
+    *,
+    project: Path | None = None,
+    config_file: Path | None = None,
+    form: Form = "text",
+    look: Callable[..., list[Checked]] = before_up,
+) -> int:
+    """Show what blocks `pulumi up` of a stack in the account of these credentials; `look` checks."""
+    checked = look(stack, project=_folder(project), config_file=config_file)
     return _shown(f"Before pulumi up of {stack}", checked, form)
 
 
@@ -50,9 +58,10 @@ def destroy(
     outputs: Path | None = None,
     kubeconfig: Path | None = None,
     form: Form = "text",
+    look: Callable[..., list[Checked]] = before_destroy,
 ) -> int:
-    """Show what would block `pulumi destroy` of a stack, or outlive it."""
-    checked = before_destroy(
+    """Show what would block `pulumi destroy` of a stack, or outlive it; `look` checks."""
+    checked = look(
         stack,
         project=_folder(project),
         outputs=_outputs(outputs) if outputs else None,
@@ -77,18 +86,33 @@ def rights(
     return Code.GOOD
 
 
-def ids(stack: str, file: Path, preview: Path, *, project: Path | None = None, config_file: Path | None = None) -> int:
-    """Fill the IDs of existing resources into the file of `pulumi preview --import-file`."""
+def ids(
+    stack: str,
+    file: Path,
+    preview: Path,
+    *,
+    project: Path | None = None,
+    config_file: Path | None = None,
+    look: Callable[..., Callable[[Planned], importing.Identify]] = identifiers,
+) -> int:
+    """Fill the IDs of existing resources into the file of `pulumi preview --import-file`; `look` returns them."""
     codes = {NotAskedError: Code.UNKNOWN, files.OutputError: Code.WRONG, **_CODES}
-    return reported(codes)(_ids)(stack, file, preview, _folder(project), config_file)
+    return reported(codes)(_ids)(stack, file, preview, _folder(project), config_file, look)
 
 
-def _ids(stack: str, file: Path, preview: Path, project: Path, config_file: Path | None) -> int:
+def _ids(
+    stack: str,
+    file: Path,
+    preview: Path,
+    project: Path,
+    config_file: Path | None,
+    look: Callable[..., Callable[[Planned], importing.Identify]],
+) -> int:
     # It is overwritten, so it must be a file itself; its reader sees whether it is Pulumi's.
     files.check_output(file, "FILE", "file of `pulumi preview --import-file`", lambda it: b"{" in it)
     read, seen = importing.read(file, "resources"), importing.read(preview, "steps")
     try:
-        filled = importing.fill(read, seen, identifiers(stack, project=project, config_file=config_file))
+        filled = importing.fill(read, seen, look(stack, project=project, config_file=config_file))
     except NotAskedError as error:
         raise UnknowableError(f"{error.call}: {error}; {file} is as it was") from error
     files.write(file, json.dumps(filled.content, indent=4) + "\n")

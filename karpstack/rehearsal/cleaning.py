@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from karpstack.rehearsal.engines import cache_folder
@@ -50,10 +50,14 @@ def main(arguments: list[str]) -> int:
         return 1
 
 
-def clean_checkout(root: Path) -> int:
-    """Stop the stacks of a checkout, then remove what the project made in it, its Python environment last."""
+def clean_checkout(root: Path, stop: Callable[[Path], bool] | None = None) -> int:
+    """Stop the stacks of a checkout, then remove what the project made in it, its Python environment last.
+
+    Args:
+        stop: Stops what runs of a stack, and returns whether nothing does any more (default: `karpstack down --force`).
+    """
     stacks = [path for pattern in _STACKS for path in sorted(root.glob(pattern)) if _is_stack(path)]
-    running = [path for path in stacks if not _stopped(path)]
+    running = [path for path in stacks if not (stop or _stopped)(path)]
     made = [path for path in stacks if path.parent == root / ".rehearsal" and path not in running]
     others = [path for path in _inside(root / ".rehearsal") if path not in stacks]
     for folder in _inside(root / "build"):

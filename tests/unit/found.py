@@ -7,17 +7,25 @@ from dataclasses import is_dataclass, replace
 from ipaddress import IPv4Network
 from typing import Any
 
+import pytest
+
 from karpstack.components.settings import existing_aks_cluster as aks
 from karpstack.components.settings import existing_cluster as eks
 from karpstack.components.settings import existing_network as aws
 from karpstack.components.settings import existing_vnet as azure
 from karpstack.components.settings.workloads import Workloads
+from karpstack.components.workloads import running
 from tests.unit.mock_engine import HUB
 
 VPC = "vpc-00000001"
 #: A cluster on EKS with the VPC CNI, the Pod Identity agent and three managed nodes; one on AKS.
 EKS_WORKLOADS = Workloads(networks=["aws-node"], kube_proxy=True, agent=True, ready=3, places=3)
 AKS_WORKLOADS = Workloads(places=2)
+
+
+def let_run(patch: pytest.MonkeyPatch, runs: Workloads) -> None:
+    """Let existing clusters run this: there is no API server to ask."""
+    patch.setattr(running, "answered", lambda *_: runs)
 
 
 def found_network(letters: str, **changes: Any) -> aws.FoundNetwork:

@@ -12,10 +12,8 @@ import pulumi
 import pytest
 
 from karpstack.components.aks import node_bootstrap
-from karpstack.components.workloads import aks as aks_workloads
-from karpstack.components.workloads import eks as eks_workloads
 from tests.unit.example_stack import ROOT, changed, configuration, raw
-from tests.unit.found import AKS_WORKLOADS, EKS_WORKLOADS
+from tests.unit.found import AKS_WORKLOADS, EKS_WORKLOADS, let_run
 from tests.unit.mock_engine import Deployment, Registered, deploy
 
 #: Existing clusters that the mocks have where the stack has one.
@@ -53,8 +51,7 @@ def made(
             runpy.run_path(str(ROOT / "__main__.py"), run_name="__main__")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(eks_workloads, "look", lambda *_, **__: runs or EKS_WORKLOADS)
-            patch.setattr(aks_workloads, "look", lambda *_, **__: runs or AKS_WORKLOADS)
+            let_run(patch, runs or (EKS_WORKLOADS if config["karpstack:cloud"] == "aws" else AKS_WORKLOADS))
             if not drawn:
                 patch.setattr(node_bootstrap, "secrets", SimpleNamespace(choice=min))
             _made[known] = deploy(program, clusters=clusters, **given)

@@ -15,9 +15,9 @@ from karpstack.components.last_state import LastState
 from karpstack.components.problems import SettingsError
 from karpstack.components.replacement import Keeper, ReplacementError, changed, keep_cloud
 from karpstack.components.settings.workloads import Workloads
-from karpstack.components.workloads import eks as workloads
 from tests.unit.example_stack import example
 from tests.unit.found import EKS_WORKLOADS as RUNS
+from tests.unit.found import let_run
 from tests.unit.mock_engine import ACCOUNT, VPCS, ZONES, Deployment, deploy
 
 SUBNET = "aws:ec2/subnet:Subnet"
@@ -54,7 +54,7 @@ def environment(last: dict[str, Any] | None = None, **changes: Any) -> Deploymen
     loaded = settings.load(example(**changes))
     assert isinstance(loaded, settings.EksSettings | settings.ExistingEksSettings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workloads, "look", lambda kubeconfig, stack: BARE if changes.get("cilium") else RUNS)
+        let_run(patch, BARE if changes.get("cilium") else RUNS)
         return deploy(lambda: eks.Environment("eks", loaded), clusters=["shop", "shop-2"], last=last)
 
 
@@ -253,7 +253,6 @@ def test_a_state(answers: list[Any], found: bool, monkeypatch: pytest.MonkeyPatc
         return SimpleNamespace(value={"outputs": answer})
 
     monkeypatch.setattr("pulumi.runtime.invoke", invoke)
-    monkeypatch.setattr(last_state, "_PAUSE", 0.0)
     assert last_state.read() == LastState({})
     assert not answers
     assert ("pulumi:pulumi:readStackResourceOutputs" in asked) == found

@@ -9,9 +9,8 @@ import pytest
 
 from karpstack.components import aks, settings
 from karpstack.components.replacement import ReplacementError
-from karpstack.components.workloads import aks as existing_workloads
 from tests.unit.example_stack import example, written
-from tests.unit.found import AKS_WORKLOADS
+from tests.unit.found import AKS_WORKLOADS, let_run
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy
 
 CLUSTER = "Shop_1"
@@ -36,7 +35,7 @@ def environment(stack: str, last: dict[str, Any] | None = None, **changes: Any) 
         else example(stack, **changes)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(existing_workloads, "look", lambda *_, **__: AKS_WORKLOADS)
+        let_run(patch, AKS_WORKLOADS)
         kind: Any = aks.ExistingEnvironment if existing else aks.Environment
         return deploy(lambda: kind("aks", loaded), clusters=[CLUSTER, "other"], told=MANUAL, last=last)
 

@@ -13,7 +13,8 @@ from kubernetes import client, config
 
 from karpstack.text.proxies import is_loopback
 
-from ..answers import PAGES, begins, chunks, items, parse, read
+from .. import answers
+from ..answers import begins, chunks, items, parse, read
 from ..finding import NotAskedError, UnknowableError
 
 Object = dict[str, Any]
@@ -175,7 +176,7 @@ class Cluster:
     def _all(self, path: str) -> Objects:
         found: Objects = []
         go_on = ""
-        for _ in range(PAGES):
+        for _ in range(answers.PAGES):
             status, content = self._get(path, {"limit": str(_PAGE), **({"continue": go_on} if go_on else {})})
             if status == HTTPStatus.NOT_FOUND and path.startswith(_OPTIONAL):
                 return []
@@ -186,7 +187,7 @@ class Cluster:
             go_on = str((page.get("metadata") or {}).get("continue") or "")
             if not go_on:
                 return found
-        raise NotAskedError(_call(path), f"there are more than {PAGES} pages", refused=False)
+        raise NotAskedError(_call(path), f"there are more than {answers.PAGES} pages", refused=False)
 
     def _get(self, path: str, query: dict[str, str]) -> tuple[int, bytes]:
         return self._send("GET", f"{path}?{urlencode(query)}" if query else path)

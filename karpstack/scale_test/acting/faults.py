@@ -46,10 +46,12 @@ class Target:
     Attributes:
         outputs: The stack's outputs.
         rehearsal_url: Address of the rehearsal's control endpoint; empty for a real cloud.
+        core: Kubernetes' API (default: that of the usual kubeconfig).
     """
 
     outputs: Mapping[str, Any]
     rehearsal_url: str
+    core: client.CoreV1Api | None = None
 
     @property
     def control(self) -> RehearsalControl:
@@ -126,7 +128,7 @@ def _faults(target: Target, run: StepRun) -> Iterator[tuple[str, dict[str, Any]]
     elif step.clear_faults:
         clear(target.control.url)
     elif step.kill_controller or (meanwhile and meanwhile.kill_controller):
-        yield "kill-controller", {"pods": kill_controller(str(target.outputs["karpenterNamespace"]))}
+        yield "kill-controller", {"pods": kill_controller(str(target.outputs["karpenterNamespace"]), target.core)}
     elif step.restart_api_server or (meanwhile and meanwhile.restart_api_server):
         control = target.control
         # Marked before, so that the timeline shows it where it begins; it takes seconds.

@@ -83,16 +83,13 @@ def test_a_cache_from_before_there_were_markers_goes_too(tmp_path: Path) -> None
     assert not cache.exists()
 
 
-def test_of_a_checkout_goes_what_is_marked_and_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_a_checkout_goes_what_is_marked_and_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ended: list[str] = []
 
     def stop(stack: Path) -> bool:
         ended.append(stack.name)
         return stack.name != "runs"
 
-    monkeypatch.setattr(cleaning, "_stopped", stop)
     for stack in (".rehearsal/eks", ".rehearsal/runs", "build/whatif/eks/change/state/asked"):
         (tmp_path / stack).mkdir(parents=True)
         (tmp_path / stack / "karpstack-rehearsal").touch()
@@ -109,7 +106,7 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(
     (tmp_path / "karpstack.egg-info" / "PKG-INFO").touch()
     (tmp_path / ".venv").mkdir()
     started = time.monotonic()
-    assert cleaning.clean_checkout(tmp_path) == 1
+    assert cleaning.clean_checkout(tmp_path, stop) == 1
     assert time.monotonic() - started < 5.0
     assert sorted(ended) == ["asked", "eks", "runs"]
     removed, kept = capsys.readouterr().out.split("Kept, ")

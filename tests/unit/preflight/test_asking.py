@@ -14,7 +14,6 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.parsers import ResponseParserError
 
 from karpstack.components.naming import EksNames
-from karpstack.preflight import answers
 from karpstack.preflight.aws import quotas
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.subject import Caller, Subject, greet
@@ -226,16 +225,17 @@ def test_a_collection_that_every_cluster_has_is_never_absent(server: FakeServer,
         cluster(tmp_path, server.port).list(SERVICES)
 
 
-def test_a_list_without_end(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("karpstack.preflight.destroy.cluster.PAGES", 3)
+@pytest.mark.usefixtures("small_answers")
+def test_a_list_without_end(server: FakeServer, tmp_path: Path) -> None:
     server.said[SERVICES] = 200, '{"items": [], "metadata": {"continue": "x"}}'
     with pytest.raises(NotAskedError, match="more than 3 pages"):
         cluster(tmp_path, server.port).list(SERVICES)
 
 
-def test_an_answer_that_is_too_long(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "_BYTES", 10)
-    with pytest.raises(NotAskedError, match="longer than 10 bytes"):
+@pytest.mark.usefixtures("small_answers")
+def test_an_answer_that_is_too_long(server: FakeServer, tmp_path: Path) -> None:
+    server.said[SERVICES] = 200, " " * 2**21
+    with pytest.raises(NotAskedError, match="longer than 1048576 bytes"):
         cluster(tmp_path, server.port).list(SERVICES)
 
 

@@ -36,11 +36,8 @@ def look(*findings: Finding) -> Look:
 
 
 @pytest.mark.parametrize(("severity", "code"), [("error", 1), ("warning", 0), ("note", 0)])
-def test_only_errors_are_in_the_way(
-    severity: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(commands, "before_up", look(finding(severity)))
-    assert main(["eks"]) == code
+def test_only_errors_are_in_the_way(severity: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.up("eks", look=look(finding(severity))) == code
     said = capsys.readouterr().out
     assert "the log group is there already" in said
     assert "fix: delete it" in said
@@ -56,35 +53,28 @@ def test_only_errors_are_in_the_way(
         ("json", '"code": "log-group-exists"'),
     ],
 )
-def test_findings_in_other_forms(
-    form: str, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(commands, "before_up", look(finding("error")))
-    assert main(["eks", "--format", form]) == 1
+def test_findings_in_other_forms(form: commands.Form, part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.up("eks", form=form, look=look(finding("error"))) == 1
     assert part in capsys.readouterr().out
 
 
-def test_json_has_every_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(commands, "before_up", look(finding("error")))
-    assert main(["eks", "--format", "json"]) == 1
+def test_json_has_every_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.up("eks", form="json", look=look(finding("error"))) == 1
     checks = json.loads(capsys.readouterr().out)["checks"]
     assert [check["name"] for check in checks] == ["names", "quotas"]
     assert set(checks[0]["findings"][0]) >= {"code", "severity", "what", "consequence", "fix", "told_by", "where"}
 
 
-def test_the_look_before_destroy_gets_the_outputs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_look_before_destroy_gets_the_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked: dict[str, Any] = {}
 
     def destroyed(stack: str, **given: Any) -> list[Checked]:
         asked.update(given, stack=stack)
         return []
 
-    monkeypatch.setattr(commands, "before_destroy", destroyed)
     outputs = tmp_path / "outputs.json"
     outputs.write_text('{"cloud": "aws"}')
-    assert main(["destroy", "eks", "--outputs", str(outputs)]) == 0
+    assert commands.destroy("eks", outputs=outputs, look=destroyed) == 0
     assert (asked["stack"], asked["outputs"]) == ("eks", {"cloud": "aws"})
     assert capsys.readouterr().out.startswith("Before pulumi destroy of eks: nothing is in the way")
     for content in ("no JSON", "[]", "[" * 100_000):

@@ -14,7 +14,6 @@ from threading import Thread
 
 import pytest
 
-from karpstack.preflight import answers
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.azure import charts
 from karpstack.preflight.azure.asking import Azure
@@ -160,6 +159,7 @@ def ask_cluster(port: int, _: pytest.MonkeyPatch, folder: Path) -> object:
     return cluster(folder, port).list(SERVICES)
 
 
+@pytest.mark.usefixtures("small_answers")
 @pytest.mark.parametrize("ask", [ask_aws, ask_ec2, ask_azure, ask_cluster], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_false_cloud_is_told_in_a_sentence(
@@ -168,9 +168,6 @@ def test_a_false_cloud_is_told_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(answers, "_BYTES", 2**20)
-    monkeypatch.setattr(answers, "_VALUES", 10_000)
-    monkeypatch.setattr(answers, "SECONDS", 1)
     monkeypatch.setattr("time.sleep", _soon)
     with false_cloud(LIES[lie]) as port:
         begun = time.monotonic()
@@ -180,6 +177,7 @@ def test_a_false_cloud_is_told_in_a_sentence(
         assert 0 < len(str(told.value)) < 2_000
 
 
+@pytest.mark.usefixtures("small_answers")
 @pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("lie", [squeezed, squeezed_twice], ids=lambda one: one.__name__)
 def test_a_small_answer_does_not_become_a_large_one(
@@ -188,7 +186,6 @@ def test_a_small_answer_does_not_become_a_large_one(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(answers, "_BYTES", 2**20)
     with false_cloud(lie) as port:
         tracemalloc.start()
         with pytest.raises(NotAskedError, match="longer than"):
@@ -218,6 +215,7 @@ def test_nobody_is_led_elsewhere(
         assert not elsewhere.asked
 
 
+@pytest.mark.usefixtures("small_answers")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -232,7 +230,6 @@ def test_a_proxy_that_answers_in_a_clouds_place_is_told_in_a_sentence(
     answer: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", _soon)
-    monkeypatch.setattr(answers, "SECONDS", 1)
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)

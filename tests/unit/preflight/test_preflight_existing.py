@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.components.workloads import aks as aks_workloads
-from karpstack.components.workloads import eks as eks_workloads
 from karpstack.preflight.aws import cluster as eks
 from karpstack.preflight.azure import cluster as aks
 from karpstack.preflight.finding import Finding
-from tests.unit.found import AKS_WORKLOADS, EKS_WORKLOADS
+from tests.unit.found import AKS_WORKLOADS, EKS_WORKLOADS, let_run
 from tests.unit.preflight import test_preflight_existing_aws as aws
 from tests.unit.preflight import test_preflight_existing_azure as azure
 from tests.unit.rehearsal.test_aws_described import cluster as described_cluster
@@ -30,11 +28,11 @@ def found(row: dict[str, Any], folder: Path, patch: pytest.MonkeyPatch) -> Itera
     """The findings of a row."""
     described, runs, changes = {"set": row.get("set", {})}, row.get("runs", {}), row.get("changes", {})
     if row["cloud"] == "aws":
-        patch.setattr(eks_workloads, "look", lambda *_: replace(EKS_WORKLOADS, **runs))
+        let_run(patch, replace(EKS_WORKLOADS, **runs))
         with described_cluster(folder, described) as world:
             yield list(eks.existing(aws.looked_at(world, **changes)))
         return
-    patch.setattr(aks_workloads, "look", lambda *_, **__: replace(AKS_WORKLOADS, **runs))
+    let_run(patch, replace(AKS_WORKLOADS, **runs))
     subscriptions = Subscriptions(folder)
     changes = {key: value.replace("<vnet>", azure.VNET) for key, value in changes.items()}
     seen = azure.looked_at(subscriptions(described), **changes, **(azure.SELF_HOSTED if "self_hosted" in row else {}))

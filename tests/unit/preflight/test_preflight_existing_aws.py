@@ -14,7 +14,6 @@ import yaml
 from karpstack.components import settings
 from karpstack.components.naming import EksNames
 from karpstack.components.settings.workloads import Workloads
-from karpstack.components.workloads import eks as workloads
 from karpstack.preflight.aws import documents, names, quotas, rights
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.checks import EXISTING
@@ -25,6 +24,7 @@ from karpstack.preflight.stack import State
 from tests.unit.command_line import karpstack
 from tests.unit.example_stack import changed, raw, stack_file
 from tests.unit.found import EKS_WORKLOADS as RUNS
+from tests.unit.found import let_run
 from tests.unit.preflight.test_preflight_rights import as_role
 from tests.unit.programs import made as deployed
 from tests.unit.rehearsal.provider_aws_world import World
@@ -60,7 +60,7 @@ def looked(
     change: Change = lambda file: None,
     runs: Workloads = RUNS,
 ) -> Iterator[World]:
-    monkeypatch.setattr(workloads, "look", lambda kubeconfig, stack: runs)
+    let_run(monkeypatch, runs)
     with account(folder, change) as world:
         yield world
 

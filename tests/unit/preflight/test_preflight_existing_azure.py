@@ -10,7 +10,6 @@ import pytest
 
 from karpstack.components.documents.roles import Role as Given
 from karpstack.components.settings.workloads import Workloads
-from karpstack.components.workloads import aks as workloads
 from karpstack.preflight.azure import assignments, locks, names, rights
 from karpstack.preflight.azure.checks import EXISTING
 from karpstack.preflight.azure.subject import ExistingSubject, existing_subject
@@ -19,6 +18,7 @@ from karpstack.preflight.stack import State
 from karpstack.rehearsal.azure.identity import roles
 from karpstack.rehearsal.azure.identity.entra import Principal
 from tests.unit.example_stack import loaded
+from tests.unit.found import let_run
 from tests.unit.preflight.preflight_azure_world import asked, lock, somebody
 from tests.unit.rehearsal.provider_azure_world import Provider
 from tests.unit.rehearsal.test_azure_described import ID, Subscriptions
@@ -37,7 +37,7 @@ def manual(described: dict[str, Any]) -> None:
 
 @pytest.fixture
 def subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Subscriptions]:
-    monkeypatch.setattr(workloads, "look", lambda *given, **more: RUNS)
+    let_run(monkeypatch, RUNS)
     made = Subscriptions(tmp_path)
     yield made
     for provider in made.made:

@@ -136,13 +136,13 @@ def test_ids_on_aks_are_in_the_portal(files: list[str], capsys: pytest.CaptureFi
 
 
 def test_a_question_that_is_refused_leaves_the_file_as_it_was(
-    files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    files: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refused(*given: Any, **options: Any) -> None:
+    def refused(*given: Any, **options: Any) -> Any:
         raise NotAskedError("iam:GetRole", "not authorized", refused=True)
 
-    monkeypatch.setattr(commands, "identifiers", refused)
-    assert main(["ids", "eks", *files]) == 3
+    file, preview = map(Path, files)
+    assert commands.ids("eks", file, preview, look=refused) == 3
     said = capsys.readouterr().err
     assert "iam:GetRole: not authorized" in said
     assert "is as it was" in said

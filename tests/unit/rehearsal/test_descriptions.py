@@ -124,7 +124,9 @@ def test_a_registry_or_vault_that_is_not_described(tmp_path: Path, key: str, wha
 def test_the_program_judges_before_an_engine_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_built: bool
 ) -> None:
-    monkeypatch.setattr(EngineSet, "complete", lambda self, part: is_built)
+    monkeypatch.setenv("KARPSTACK_CACHE", str(tmp_path / "cache"))
+    for part in EngineSet.current().keys if is_built else ():
+        EngineSet.current().part(part).mkdir(parents=True)
     asked: list[list[str]] = []
 
     def run(command: list[str], **more: Any) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from karpstack.rehearsal.engines import EngineSet, releases
+from karpstack.rehearsal.engines import releases
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 
 GOOD = {"config": {"karpstack:cloud": "aws", "aws:region": "us-east-1", "karpstack:name": "demo"}}
@@ -101,7 +101,7 @@ def test_a_version_of_a_described_cluster_is_refused_by_its_file(tmp_path: Path)
 
 
 def test_a_release_that_is_built_before_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EngineSet, "complete", lambda self, part: False)
+    monkeypatch.setenv("KARPSTACK_CACHE", str(tmp_path / "no-engines"))
     newest, *_, oldest = releases("kubernetes")
     path = write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": {"version": "1.30"}}})
     with pytest.raises(StackFileError, match=rf"Kubernetes {newest} and {oldest} \(built before, once, in a quarter"):

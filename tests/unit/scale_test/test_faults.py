@@ -286,7 +286,7 @@ def test_a_fault_in_the_middle_waits_for_its_moment(
     monkeypatch.setattr(faults, "now", requested.isoformat)
     grown = tmp_path / "timeline.jsonl"
     waiting = iter(timeline)
-    killed: list[str] = []
+    pods = Pods("karpenter-1")
 
     def grow(_: float) -> None:
         with grown.open("a") as file:
@@ -294,15 +294,10 @@ def test_a_fault_in_the_middle_waits_for_its_moment(
 
     monkeypatch.setattr("time.sleep", grow)
 
-    def kill(namespace: str) -> list[str]:
-        killed.append(namespace)
-        return ["karpenter-1"]
-
-    monkeypatch.setattr(faults, "kill_controller", kill)
     with Writer(grown, recording=True):
-        target = Target({"karpenterNamespace": "kube-system"}, "")
+        target = Target({"karpenterNamespace": "kube-system"}, "", cast(client.CoreV1Api, pods))
         inflict(target, Live(grown), parse(data, "changed"), 0, requested)
-    assert killed == ["kube-system"]
+    assert [namespace for namespace, *_ in pods.deleted] == ["kube-system"]
     *before, fault = list(Reader(grown).new_lines())
     assert (fault["kind"], fault["detail"]) == ("kill-controller", {"pods": ["karpenter-1"]})
     assert last(before[-1])
