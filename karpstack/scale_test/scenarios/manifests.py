@@ -139,8 +139,13 @@ def _keeps_nodes_closed(manifest: Mapping[str, Any]) -> None:
     if kind in COUNTED and (given := list(security.pods(manifest["spec"]["template"]))):
         raise refuse("rights-over-the-node", given=[f"spec.template.{path}" for path in given])
     spec = manifest.get("spec")
-    if kind == "PersistentVolume" and isinstance(spec, Mapping) and (paths := list(security.volume(spec))):
-        raise refuse("volume-of-the-node", path=paths[0])
+    if kind == "Service" and isinstance(spec, Mapping) and spec.get("externalIPs"):  # CVE-2020-8554
+        raise refuse("traffic-of-others", given="spec.externalIPs")
+    if kind == "PersistentVolume" and isinstance(spec, Mapping):
+        if paths := list(security.volume(spec)):
+            raise refuse("volume-of-the-node", path=paths[0])
+        if given := list(security.volume_of_others(spec)):
+            raise refuse("volume-of-others", given=given)
 
 
 def safe_patch(spec: dict[str, Any]) -> dict[str, Any]:
@@ -248,6 +253,9 @@ def owned(manifest: Mapping[str, Any], namespace: str, labels: Mapping[str, str]
     mine = {**metadata, "labels": {**_labels(metadata), **labels}}
     if kind not in IN_NO_NAMESPACE:
         mine["namespace"] = namespace
+    if kind == "PersistentVolume" and isinstance(spec := manifest.get("spec"), Mapping):
+        # For a claim of the story's, and no other namespace's.
+        manifest = {**manifest, "spec": {**spec, "claimRef": {**spec["claimRef"], "namespace": namespace}}}
     if kind not in COUNTED:
         return {**manifest, "metadata": mine}
     template = manifest["spec"]["template"]

@@ -1,9 +1,10 @@
 """What a scenario may not ask for, because it would give its author power over the nodes of a real cluster.
 
 Pods follow the Pod Security Standard "baseline" of Kubernetes, except for ports of the host: they open no node, and
-count where pods are placed. A node class that a scenario makes or changes keeps what protects its nodes: it boots an
-image of Amazon or the account without other user data, with the role of the stack; it asks for tokens of the metadata
-service, encrypts its volumes and has no public address.
+count where pods are placed. Their volumes follow "restricted", so that no disk of others is one. A node class that a
+scenario makes or changes keeps what protects its nodes: it boots an image of Amazon or the account without other user
+data, with the role of the stack, in its subnets and security groups; it asks for tokens of the metadata service,
+encrypts its volumes, makes none of a snapshot, and has no public address.
 """
 
 from __future__ import annotations
@@ -32,6 +33,24 @@ _SYSCTLS: Final = frozenset(
 _SELINUX_TYPES: Final = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+_VOLUMES: Final = frozenset(
+    {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+)
+# What a PersistentVolume's spec has beside the disk.
+_NO_DISK: Final = frozenset(
+    {
+        *("accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy"),
+        *("storageClassName", "volumeAttributesClassName", "volumeMode"),
+    }
+)
+_OF_THE_NODE: Final = ("hostPath", "local")
+# What of a node class is the stack's: who the nodes are, and where.
+_OF_THE_STACK: Final = (
+    *("userData", "role", "instanceProfile", "subnetSelectorTerms", "securityGroupSelectorTerms", "vnetSubnetID"),
+)
+# Where images have their root volume.
+_ROOTS: Final = ("/dev/xvda", "/dev/sda1")
 # What a volume of the machine's own files may be, which stories in several zones need: a folder made for them alone.
 _FOLDER: Final = re.compile(r"/tmp/[A-Za-z0-9][A-Za-z0-9._-]*/?")  # noqa: S108  a path on nodes
 
@@ -45,8 +64,7 @@ def pods(template: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"spec.{key}" for key in _HOST if spec.get(key))
     yield from _security_context("spec.securityContext", _object(spec, "securityContext"))
     for path, volume in _each(spec, "volumes"):
-        if "hostPath" in volume:
-            yield f"spec.{path}.hostPath"
+        yield from (f"spec.{path}.{key}" for key in sorted(map(str, volume.keys() - _VOLUMES - {"name"})))
     for kind in _CONTAINERS:
         for path, container in _each(spec, kind):
             yield from (f"spec.{path}.{found}" for found in _container(container))
@@ -83,23 +101,35 @@ def _security_context(where: str, context: Mapping[str, Any]) -> Iterator[str]:
 
 def volume(spec: Mapping[str, Any]) -> Iterator[str]:
     """Paths on a node that a PersistentVolume's spec opens and that are not a folder of the story's own."""
-    for kind in ("hostPath", "local"):
+    for kind in _OF_THE_NODE:
         path = str(_object(spec, kind).get("path", ""))
         if kind in spec and not _FOLDER.fullmatch(path):
             yield path
 
 
+def volume_of_others(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What of a PersistentVolume's spec is a disk or a share that may be another's, or lets another's claim have it."""
+    yield from (f"spec.{key}" for key in sorted(map(str, spec.keys() - _NO_DISK - set(_OF_THE_NODE))))
+    if not _object(spec, "claimRef").get("name"):
+        yield "spec without claimRef"
+
+
 def node_class(patch: Mapping[str, Any]) -> Iterator[str]:
     """Where a merge patch of a node class's spec weakens its machines: paths."""
-    yield from (key for key in ("userData", "role", "instanceProfile", "associatePublicIPAddress") if patch.get(key))
+    yield from (key for key in _OF_THE_STACK if patch.get(key))
+    # Without a value, the subnet decides.
+    if patch.get("associatePublicIPAddress", False) is not False:
+        yield "associatePublicIPAddress"
+    if patch.get("amiFamily") == "Custom":  # whose volumes are the image's
+        yield "amiFamily"
+    if _object(patch, "kubelet").get("clusterDNS"):
+        yield "kubelet.clusterDNS"
     options = _object(patch, "metadataOptions")
     if options.get("httpTokens") not in (None, "required"):
         yield "metadataOptions.httpTokens"
     if options.get("httpPutResponseHopLimit") not in (None, 1):
         yield "metadataOptions.httpPutResponseHopLimit"
-    for path, mapping in _each(patch, "blockDeviceMappings"):
-        if "ebs" in mapping and _object(mapping, "ebs").get("encrypted") is not True:
-            yield f"{path}.ebs.encrypted"
+    yield from _volumes(patch)
     for path, term in _each(patch, "amiSelectorTerms"):
         # Anybody can share an image. Those of Amazon and of the account are found by alias, name, tags and parameter.
         if term.get("id"):
@@ -108,6 +138,18 @@ def node_class(patch: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path}.owner"
     if "security" in patch and _object(patch, "security").get("encryptionAtHost") is not True:
         yield "security.encryptionAtHost"
+
+
+def _volumes(patch: Mapping[str, Any]) -> Iterator[str]:
+    mappings = list(_each(patch, "blockDeviceMappings"))
+    for path, mapping in mappings:
+        disk = _object(mapping, "ebs")
+        if disk.get("encrypted") is not True:
+            yield f"{path}.ebs.encrypted"
+        if disk.get("snapshotID"):
+            yield f"{path}.ebs.snapshotID"
+    if mappings and not any(one.get("rootVolume") is True or one.get("deviceName") in _ROOTS for _, one in mappings):
+        yield "blockDeviceMappings without the root volume"
 
 
 def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -39,6 +39,14 @@ def made(scenario: Scenario) -> list[tuple[str, str, str, str]]:
     ]
 
 
+def test_a_volume_is_for_a_claim_of_the_story() -> None:
+    shown = shipped("zonal-volumes")
+    for manifest in shown["manifests"]:
+        manifest["spec"]["claimRef"]["namespace"] = "production"
+    volumes = [one for one in objects(parse(shown, "zonal-volumes.yml")) if one["kind"] == "PersistentVolume"]
+    assert {one["spec"]["claimRef"]["namespace"] for one in volumes} == {"zonal-volumes"}
+
+
 def test_a_story_makes_what_its_scenario_says() -> None:
     namespace, deployment, pool = objects(parse(shipped("eks-cheapest-fit"), "eks-cheapest-fit.yml"))
     assert namespace == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "labels": LABELS}}
