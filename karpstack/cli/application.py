@@ -19,15 +19,36 @@ from karpstack.text.shown import visible
 
 from . import assistance, engines, preflight, pull_request, real_run, rehearsal, review, snapshot, stories, whatif
 from .options import argument, option
-from .shape import command, group
+from .shape import Group, command, group, typed
 
 _NAME: Final = "karpstack"
 _EXAMPLE: Final = "karpstack up eks          # a simulated stack on this machine"
 _COMPLETE: Final = "_KARPSTACK_COMPLETE"
+#: Title of a section of `karpstack --help` -> its commands.
+SECTIONS: Final = {
+    "What a change does": ("whatif", "snapshot", "review", "pull-request"),
+    "Stacks on this machine": ("up", "run", "down", "status", "env", "rights", "network"),
+    "Your account": ("preflight", "facts", "real-run"),
+    "Scale tests": ("scenario", "story", "report", "compare", "why"),
+    "The tool": ("explain", "doctor", "engines", "completion", "version"),
+}
+
+
+class _Root(Group):
+    """All commands, in sections."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a list for each section."""
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(self.rows(names))
+
+
 app = group(
     _NAME,
     "Ask what Karpenter will do, before it costs money: rehearse stacks on this machine, review and check them, and "
-    "judge scale tests.",
+    "judge scale tests.\n\nDocumentation: docs/index.md in the repository. Exit codes: docs/reference/exit-codes.md.",
+    _Root,
 )
 
 
@@ -120,7 +141,7 @@ def _refuse(error: TyperException) -> int:
     message = error.format_message().replace("Value error, ", "")
     lines = [f"error: {visible(message)}"]
     if context is not None:
-        lines += [context.get_usage(), f"Help: {context.command_path} --help"]
+        lines += [context.get_usage(), f"Help: {typed(context)} --help"]
         lines += [f"Example: {context.command.epilog.splitlines()[0]}"] if context.command.epilog else []
     print(*lines, sep="\n", file=sys.stderr)
     return Code.WRONG

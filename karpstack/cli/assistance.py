@@ -48,6 +48,6 @@ def _version() -> int:
 
 def add(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    command(app, "explain", "karpstack explain pod-cidr-too-small")(_explain)
+    command(app, "explain", "karpstack explain eks-pod-cidr-too-small")(_explain)
     command(app, "doctor", "karpstack doctor")(_doctor)
     command(app, "version", "karpstack version")(_version)

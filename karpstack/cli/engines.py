@@ -11,7 +11,7 @@ from typing import Annotated
 from .options import Format, argument, option
 from .shape import command, group
 
-app = group("engines", "The programs of a rehearsal (Kubernetes, etcd, Karpenter, Helm, Pulumi): build and check them.")
+app = group("engines", "Build and check the programs of a rehearsal: Kubernetes, etcd, Karpenter, Helm, Pulumi.")
 
 _StackFiles = Annotated[
     list[Path] | None,
@@ -37,7 +37,10 @@ def _build(
 
 @command(app, "status", "karpstack engines status")
 def _status(stack_files: _StackFiles = None, form: Format = "text") -> int:
-    """Print which engines are built. Exit code 1: one is missing."""
+    """Print which engines are built.
+
+    Exit code 1: one is missing.
+    """
     from karpstack.rehearsal.engines import commands
 
     return commands.status(stack_files or (), form=form)
@@ -45,7 +48,10 @@ def _status(stack_files: _StackFiles = None, form: Format = "text") -> int:
 
 @command(app, "verify", "karpstack engines verify")
 def _verify(stack_files: _StackFiles = None, form: Format = "text") -> int:
-    """Compare the files of the engines with their manifests. Exit code 1: one is missing or differs."""
+    """Compare the files of the engines with their manifests.
+
+    Exit code 1: one is missing or differs.
+    """
     from karpstack.rehearsal.engines import commands
 
     return commands.verify(stack_files or (), form=form)

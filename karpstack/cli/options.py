@@ -43,7 +43,9 @@ def _stacks(incomplete: str) -> list[str]:
 
 def stack(parser: Callable[[str], str] | None = stack_name) -> Any:
     """Return the argument STACK."""
-    return argument("STACK", "name of the stack: eks, for Pulumi.eks.yaml", autocompletion=_stacks, parser=parser)
+    return argument(
+        "STACK", "name of the stack, for example eks for Pulumi.eks.yaml", autocompletion=_stacks, parser=parser
+    )
 
 
 def _chosen(verbosity: str) -> Callable[[bool], bool]:

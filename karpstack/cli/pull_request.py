@@ -63,18 +63,32 @@ def _rehearse(
     project: _Project = None,
     stacks: _Stacks = "",
     whatif: Annotated[
-        Literal["true", "false"], option("--whatif", help="whether the change is rehearsed too (default: true)")
+        Literal["true", "false"], option("--whatif", help="rehearse the change too, besides the review (default: true)")
     ] = "true",
     workloads: Annotated[
         str,
-        option("--workloads", metavar="FILE|FOLDER", help="a snapshot, or a folder with STACK.json for each stack"),
+        option(
+            "--workloads",
+            metavar="FILE|FOLDER",
+            help="a snapshot, or a folder with STACK.json or STACK.json.gz for each stack, and default.json for the "
+            "others",
+        ),
     ] = "",
     limits: Annotated[
-        str, option("--limits", metavar="FILE|FOLDER", help="limits, or a folder with STACK.yml for each stack")
+        str,
+        option(
+            "--limits",
+            metavar="FILE|FOLDER",
+            help="limits, or a folder with STACK.yml for each stack, and default.yml for the others",
+        ),
     ] = "",
     prices: Annotated[
         str,
-        option("--prices", metavar="FILE|FOLDER", help="your own prices, or a folder with STACK.yml for each stack"),
+        option(
+            "--prices",
+            metavar="FILE|FOLDER",
+            help="your own prices, or a folder with STACK.yml for each stack, and default.yml for the others",
+        ),
     ] = "",
     wait_factor: Annotated[str, option("--wait-factor", metavar="N", help="as for `karpstack whatif`")] = "",
     at: Annotated[str, option("--at", metavar="TIME", help="as for `karpstack whatif`")] = "",
@@ -83,7 +97,7 @@ def _rehearse(
 ) -> int:
     """Review the stacks that a change touches, and rehearse the change of each.
 
-    Exit code 1: a mandatory rule or a limit is broken; 3: something has no answer.
+    Exit code 1: a mandatory rule is broken or a limit is exceeded; 3: a stack has no answer.
     """
     from karpstack.pull_request import commands
 
@@ -113,7 +127,7 @@ def _comment(
         str, option("--author", metavar="LOGIN", help="owner of the token (default: github-actions[bot])")
     ] = AUTHOR,
     patience: Annotated[
-        float, option("--patience", metavar="SECONDS", help="how long GitHub may make it wait in all (default: 900)")
+        float, option("--patience", metavar="SECONDS", help="how long to wait for GitHub in all (default: 900)")
     ] = PATIENCE,
 ) -> int:
     """Write the results into one comment on the pull request, by GitHub's API, with the token in GITHUB_TOKEN.

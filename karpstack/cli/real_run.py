@@ -8,7 +8,10 @@ from typing import Annotated
 from .options import ConfigFile, Format, Stack, argument, option
 from .shape import command, group
 
-app = group("real-run", "Parts of a run in a real account, docs/how-to/first-real-run.md.")
+app = group(
+    "real-run",
+    "Compute the cost of a run in a real account, find and delete leftovers, compare the run with its rehearsal.",
+)
 
 
 @command(app, "cost", "karpstack real-run cost real-eks --report build/rehearsal/real-eks --ceiling 5")
@@ -19,7 +22,10 @@ def _cost(
     config_file: ConfigFile = None,
     form: Format = "text",
 ) -> int:
-    """Print what a run of the stack costs, and when it must end. Exit code 1: the ceiling is too low."""
+    """Print what a run of the stack costs, and when it must end.
+
+    Exit code 1: the ceiling is too low.
+    """
     from karpstack.real_run import commands
 
     return commands.cost(stack, report, config_file=config_file, ceiling=ceiling, form=form)
@@ -27,7 +33,10 @@ def _cost(
 
 @command(app, "left", "karpstack real-run left real-eks")
 def _left(stack: Stack, config_file: ConfigFile = None, form: Format = "text") -> int:
-    """List what is left of the stack in its account after `pulumi destroy`."""
+    """List what is left of the stack in its account after `pulumi destroy`.
+
+    Exit code 1: something is left.
+    """
     from karpstack.real_run import commands
 
     return commands.left(stack, config_file=config_file, form=form)
@@ -39,13 +48,16 @@ def _remove(
     yes: Annotated[bool, option("--yes", help="delete it; without this option nothing is deleted")] = False,
     config_file: ConfigFile = None,
 ) -> int:
-    """Delete everything that has the tag karpstack-run of the stack, if `pulumi destroy` cannot."""
+    """Delete everything that has the tag karpstack-run of the stack, if `pulumi destroy` cannot.
+
+    Exit code 1: `--yes` is missing, and nothing was deleted.
+    """
     from karpstack.real_run import commands
 
     return commands.remove(stack, config_file=config_file, yes=yes)
 
 
-@command(app, "compare", "karpstack real-run compare build/rehearsal/real-eks build/real/real-eks --output page.md")
+@command(app, "compare", "karpstack real-run compare build/rehearsal/real-eks build/real-run/real-eks --output page.md")
 def _compare(
     rehearsed: Annotated[Path, argument("REHEARSED", "folder of the rehearsal's report")],
     real: Annotated[Path, argument("REAL", "folder of the real run's report")],

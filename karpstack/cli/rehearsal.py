@@ -11,8 +11,9 @@ import typer
 from .options import ConfigFile, Format, Quiet, Speed, Stack, State, Verbose, option, parsed
 from .shape import command
 
-_Days = Annotated[bool, option("--days", help="let the cluster jump ahead in time, for scenarios with `live`")]
-_Keep = Annotated[bool, option("--keep", help="leave the stack running, also after a failure")]
+_Days = Annotated[
+    bool, option("--days", help="skip simulated time in which nothing happens; needed for scenarios with `live`")
+]
 
 
 def _up(
@@ -23,14 +24,19 @@ def _up(
         option("--review", metavar="FOLDER", help="folder for the review of the stack (default: build/review/<stack>)"),
     ] = None,
     no_review: Annotated[bool, option("--no-review", help="write no review")] = False,
-    keep: _Keep = False,
+    keep: Annotated[bool, option("--keep", help="leave the engines running if `pulumi up` fails")] = False,
     days: _Days = False,
     speed: Speed = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
     state: State = None,
 ) -> int:
-    """Bring a stack up on this machine: engines, control plane, `pulumi up` with the policy pack."""
+    """Start a stack on this machine: engines, control plane, `pulumi up` with the policy pack.
+
+    The stack runs until `karpstack down`.
+
+    Exit code 1: Pulumi failed; 3: an engine cannot be built or started.
+    """
     from karpstack.rehearsal import commands
 
     target = commands.Target(stack, state, config_file, "up")
@@ -62,14 +68,19 @@ def _run(
         Path | None,
         option("--report", metavar="FOLDER", help="folder for the report (default: build/rehearsal/<stack>)"),
     ] = None,
-    keep: _Keep = False,
+    keep: Annotated[bool, option("--keep", help="leave the stack running, also after a failure")] = False,
     days: _Days = False,
     speed: Speed = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
     state: State = None,
 ) -> int:
-    """Run the scale tests of a stack and write the report. A stack that is down comes up before, and goes after."""
+    """Run the scale tests of a stack and write the report.
+
+    If the stack is down, this command starts it first and removes it afterwards.
+
+    Exit code 1: a story failed, or the stack did not come up; 3: there is no report.
+    """
     from karpstack.rehearsal import commands
 
     return commands.run(
@@ -103,14 +114,17 @@ def _down(
 
 
 def _status(stack: Stack, form: Format = "text", state: State = None) -> int:
-    """Show the engines of a stack, their memory and logs, and who listens to whom. Exit code 1: it is down."""
+    """Show the engines of a stack, their memory and logs, and the open ports with their protection.
+
+    Exit code 1: the stack is down, or an engine crashed.
+    """
     from karpstack.rehearsal import commands
 
     return commands.status(commands.Target(stack, state), form=form)
 
 
 def _env(stack: Stack, state: State = None) -> int:
-    """Print the exports with which pulumi, kubectl, helm and ansible-playbook work on a stack by hand."""
+    """Print shell exports, so that pulumi, kubectl, helm and ansible-playbook use the stack."""
     from karpstack.rehearsal import commands
 
     return commands.env(commands.Target(stack, state))
@@ -136,7 +150,7 @@ def _rights(
     ] = None,
     distil: Annotated[
         Path | None,
-        option("--distil", metavar="FILE", help="write the recording with nothing but what permissions depend on"),
+        option("--distil", metavar="FILE", help="write a smaller recording that contains only the permission checks"),
     ] = None,
     form: Annotated[
         Literal["text", "json", "markdown"],
@@ -147,9 +161,9 @@ def _rights(
     ] = "text",
     state: State = None,
 ) -> int:
-    """Show which permissions the controller used in the last rehearsal of a stack, and which nothing used.
+    """Show which permissions Karpenter used in the last rehearsal of a stack, and which were not used.
 
-    Exit code 1: an unused permission has no recorded reason.
+    Exit code 1: a call has no permission, an unused permission has no recorded reason, or a reason has no permission.
     """
     from karpstack.rehearsal import commands
 
@@ -194,7 +208,7 @@ def _network(
         option("--overwrite", help="replace an existing description and, with --write, settings of the stack file"),
     ] = False,
 ) -> int:
-    """Describe an existing network of the simulated account, in a file beside the stack's, and print its settings.
+    """Write a file that describes a network for the simulated account, and print the settings that use it.
 
     For a real network, docs/how-to/eks/existing-vpc.md and docs/how-to/aks/existing-vnet.md have the commands.
     """

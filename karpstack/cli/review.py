@@ -34,8 +34,8 @@ def _review(
         option(
             "--update",
             metavar="EVENTS",
-            help="with --live: review what an update has made instead of a preview; the file that "
-            "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log EVENTS` wrote",
+            help="with --live: review a finished update instead of a preview; EVENTS is the file of "
+            "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log EVENTS`",
         ),
     ] = None,
     project: Project = None,

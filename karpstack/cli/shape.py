@@ -7,7 +7,7 @@ its commands. A stack that has the name of a command is reached by `karpstack wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 import typer
@@ -25,6 +25,10 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the command's name in the usage."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the usage; the name of a default command is left out."""
+        formatter.write_usage(typed(ctx), " ".join(self.collect_usage_pieces(ctx)))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and then the options."""
@@ -61,9 +65,12 @@ class Group(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands with the whole first sentence of each."""
-        rows = [(name, (one.help or "").split("\n\n")[0]) for name, one in self.commands.items() if name != DEFAULT]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl(self.rows([name for name in self.commands if name != DEFAULT]))
+
+    def rows(self, names: Iterable[str]) -> list[tuple[str, str]]:
+        """Return commands with the first paragraph of their help."""
+        return [(name, (self.commands[name].help or "").split("\n\n")[0]) for name in names]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the example, as a command does."""
@@ -98,6 +105,11 @@ class StackGroup(Group):
         return found
 
 
+def typed(ctx: Any) -> str:
+    """Return a command with its groups as a user types it: `karpstack whatif`, not `karpstack whatif stack`."""
+    return str(ctx.command_path).removesuffix(f" {DEFAULT}")
+
+
 def _write_example(example: str | None, formatter: Any) -> None:
     if example:
         with formatter.section("Example"):
@@ -116,7 +128,7 @@ def group(name: str, text: str, cls: type[Group] = Group) -> typer.Typer:
         name=name,
         help=text,
         cls=cls,
-        no_args_is_help=cls is Group,
+        no_args_is_help=cls is not StackGroup,
         add_completion=False,  # `karpstack completion` has it
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

@@ -10,7 +10,7 @@ from .shape import command, group
 
 app = group(
     "snapshot",
-    "A cluster as a file: what scheduling and disruption of its pods depend on, and nothing else of it.",
+    "Save a cluster as a file, with only the data that scheduling and disruption need; check it, and use it.",
 )
 
 _Snapshot = Annotated[Path, argument("FILE", "the snapshot")]
@@ -38,7 +38,10 @@ def _take(
     ] = None,
     anonymize: _Anonymize = False,
 ) -> int:
-    """Read the cluster of a kubeconfig, by lists alone, and write a snapshot."""
+    """Write a snapshot of a cluster. Needs only the verb `list`.
+
+    Exit code 3: the cluster cannot be read.
+    """
     from karpstack.snapshot import commands
 
     return commands.take(output, kubeconfig=kubeconfig, context=context, anonymise=anonymize)
@@ -51,7 +54,7 @@ def _convert(
     anonymize: _Anonymize = False,
     known_only: _KnownOnly = False,
 ) -> int:
-    """Make a snapshot of `kubectl get -o json`, of a file of kubereplay or of a trace of SimKube."""
+    """Write a snapshot from files of `kubectl get -o json`, kubereplay or SimKube."""
     from karpstack.snapshot import commands
 
     return commands.convert(files, output, anonymise=anonymize, known_only=known_only)
@@ -61,12 +64,15 @@ def _convert(
 def _check(
     file: _Snapshot,
     cloud: Annotated[
-        Literal["", "aws", "azure"], option("--cloud", metavar="aws|azure", help="cloud in which it is to be loaded")
+        Literal["", "aws", "azure"],
+        option("--cloud", metavar="aws|azure", help="cloud for which the snapshot is checked (default: none)"),
     ] = "",
-    region: Annotated[str, option("--region", metavar="NAME", help="region in which it is to be loaded")] = "",
+    region: Annotated[
+        str, option("--region", metavar="NAME", help="region for which the snapshot is checked (default: none)")
+    ] = "",
     known_only: _KnownOnly = False,
 ) -> int:
-    """Check whether a file is a snapshot, and print what of it cannot be loaded."""
+    """Check whether a file is a snapshot, and list the parts that cannot be loaded."""
     from karpstack.snapshot import commands
 
     return commands.check(file, cloud=cloud, region=region, known_only=known_only)
@@ -74,7 +80,7 @@ def _check(
 
 @command(app, "show", "karpstack snapshot show snapshot.json")
 def _show(file: _Snapshot, known_only: _KnownOnly = False) -> int:
-    """Print what is in a snapshot."""
+    """Print what a snapshot contains."""
     from karpstack.snapshot import commands
 
     return commands.show(file, known_only=known_only)
@@ -111,7 +117,7 @@ def _curve(
     file: Annotated[Path, argument("FILE", "the trace")],
     output: Annotated[Path, option("--output", metavar="FILE", help="the curve to write, as CSV")],
 ) -> int:
-    """Make a daily curve of replicas of a trace of kubereplay or SimKube, for `karpstack whatif --curve`."""
+    """Write a daily curve of replicas from a trace of kubereplay or SimKube, for `karpstack whatif --curve`."""
     from karpstack.snapshot import commands
 
     return commands.curve(file, output)

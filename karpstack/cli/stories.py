@@ -10,8 +10,10 @@ import typer
 from .options import Format, argument, option
 from .shape import command, group
 
-scenarios = group("scenario", "Scenarios of scale tests: write one, check them, list them.")
-stories = group("story", "Parts of a scale test: record a cluster, wait for a step, judge a recording.")
+scenarios = group("scenario", "Write, check and list the scenarios of scale tests.")
+stories = group(
+    "story", "Run the parts of a scale test one by one: record a cluster, wait for a step, judge a recording."
+)
 
 _Folder = Annotated[Path, argument("FOLDER", "folder of a report, with timeline.jsonl in it")]
 _Scenarios = Annotated[
@@ -21,14 +23,14 @@ _Thresholds = Annotated[
     Path | None, option("--thresholds", metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
 ]
 _StackName = Annotated[
-    str | None, option("--stack", metavar="NAME", help="name of the stack, where the timeline does not say")
+    str | None, option("--stack", metavar="NAME", help="name of the stack, if the timeline does not contain it")
 ]
 _Outputs = Annotated[
     Path | None,
     option(
         "--outputs",
         metavar="FILE",
-        help="what `pulumi stack output --json` printed, where the timeline does not say",
+        help="output of `pulumi stack output --json`, if the timeline does not contain it",
     ),
 ]
 
@@ -126,7 +128,10 @@ def _judge(
     outputs: _Outputs = None,
     form: Format = "text",
 ) -> int:
-    """Judge a timeline, however old, by today's scenarios. Nothing is written."""
+    """Judge a recorded timeline again, with the current scenario files. Writes nothing.
+
+    Exit code 1: a story failed.
+    """
     from karpstack.scale_test import commands
 
     return commands.judge(folder, commands.Source(scenarios, thresholds, stack, outputs), form=form)
@@ -151,7 +156,10 @@ def _report(
     ] = None,
     form: Format = "text",
 ) -> int:
-    """Judge a timeline and write report.json, report.html and junit.xml."""
+    """Judge a timeline and write report.json, report.html and junit.xml.
+
+    Exit code 1: a story failed.
+    """
     from karpstack.scale_test import commands
 
     source = commands.Source(scenarios, thresholds, stack, outputs)
@@ -166,7 +174,11 @@ def _compare(
     ] = None,
     rules: Annotated[
         Path | None,
-        option("--rules", metavar="FILE", help="which differences count (default: playbooks/vars/comparison.yml)"),
+        option(
+            "--rules",
+            metavar="FILE",
+            help="file with the margins for differences (default: playbooks/vars/comparison.yml)",
+        ),
     ] = None,
     fail_if: Annotated[
         Literal["worse", "any-worse"] | None,

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from .options import Format, Quiet, Speed, Stack, Verbose, argument, option, parsed
 from .shape import DEFAULT, StackGroup, command, group
 
-app = group("whatif", "Rehearse a change of a stack, and judge it: nodes, pods and cost.", StackGroup)
+app = group("whatif", "Rehearse a change of a stack: which nodes and pods it moves, and what it costs.", StackGroup)
 _COMMAND: Final = "karpstack.rehearsal.whatif.command"
 
 _Prices = Annotated[
@@ -49,17 +49,17 @@ def _stack(
         option(
             "--project",
             metavar="FOLDER",
-            help="folder with the stack files, in the repository of the git refs (default: the nearest one upward from "
-            "the current folder)",
+            help="folder with the stack files; git refs are those of its repository (default: the nearest one upward "
+            "from the current folder)",
         ),
     ] = None,
     nodes: Annotated[
         Literal["as-is", "fresh"] | None,
         option(
             "--nodes",
-            help="as-is: the base has the snapshot's own nodes, as far as its NodePools allow, and each pod is on its "
-            "node; fresh: Karpenter chooses nodes for the pods (default: as-is, if the base has Kubernetes 1.36 or "
-            "newer)",
+            help="as-is: the base starts with the nodes of the snapshot, as far as its NodePools allow, and each pod "
+            "starts on its node; fresh: Karpenter chooses nodes for the pods (default: as-is, if the base has "
+            "Kubernetes 1.36 or newer)",
         ),
     ] = None,
     output: Annotated[
@@ -81,7 +81,7 @@ def _stack(
             "--at",
             metavar="TIME",
             parser=parsed(f"{_COMMAND}:parse_moment"),
-            help="take budgets with a schedule as they are at this time of the week, for example "
+            help="evaluate disruption budgets with a schedule at this time, for example "
             "2026-11-23T03:00+01:00 (default: now)",
         ),
     ] = None,
@@ -100,8 +100,8 @@ def _stack(
             "--for",
             metavar="TIME",
             parser=parsed(f"{_COMMAND}:parse_span"),
-            help="let the changed cluster live so long afterwards, in its own time, and report cost and disruption of "
-            "each day: 7d, 36h (default: not at all)",
+            help="keep the changed cluster running for this simulated time after the change, and report cost and "
+            "disruption of each day: 7d, 36h (default: the rehearsal ends when the cluster has settled)",
         ),
     ] = None,
     curve: Annotated[
@@ -142,7 +142,10 @@ def _stack(
 ) -> int:
     """Rehearse a change of a stack: what it costs, and which nodes and pods it moves.
 
-    The base comes up with a workload on it, and the change is applied by `pulumi up`.
+    The base starts with the pods of a snapshot, and `pulumi up` applies the change.
+
+    Exit code 1: a limit is exceeded, or the change was refused; 2: wrong input, nothing was started; 3: there is no
+    answer.
     """
     from karpstack.rehearsal.whatif import command as rehearsed
 
@@ -176,7 +179,9 @@ def _report(
     folder: Annotated[Path, argument("FOLDER", "folder of a what-if, with timeline.jsonl in it")],
     snapshot: Annotated[
         Path | None,
-        option("--snapshot", metavar="FILE", help="snapshot that the workload is from, to compare with its nodes"),
+        option(
+            "--snapshot", metavar="FILE", help="snapshot of the workload, to compare its nodes with those of the base"
+        ),
     ] = None,
     limits: Annotated[
         Path | None,

@@ -25,7 +25,7 @@ class Finding:
     """One thing that is wrong, or may be.
 
     Attributes:
-        code: Names the rule, for example `pod-cidr-too-small`; it never changes.
+        code: Names the rule, for example `eks-pod-cidr-too-small`; it never changes.
         key: The setting or field, as `pulumi config set --path` takes it: `karpstack:network.podCidr`. Empty for none.
         value: What was found there, as JSON; `(not set)` or `(secret)` otherwise.
         consequence: What would happen; without `what`, what is wrong and what would happen.

@@ -1,7 +1,8 @@
-"""The form of whatif.json as types: whoever reads answers can rely on it.
+"""The schema of whatif.json as types.
 
 `Answer.model_json_schema()` is the JSON schema for other languages; `make goldens` writes it to schema.json.
-Moments are seconds after the change began, by our clock; before it they are negative. Prices are USD an hour.
+Times are seconds after the change began, by the clock of this machine; before it they are negative. Prices are USD an
+hour.
 """
 
 from __future__ import annotations
@@ -38,69 +39,72 @@ class Part(BaseModel):
 
 
 class Planned(Part):
-    """A change of a resource, as Pulumi named it."""
+    """A change of a resource that Pulumi planned."""
 
-    op: str
-    type: str
-    name: str
+    op: str = Field(description="Pulumi's operation: create, update, replace or delete.")
+    type: str = Field(description="Pulumi's type of the resource.")
+    name: str = Field(description="Name of the resource.")
     what: str = Field(
-        description="Which of its properties an update changed; of versions also how. Empty where it was not told."
+        description="The properties that an update changes; for versions, also the old and the new one. Empty if "
+        "unknown."
     )
 
 
 class Moment(Part):
-    """How far the what-if was at a moment."""
+    """A step of the rehearsal, with the time at which it ended."""
 
-    phase: str = Field(description="As the timeline names it.")
-    at: str = Field(description="ISO 8601, by our clock.")
-    quiet: float | None = Field(None, description="For how many seconds nothing had moved, where it is about settling.")
-    needed: float | None = Field(None, description="How many of them are needed until it counts as settled.")
-    gave_up: str | None = Field(None, description="Why it did not settle; null if it did.")
-    left: list[str] = Field([], description="What was under way still.")
+    phase: str = Field(description="Name of the step in the timeline.")
+    at: str = Field(description="ISO 8601, by the clock of this machine.")
+    quiet: float | None = Field(
+        None, description="For a wait until the cluster settles: seconds since the last change. Otherwise null."
+    )
+    needed: float | None = Field(None, description="Seconds without a change that count as settled.")
+    gave_up: str | None = Field(None, description="Why the cluster did not settle; null if it settled.")
+    left: list[str] = Field([], description="Operations that had not finished.")
 
 
 class Shortened(Part):
-    """A setting of a NodePool that was another in the rehearsal."""
+    """A setting of a NodePool that differed in the rehearsal."""
 
     pool: str = Field(description="Name of the NodePool.")
-    setting: str = Field(description="Its key.")
-    asked: str = Field(description="As the stack has it.")
-    used: str = Field(description="As it was rehearsed.")
+    setting: str = Field(description="Key of the setting.")
+    asked: str = Field(description="Value in the stack file.")
+    used: str = Field(description="Value in the rehearsal.")
 
 
 class Clock(Part):
-    """How cluster time ran."""
+    """Speed of the simulated time."""
 
-    speed: float = Field(description="How many times as fast as the machine's time, on average.")
-    late: float = Field(description="By how many seconds of it a timer of an engine was late at most.")
+    speed: float = Field(description="Average speed, as a multiple of real time.")
+    late: float = Field(description="Largest delay of an engine's timer, in simulated seconds.")
 
 
 class Settings(Part):
-    """What was made other than it is, so that the rehearsal need not last for days."""
+    """Settings that were changed to shorten the rehearsal, and its clock."""
 
-    wait_factor: float = Field(1, description="By how much waits were divided; 1 if they were not.")
-    at: str | None = Field(None, description="The moment that is asked about; null for that of the rehearsal.")
-    clock: Clock | None = Field(None, description="How cluster time ran; null where it was real time.")
-    shortened: list[Shortened] = Field([], description="The settings.")
+    wait_factor: float = Field(1, description="Divisor of the waits; 1 if no wait was shortened.")
+    at: str | None = Field(None, description="The moment of `--at`, ISO 8601; null for the time of the rehearsal.")
+    clock: Clock | None = Field(None, description="Speed of the simulated time; null if it ran in real time.")
+    shortened: list[Shortened] = Field([], description="The settings with other values than the stack file.")
 
 
 class Group(Part):
-    """Nodes that have something in common."""
+    """Nodes with the same NodePool, instance type, zone or capacity type."""
 
-    name: str = Field(description="What they have in common.")
-    nodes: int = Field(description="How many.")
-    usd_per_hour: float | None = Field(description="Of all; null where the price of one is not known.")
+    name: str = Field(description="The common value.")
+    nodes: int = Field(description="Number of nodes.")
+    usd_per_hour: float | None = Field(description="Price of these nodes; null if a price is unknown.")
 
 
 class DaemonSets(Part):
-    """What the DaemonSets of the workload take of the nodes."""
+    """CPU and memory that the pods of DaemonSets request."""
 
-    cpu: float = Field(description="CPUs that they ask for.")
-    memory: float = Field(description="Bytes that they ask for.")
-    cpu_share: float = Field(description="Of what pods may have of the nodes, 0 to 1.")
-    memory_share: float = Field(description="Likewise.")
+    cpu: float = Field(description="Requested CPUs.")
+    memory: float = Field(description="Requested memory in bytes.")
+    cpu_share: float = Field(description="Share of the nodes' allocatable CPUs, 0 to 1.")
+    memory_share: float = Field(description="Share of the nodes' allocatable memory, 0 to 1.")
     usd_per_hour: float | None = Field(
-        description="Of each node's price the larger of the two shares; null where a price is not known."
+        description="Sum over the nodes: price times the larger of the two shares. Null if a price is unknown."
     )
 
 
@@ -109,257 +113,255 @@ class Node(Part):
 
     node_claim: str = Field(description="Name of its NodeClaim.")
     name: str | None = Field(
-        description="Name of the node; of a rehearsed one that of the snapshot's node for which it stands. Null where "
-        "there is none."
+        description="Name of the node. If it stands for a node of the snapshot: that node's name. Null without a node."
     )
     pool: str = Field(description="Its NodePool.")
     instance_type: str | None = Field(description="Its instance type; null before the launch.")
     zone: str | None = Field(description="Its zone.")
     capacity_type: str | None = Field(description="on-demand, spot or reserved.")
-    usd_per_hour: float | None = Field(description="Its price; null where that is not known.")
+    usd_per_hour: float | None = Field(description="Its price; null if unknown.")
 
 
 class Cause(Part):
-    """What holds a node when the record ends."""
+    """A reason why Karpenter keeps a node at the end of the record."""
 
-    why: Why = Field(description="The kind of cause.")
-    words: str = Field(description="What exactly, in the controller's words where it said them.")
+    why: Why = Field(description="Kind of the cause.")
+    words: str = Field(description="Details; Karpenter's message if there is one.")
     until: str | None = Field(
         None,
-        description="When it ends by itself at the latest, ISO 8601; null where it does not, or that is not known.",
+        description="Latest time at which the cause ends by itself, ISO 8601; null if it does not end, or if this "
+        "is unknown.",
     )
-    never: bool = Field(False, description="Whether it ends only when somebody changes something.")
-    used_up: bool = Field(False, description="Whether it is a disruption budget that going nodes use up.")
+    never: bool = Field(False, description="`true`: lasts until someone changes the configuration.")
+    used_up: bool = Field(False, description="`true`: a disruption budget that draining nodes use up.")
 
 
 class EmptyNode(Node):
-    """A node that has only DaemonSet pods when the record ends, and that Karpenter may not remove yet."""
+    """A node with only DaemonSet pods that Karpenter cannot remove yet, at the end of the record."""
 
     removable_from: str | None = Field(
-        description="From when Karpenter may remove it at the latest, ISO 8601; null where that is not known."
+        description="Latest time from which Karpenter can remove it, ISO 8601; null if unknown."
     )
 
 
 class OpenEnd(Part):
-    """Why the nodes when the record ends are not the end state: something keeps consolidation off until later."""
+    """Why the nodes at the end of the record are not the end state: something delays consolidation."""
 
     causes: list[Cause] = Field(
-        description="What keeps it off: used up disruption budgets, nodes still to be replaced."
+        description="What delays it: used-up disruption budgets, or nodes that still wait for their replacement."
     )
-    empty: list[EmptyNode] = Field(description="Nodes that have only DaemonSet pods.")
-    nodes: int = Field(description="Nodes that stay without the empty ones.")
+    empty: list[EmptyNode] = Field(description="Nodes with only DaemonSet pods.")
+    nodes: int = Field(description="Number of nodes without these empty nodes.")
     usd_per_hour: float | None = Field(
-        description="What the nodes cost without the empty ones: the other end of the range; null where not known."
+        description="Price without these empty nodes, which is the lower end of the range; null if unknown."
     )
 
 
 class Inventory(Part):
-    """The nodes of all NodePools at a moment: those that stay. Figures are of these, unless they say otherwise."""
+    """The nodes of all NodePools at one time. Values do not include draining nodes, unless their meaning says so."""
 
-    at: str = Field(description="ISO 8601, by our clock.")
-    nodes: int = Field(description="Nodes that were launched and stay.")
-    leaving: int = Field(description="Further nodes that were on their way out.")
-    coming: int = Field(description="NodeClaims that were not launched yet.")
-    usd_per_hour: float | None = Field(
-        description="What the nodes cost that stay; null where the price of one is not known."
+    at: str = Field(description="ISO 8601, by the clock of this machine.")
+    nodes: int = Field(description="Launched nodes that are not draining.")
+    leaving: int = Field(description="Draining nodes; not included in `nodes`.")
+    coming: int = Field(description="NodeClaims without an instance yet.")
+    usd_per_hour: float | None = Field(description="Price of `nodes`; null if a price is unknown.")
+    leaving_usd_per_hour: float | None = Field(description="Price of the draining nodes; null if a price is unknown.")
+    known_usd_per_hour: float = Field(description="Price of those `nodes` whose price is known.")
+    unpriced: list[str] = Field(description="Instance types without a known price.")
+    spot_usd_per_hour: float | None = Field(description="Price of the spot nodes; null if a price is unknown.")
+    spot_simulated: bool = Field(
+        description="`true`: at least one spot price is computed by the rehearsal and is not a market price."
     )
-    leaving_usd_per_hour: float | None = Field(
-        description="What the nodes cost besides that were on their way out; null likewise."
+    on_demand_usd_per_hour: float | None = Field(
+        description="Price of the nodes that are not spot; null if a price is unknown."
     )
-    known_usd_per_hour: float = Field(description="Of those that stay and whose price is known.")
-    unpriced: list[str] = Field(description="Instance types without a price.")
-    spot_usd_per_hour: float | None = Field(description="Of those on spot; null where the price of one is not known.")
-    spot_simulated: bool = Field(description="Whether any of their prices is the rehearsal's rule and no market's.")
-    on_demand_usd_per_hour: float | None = Field(description="Of those that are not on spot.")
-    by_pool: list[Group] = Field(description="By NodePool.")
-    by_type: list[Group] = Field(description="By instance type.")
-    by_zone: list[Group] = Field(description="By zone.")
-    by_capacity_type: list[Group] = Field(description="By capacity type.")
+    by_pool: list[Group] = Field(description="Nodes by NodePool.")
+    by_type: list[Group] = Field(description="Nodes by instance type.")
+    by_zone: list[Group] = Field(description="Nodes by zone.")
+    by_capacity_type: list[Group] = Field(description="Nodes by capacity type.")
     lower_bound_usd_per_hour: float | None = Field(
-        description="The least that `pods` could cost an hour; null where it is not known."
+        description="Lower bound for the price of nodes for `pods`; null if unknown."
     )
-    no_lower_bound: str | None = Field(description="Why not.")
-    daemon_sets: DaemonSets | None = Field(description="What DaemonSets take; null without any.")
+    no_lower_bound: str | None = Field(description="Why the lower bound is unknown.")
+    daemon_sets: DaemonSets | None = Field(description="Requests of the DaemonSets; null without DaemonSets.")
     pods: int = Field(
-        description="Pods of the workload on these nodes and on those on their way out, without those of DaemonSets."
+        description="Pods of the workload on these nodes and on draining nodes. DaemonSet pods are not counted."
     )
     waiting: int = Field(description="Pods of the workload without a node.")
     open_end: OpenEnd | None = Field(
-        None, description="Why this is not the end state, and what Karpenter may still remove; null where it is."
+        None,
+        description="Why this is not the end state, and what Karpenter can still remove; null if it is the end state.",
     )
 
 
 class HeldUp(Part):
-    """What kept a node from going for a while."""
+    """Something that delayed the removal of a node."""
 
-    words: str | None = Field(description="The controller's; null where it said nothing.")
-    pod_disruption_budgets: list[str] = Field(description="The PodDisruptionBudgets that it named.")
+    words: str | None = Field(description="Karpenter's message; null without one.")
+    pod_disruption_budgets: list[str] = Field(description="PodDisruptionBudgets in Karpenter's message.")
     selecting: list[str] = Field(
-        [], description="The PodDisruptionBudgets that select the pods, whether they kept them or not."
+        [], description="PodDisruptionBudgets that select the pods, also if they did not block an eviction."
     )
     workload: str | None = Field(
-        description="Whose pods waited to be evicted, with its namespace; null for what was said before it was decided."
+        description="Workload (namespace/name) whose pods waited for eviction; null for a message before the decision."
     )
-    pods: int = Field(description="How many of them; 0 where it is not known.")
-    first: float = Field(description="When they began to wait; without a workload, when the words were said first.")
+    pods: int = Field(description="Number of waiting pods; 0 if unknown.")
+    first: float = Field(description="Start of the wait; without a workload, time of the first such message.")
     until: float = Field(
-        description="When the last one was evicted, or the record ended; without a workload, when the words were said "
-        "last."
+        description="Eviction of the last pod, or the end of the record; without a workload, time of the last "
+        "such message."
     )
 
 
 class Replaced(Node):
-    """A node that was there when the change began, and went or began to go."""
+    """A node that existed before the change and that Karpenter removed or began to remove."""
 
-    order: int = Field(description="Its place among them, from 1.")
+    order: int = Field(description="Position in the order of removal, from 1.")
     reason: str | None = Field(
-        description="Drifted, Underutilized, Empty, Expired, Interrupted, or another reason that the controller gave; "
-        "null if it gave none."
+        description="Drifted, Underutilized, Empty, Expired, Interrupted, or another reason of Karpenter; null "
+        "without one."
     )
-    words: str | None = Field(description="What exactly: the kind of drift, or what consolidation wanted.")
-    decided: float = Field(description="When it was to go.")
-    drained: float | None = Field(description="When no pod was left on it; null if that was not said.")
-    gone: float | None = Field(description="When it was gone; null if it still was on its way.")
-    pods: int = Field(description="Pods that had to leave it after the change began, without those of DaemonSets.")
-    held_up: list[HeldUp] = Field(description="What kept it.")
+    words: str | None = Field(description="Details: the kind of drift, or the decision of consolidation.")
+    decided: float = Field(description="When Karpenter decided to remove it.")
+    drained: float | None = Field(description="When its last pod had left; null if unknown.")
+    gone: float | None = Field(description="When it was removed; null if the removal had not finished.")
+    pods: int = Field(description="Pods that had to leave it after the change began. DaemonSet pods are not counted.")
+    held_up: list[HeldUp] = Field(description="What delayed its removal.")
     never: bool = Field(
         False,
-        description="Whether it stays until a person changes something: its replacement does not become ready, or its "
+        description="`true`: stays until someone changes something. Its replacement does not become ready, or its "
         "pods cannot be evicted.",
     )
 
 
 class Made(Node):
-    """A node that came after the change began."""
+    """A node that was created after the change began."""
 
-    since: float = Field(description="When its NodeClaim was there.")
-    reason: str | None = Field(description="The disruption for which it is a replacement; null if it is for pods.")
+    since: float = Field(description="When its NodeClaim was created.")
+    reason: str | None = Field(description="Disruption for which it is a replacement; null if it was created for pods.")
     for_draining: list[str] = Field(
         [],
-        description="The NodeClaims of the draining nodes for whose pods it came; empty if it came for pods without "
-        "a node, or as a replacement.",
+        description="NodeClaims of draining nodes for whose pods it was created; empty for a replacement, or for "
+        "pods without a node.",
     )
-    gone: float | None = Field(description="When it was gone again; null if it stayed.")
+    gone: float | None = Field(description="When it was removed again; null if it stayed.")
     gone_why: str | None = Field(
         None,
-        description="Why the node goes or went, as `reason` of a replaced node; null if it stays, or without a reason.",
+        description="Reason of its removal, as in `reason` of a replaced node; null if it stayed, or without a reason.",
     )
 
 
 class Homeless(Part):
-    """Pods of a workload for which there was no node for a while, by the scheduler."""
+    """Pods of a workload that were unschedulable for a time."""
 
     namespace: str = Field(description="Namespace of the pods.")
-    workload: str = Field(description="Name of the pods' workload.")
-    pods: int = Field(description="How many, without those that had none when the change began.")
-    longest: float = Field(description="The longest time of one of these, in seconds.")
-    pod_seconds: float = Field(description="All their times together.")
-    at_the_end: int = Field(description="How many pods of the workload had none when the record ended.")
-    before: int = Field(description="How many of its pods had none when the change began.")
-    words: str | None = Field(
-        description="Why, by the controller's last event on one of them; null where it said nothing."
-    )
+    workload: str = Field(description="Name of the workload.")
+    pods: int = Field(description="Number of these pods; pods without a node before the change are not counted.")
+    longest: float = Field(description="Longest time of one of these pods without a node, in seconds.")
+    pod_seconds: float = Field(description="Sum of these times, in seconds.")
+    at_the_end: int = Field(description="Pods of the workload without a node at the end of the record.")
+    before: int = Field(description="Pods of the workload without a node when the change began.")
+    words: str | None = Field(description="Karpenter's last event about one of these pods; null without one.")
     no_node_pool: bool = Field(
         False,
-        description="Whether no NodePool could make a node any more, as one could before, for pods that have none when "
-        "the record ends.",
+        description="`true`: some pods have no node at the end, and no NodePool can create one for them. Before "
+        "the change, one could.",
     )
 
 
 class NotAnew(Part):
-    """Pods of a workload that run and could not be scheduled again: no NodePool can have such a node any more."""
+    """Running pods of a workload that no NodePool could schedule again."""
 
     namespace: str = Field(description="Namespace of the pods.")
-    workload: str = Field(description="Name of the pods' workload.")
-    pods: int = Field(description="How many of them run when the record ends.")
-    nodes: int = Field(description="On how many nodes.")
-    why: str = Field(description="Why none of the NodePools can, each with its reason.")
+    workload: str = Field(description="Name of the workload.")
+    pods: int = Field(description="Number of these pods at the end of the record.")
+    nodes: int = Field(description="Number of nodes on which they run.")
+    why: str = Field(description="The reason of each NodePool.")
 
 
 class HeldPods(Part):
-    """Pods of a workload that something keeps on a node that is to go, and what becomes of them."""
+    """Pods of a workload that cannot be evicted from a node that Karpenter wants to remove."""
 
     node_claim: str = Field(description="Name of the node's NodeClaim.")
     namespace: str = Field(description="Namespace of the pods.")
-    workload: str = Field(description="Name of the pods' workload.")
-    pods: int = Field(description="How many.")
-    why: Why = Field(description="The kind of what keeps them.")
-    words: str = Field(description="What exactly.")
+    workload: str = Field(description="Name of the workload.")
+    pods: int = Field(description="Number of these pods.")
+    why: Why = Field(description="Kind of what prevents the eviction.")
+    words: str = Field(description="Details of what prevents the eviction.")
     deleted_at: str | None = Field(
-        description="When Karpenter deletes them all the same, ISO 8601: by the node's terminationGracePeriod. Null "
-        "where it waits for as long as something keeps them."
+        description="When Karpenter deletes the pods in spite of this, ISO 8601, because of the node's "
+        "terminationGracePeriod. Null if it waits without a limit."
     )
-    deleted: float | None = Field(description="The same in seconds after the change began.")
+    deleted: float | None = Field(description="`deletedAt` in seconds after the change began.")
     earliest: bool = Field(
-        False, description="Whether that is the earliest moment, because the node is not being drained yet."
+        False, description="`true`: `deletedAt` is the earliest time, because the node is not draining yet."
     )
-    done: bool = Field(False, description="Whether they were deleted before the record ended.")
+    done: bool = Field(False, description="`true`: the pods were deleted before the record ended.")
     before: bool = Field(
         False,
-        description="Whether the node was to go, or had drifted, before the change, so that the change is not why.",
+        description="`true`: the node had drifted or was draining before the change, so the change is not the reason.",
     )
     until: str | None = Field(
-        None, description="When what keeps them ends by itself, ISO 8601; null where it does not, or that is not known."
+        None, description="When the obstacle ends by itself, ISO 8601; null if it does not end, or if this is unknown."
     )
-    never: bool = Field(False, description="Whether it ends only when somebody changes something.")
+    never: bool = Field(False, description="`true`: lasts until someone changes something.")
     job: bool = Field(
-        False, description="Whether they are of a Job, so that they go by themselves if it ends before `deletedAt`."
+        False, description="`true`: pods of a Job. If the Job ends before `deletedAt`, Karpenter deletes none of them."
     )
 
 
 class FullPool(Part):
-    """A NodePool whose own limits allow no further node when the record ends."""
+    """A NodePool whose own limits allow no further node at the end of the record."""
 
     pool: str = Field(description="Its name.")
     over: bool = Field(
-        description="Whether its nodes are over the limits, so that Karpenter replaces none of them; else only the "
-        "next node would be."
+        description="`true`: it is over its limits, and Karpenter replaces none of its nodes. `false`: only the "
+        "next node would exceed them."
     )
-    amounts: list[str] = Field(description="What its nodes have of each limit that is in the way.")
-    before: bool = Field(description="Whether it was so before the change.")
+    amounts: list[str] = Field(description="Usage and value of each limit that blocks new nodes.")
+    before: bool = Field(description="`true`: already so before the change.")
 
 
 class BlastRadius(Part):
-    """What the change set in motion."""
+    """Effects of the change."""
 
-    applied: list[Planned] | None = Field(
-        description="The changes of resources, as Pulumi named them; null where they were not told."
-    )
-    seconds: float = Field(description="From the beginning of the change until nothing moved any more.")
-    replaced: list[Replaced] = Field(description="The nodes that went or began to go, in their order.")
-    made: list[Made] = Field(description="The nodes that came.")
+    applied: list[Planned] | None = Field(description="Changes of resources in Pulumi's plan; null if unknown.")
+    seconds: float = Field(description="From the beginning of the change until the cluster settled.")
+    replaced: list[Replaced] = Field(description="Nodes that Karpenter removed or began to remove, in this order.")
+    made: list[Made] = Field(description="New nodes.")
     at_once: int = Field(
-        description="How many were on their way out at the same time, at most, as budgets count them: until their "
-        "instance is ending."
+        description="Maximum number of nodes disrupted at once, counted like a disruption budget: until the "
+        "instance terminates."
     )
-    first: float | None = Field(description="When the first one was to go; null without any.")
-    last: float | None = Field(description="When the last one was gone; null without any, or if one is not gone.")
-    pods_moved: int = Field(
-        description="How often a pod had to leave its node, whichever that was, without those of DaemonSets."
+    first: float | None = Field(description="When Karpenter decided to remove the first node; null if it removed none.")
+    last: float | None = Field(
+        description="When the last node was removed; null if none was, or if a removal had not finished."
     )
-    pods_preempted: int = Field(description="Of these, how often for a pod of higher priority.")
-    homeless: list[Homeless] = Field(description="Pods without a node for a while, by workload.")
-    without_home: int = Field(description="How many pods that were.")
-    without_home_at_once: int = Field(description="How many at the same time, at most.")
-    longest_without_home: float = Field(description="Seconds, of one pod at most.")
+    pods_moved: int = Field(description="How many times pods had to leave a node. DaemonSet pods are not counted.")
+    pods_preempted: int = Field(description="Part of `podsMoved`: how many times for a pod of higher priority.")
+    homeless: list[Homeless] = Field(description="Pods that were unschedulable for a time, by workload.")
+    without_home: int = Field(description="Number of pods that were unschedulable for a time.")
+    without_home_at_once: int = Field(description="Maximum number of unschedulable pods at one time.")
+    longest_without_home: float = Field(description="Longest time of one pod without a node, in seconds.")
     longest_until_home: float = Field(
-        0.0, description="Seconds, of one pod at most that had a node again when the record ended."
+        0.0, description="The same, among pods that had a node again when the record ended."
     )
     unschedulable: int = Field(
-        description="Pods without a node when the record ended that are more than before the change."
+        description="Pods without a node at the end of the record, minus those before the change."
     )
     not_anew: list[NotAnew] = Field(
         [],
-        description="Workloads whose pods run still and for which no NodePool could make a node any more, as one "
-        "could before.",
+        description="Running workloads that no NodePool could schedule again, and that one could schedule before "
+        "the change.",
     )
     held: list[HeldPods] = Field(
-        [], description="Pods that a PodDisruptionBudget or do-not-disrupt keeps on nodes that are to go."
+        [],
+        description="Pods that a PodDisruptionBudget or do-not-disrupt keeps on nodes that Karpenter wants to remove.",
     )
     pods_killed: int = Field(
         0,
-        description="How many of them Karpenter deletes, or deleted, all the same, on nodes that go for the change. "
-        "Pods of Jobs count, because a snapshot does not say when these end.",
+        description="Number of these pods that Karpenter deletes in spite of that, on nodes that the change "
+        "removes. Pods of Jobs count, because a snapshot does not tell when a Job ends.",
     )
     full_pools: list[FullPool] = Field([], description="NodePools whose own limits allow no further node.")
 
@@ -367,242 +369,249 @@ class BlastRadius(Part):
 class Surviving(Node):
     """A node that stayed."""
 
-    why: Why = Field(description="The kind of the first cause.")
+    why: Why = Field(description="Kind of the first cause.")
     words: str | None = Field(
-        description="The first cause; without a cause, what the controller said before the change, which decides "
-        "nothing."
+        description="The first cause. If no cause is known: Karpenter's last message before the change, for "
+        "information."
     )
     causes: list[Cause] = Field(
-        description="All causes that hold it when the record ends, the one that Karpenter checks first at the "
-        "beginning."
+        description="All causes at the end of the record, in the order in which Karpenter checks them."
     )
     said: float | None = Field(
-        description="When the controller last said a cause; negative before the change, null where the objects show it."
+        description="When Karpenter last reported a cause; negative before the change, null if the objects show it."
     )
-    looked_at: bool = Field(description="Whether a cause is known.")
-    drifted: bool = Field(description="Whether it is to be replaced and was not.")
+    looked_at: bool = Field(description="`true`: a cause is known.")
+    drifted: bool = Field(description="`true`: it has drifted and was not replaced.")
     drifted_before: bool = Field(
-        description="Whether it had drifted before, and its NodePool is the same, so that the change is not why."
+        description="`true`: it had drifted before, and its NodePool has not changed, so the change is not the reason."
     )
-    never: bool = Field(description="Whether a drifted node is replaced only after a person changes something.")
+    never: bool = Field(description="`true`: it has drifted, and is replaced only after someone changes something.")
     consolidation: str | None = Field(
         None,
-        description="Of a drifted node, why consolidation leaves it; null where consolidation took no other node of "
-        "its NodePool since the change.",
+        description="Of a drifted node: why consolidation keeps it; null if consolidation removed no other node "
+        "of its NodePool.",
     )
     expires: str | None = Field(
         None,
-        description="Of such a node, when its NodeClaim expires at the latest, ISO 8601: then Karpenter deletes it "
-        "without a replacement. Null where it does not expire.",
+        description="Of such a node: when its NodeClaim expires at the latest, ISO 8601. Then Karpenter deletes "
+        "it without a replacement. Null without expiry.",
     )
     drains_for_ever: str | None = Field(
         None,
-        description="What keeps a pod on such a node, so that after `expires` it drains until somebody changes "
-        "something: its NodeClaim has no terminationGracePeriod. Null where it goes.",
+        description="Of such a node: what keeps a pod on it after `expires`. Its NodeClaim has no "
+        "terminationGracePeriod, so it drains until someone changes something. Null if it can be "
+        "removed.",
     )
     uses_up_budget: bool = Field(
-        False, description="Whether the nodes of its NodePool that drain for ever then use up its disruption budget."
+        False,
+        description="`true`: draining nodes of its NodePool then use up the NodePool's disruption budget without end.",
     )
 
 
 class Step(Part):
-    """From a moment on, so many nodes may be disrupted at once."""
+    """The number of nodes that may be disrupted at once, from a given time."""
 
     since: str = Field(description="ISO 8601, UTC.")
-    allowed: int = Field(description="How many.")
+    allowed: int = Field(description="Number of nodes.")
 
 
 class ReasonWeek(Part):
-    """What the budgets of a NodePool allow for a reason within a week."""
+    """What the budgets of a NodePool allow for one reason within a week."""
 
     reason: str = Field(description="Drifted, Underutilized, Empty or Unhealthy.")
-    now: int = Field(description="Nodes that may be on their way out at the moment that is asked about.")
+    now: int = Field(description="Nodes that may be disrupted at once at `at` of the week.")
     next_allowed: str | None = Field(
-        description="When more than none may, ISO 8601, if none may now; null if that is not within the week."
+        description="If this is 0: when a disruption is allowed next, ISO 8601; null if not within the week."
     )
     hours: list[list[int]] = Field(
-        description="For each of seven days from midnight UTC of `begins`, for each hour the lowest "
-        "number that is allowed in it."
+        description="For each of seven days from midnight UTC of `begins`: for each hour, the lowest allowed number."
     )
-    steps: list[Step] = Field(description="The same exactly.")
+    steps: list[Step] = Field(description="The exact times at which the allowed number changes.")
 
 
 class PoolWeek(Part):
     """The disruption budgets of a NodePool as a calendar."""
 
     pool: str = Field(description="Its name.")
-    nodes: int = Field(description="How many nodes it has, of which shares are taken.")
-    reasons: list[ReasonWeek] = Field(description="By reason; empty where Karpenter can't evaluate the budgets.")
-    problem: str | None = Field(None, description="Why it can't.")
+    nodes: int = Field(description="Number of its nodes; percentages of budgets refer to it.")
+    reasons: list[ReasonWeek] = Field(
+        description="Calendars by reason; empty if Karpenter cannot evaluate the budgets."
+    )
+    problem: str | None = Field(None, description="Why Karpenter cannot evaluate the budgets.")
 
 
 class Week(Part):
     """The disruption budgets of all NodePools."""
 
-    at: str = Field(description="The moment that is asked about, ISO 8601.")
-    begins: str = Field(description="The first day, ISO 8601.")
-    pools: list[PoolWeek] = Field(description="By NodePool, as they are after the change.")
+    at: str = Field(description="Time for which `now` and `possibleNow` hold, ISO 8601.")
+    begins: str = Field(description="First day, ISO 8601.")
+    pools: list[PoolWeek] = Field(description="Budgets by NodePool, after the change.")
     possible_now: bool | None = Field(
-        description="Whether the budgets allow at that moment what the change set in motion; null if it set nothing "
-        "in motion that budgets are asked about."
+        description="`true`: at `at`, the budgets allow the disruptions of the change. Null if no budget applies "
+        "to them."
     )
-    blocked: list[str] = Field(description="NodePool and reason, of what they do not allow.")
+    blocked: list[str] = Field(description="NodePool and reason of each disruption that the budgets do not allow.")
     used_up: list[str] = Field(
-        [], description="What they allow and nodes that drain have used up when the record ends: a sentence each."
+        [], description="A sentence for each budget that draining nodes use up at the end of the record."
     )
 
 
 class Compared(Part):
-    """One figure of the real cluster beside that of the rehearsed base."""
+    """One value of the real cluster and of the rehearsed base."""
 
     what: str = Field(description="What is compared.")
-    real: float | None = Field(description="Of the real cluster; null where it is not known.")
-    rehearsed: float | None = Field(description="Of the base.")
+    real: float | None = Field(description="Value in the real cluster; null if unknown.")
+    rehearsed: float | None = Field(description="Value in the base.")
     distance: float | None = Field(
-        description="The difference as a share of the real one; null where it cannot be reckoned."
+        description="Difference, as a share of the real value; null if it cannot be computed."
     )
-    note: str = Field("", description="What is to be known of it.")
+    note: str = Field("", description="A remark.")
 
 
 class AsIs(Part):
-    """What of the real cluster's nodes the base began with."""
+    """Which nodes of the real cluster the base started with."""
 
-    of: int = Field(description="How many nodes of NodePools the real cluster had.")
-    made: int = Field(description="How many of them were made as they were.")
-    pods: int = Field(description="How many pods the workload has, without those of DaemonSets.")
-    pods_placed: int = Field(description="How many of them were put on the node that they had.")
+    of: int = Field(description="Nodes of NodePools in the real cluster.")
+    made: int = Field(description="How many of these nodes the base started with.")
+    pods: int = Field(description="Pods of the workload. DaemonSet pods are not counted.")
+    pods_placed: int = Field(description="How many of these pods started on their real node.")
     figures: list[Compared] = Field(
-        [], description="The base beside the real cluster when all was loaded; empty if it was not compared."
+        [], description="Real cluster and base after all pods were created; empty without a comparison."
     )
-    gone: int = Field(description="How many nodes went while the base settled.")
-    came: int = Field(description="How many nodes came meanwhile.")
+    gone: int = Field(description="Nodes that were removed while the base settled.")
+    came: int = Field(description="Nodes that were created while the base settled.")
 
 
 class Truth(Part):
-    """How far the rehearsed base is from the real cluster that the snapshot was taken of."""
+    """Difference between the rehearsed base and the real cluster of the snapshot."""
 
-    compared: bool = Field(description="Whether it was compared.")
-    sentence: str = Field(description="In words.")
+    compared: bool = Field(description="`true`: the two were compared.")
+    sentence: str = Field(description="The result in one sentence.")
     figures: list[Compared] = Field(
         [],
-        description="Nodes, types, dollars before the change, when the base has settled; empty if it was not compared.",
+        description="Nodes, types and price of the settled base, before the change; empty without a comparison.",
     )
     types: dict[str, tuple[int, int]] = Field(
-        {}, description="Instance type -> nodes in the real cluster and in the base, where they differ."
+        {},
+        description="Instance types with different numbers of nodes: type -> nodes in the real cluster, nodes in "
+        "the base.",
     )
-    as_is: AsIs | None = Field(
-        None, description="What it began with; null where Karpenter chose the nodes of the base."
-    )
+    as_is: AsIs | None = Field(None, description="The nodes that the base started with; null if Karpenter chose them.")
 
 
 class Limit(Part):
-    """A limit and what was seen."""
+    """A limit and the value that was measured."""
 
-    name: str = Field(description="Its key.")
-    limit: str = Field(description="What is allowed.")
-    seen: str = Field(description="What there was.")
-    kept: bool = Field(description="Whether it was kept; what is not known keeps none.")
+    name: str = Field(description="Key of the limit.")
+    limit: str = Field(description="What the limit allows.")
+    seen: str = Field(description="Measured value.")
+    kept: bool = Field(description="`true`: within the limit. An unknown value counts as exceeded.")
 
 
 class Point(Part):
-    """The nodes at a moment."""
+    """The nodes at one time."""
 
-    t: float = Field(description="The moment.")
-    nodes: int = Field(description="How many there were, those on their way out included.")
-    usd_per_hour: float = Field(description="What they cost an hour, those without a price for nothing.")
+    t: float = Field(description="Seconds after the change began.")
+    nodes: int = Field(description="Number of nodes, including draining ones.")
+    usd_per_hour: float = Field(description="Their price; nodes without a known price count as 0.")
 
 
 class LifeHour(Part):
-    """An hour of the changed cluster's life."""
+    """One hour of the time after the change."""
 
-    since: str = Field(description="Its beginning, ISO 8601; the first and the last hour may be shorter.")
-    nodes: float = Field(description="How many nodes there were, on average.")
-    usd: float = Field(description="What they cost in it, those without a price for nothing.")
-    pods: int = Field(description="How many pods of the workload there were, at most.")
-    disruptions: dict[str, int] = Field(description="Reason -> how many nodes were to go from some moment of it on.")
-    without_home: int = Field(description="How many pods became unschedulable.")
+    since: str = Field(description="Start of the hour, ISO 8601; the first and the last hour can be shorter.")
+    nodes: float = Field(description="Average number of nodes.")
+    usd: float = Field(description="Cost of the hour; nodes without a known price count as 0.")
+    pods: int = Field(description="Maximum number of pods of the workload.")
+    disruptions: dict[str, int] = Field(
+        description="Reason -> number of nodes that Karpenter decided to remove in this hour."
+    )
+    without_home: int = Field(description="Pods that became unschedulable.")
     closed: list[str] = Field(
-        description="Reasons for which no NodePool's budgets allowed any node to go, at any moment of it."
+        description="Reasons for which the budgets allowed no disruption, in any NodePool at any time of the hour."
     )
 
 
 class LifeDay(Part):
-    """24 hours of the changed cluster's life."""
+    """24 hours of the time after the change."""
 
-    since: str = Field(description="Their beginning, ISO 8601; the last ones may be fewer.")
-    usd: float = Field(description="What the nodes cost, those without a price for nothing.")
-    disruptions: dict[str, int] = Field(description="Reason -> how many nodes were to go.")
-    without_home: int = Field(description="How many pods became unschedulable.")
-    longest_without_home: float = Field(description="Seconds, of one of these at most.")
+    since: str = Field(description="Start of the 24 hours, ISO 8601; the last period can be shorter.")
+    usd: float = Field(description="Cost; nodes without a known price count as 0.")
+    disruptions: dict[str, int] = Field(description="Reason -> number of nodes that Karpenter decided to remove.")
+    without_home: int = Field(description="Pods that became unschedulable.")
+    longest_without_home: float = Field(description="Longest time of one of these pods without a node, in seconds.")
 
 
 class Life(Part):
-    """The days that the changed cluster lived after it had settled, by its own clock."""
+    """The time after the change that `--for` simulates, in simulated time."""
 
-    begins: str = Field(description="Their beginning, ISO 8601.")
-    ends: str = Field(description="Their end.")
-    real_seconds: float = Field(description="How long the rehearsal took for them.")
-    skipped_seconds: float = Field(description="How much of them was skipped, for nothing moved.")
+    begins: str = Field(description="Start, ISO 8601.")
+    ends: str = Field(description="End, ISO 8601.")
+    real_seconds: float = Field(description="Real time that the rehearsal took for it.")
+    skipped_seconds: float = Field(description="Simulated seconds that were skipped, because nothing changed.")
     curve: dict[str, dict[str, float]] | None = Field(
-        description="The daily curve of replicas: pattern of workloads -> hour of the day -> factor; null without one."
+        description="Daily curve of replicas: pattern of workloads -> hour of the day -> factor; null without a curve."
     )
-    images: list[str] = Field(description="When the cloud published newer images of nodes.")
-    usd: float | None = Field(description="What the nodes cost in all; null where a price is not known.")
-    usd_per_day: float | None = Field(description="The same for 24 hours.")
-    disruptions: dict[str, int] = Field(description="Reason -> how many nodes were to go.")
+    images: list[str] = Field(description="When the cloud published newer node images.")
+    usd: float | None = Field(description="Total cost of the nodes; null if a price is unknown.")
+    usd_per_day: float | None = Field(description="Cost of the nodes for 24 hours; null if a price is unknown.")
+    disruptions: dict[str, int] = Field(description="Reason -> number of nodes that Karpenter decided to remove.")
     disruptions_by_hour: dict[str, list[int]] = Field(
-        description="Reason -> for each hour of the day, in UTC, how many nodes were to go."
+        description="Reason -> for each hour of the day (UTC), number of nodes that Karpenter decided to remove."
     )
-    pods_moved: int = Field(description="How often a pod had to leave its node, without those of DaemonSets.")
-    homeless: list[Homeless] = Field(description="Pods without a node for a while, by workload.")
-    without_home: int = Field(description="How many pods that were.")
-    without_home_at_once: int = Field(description="How many at the same time, at most.")
-    longest_without_home: float = Field(description="Seconds, of one pod at most.")
+    pods_moved: int = Field(description="How many times pods had to leave a node. DaemonSet pods are not counted.")
+    homeless: list[Homeless] = Field(description="Pods that were unschedulable for a time, by workload.")
+    without_home: int = Field(description="Number of pods that were unschedulable for a time.")
+    without_home_at_once: int = Field(description="Maximum number of unschedulable pods at one time.")
+    longest_without_home: float = Field(description="Longest time of one pod without a node, in seconds.")
     never: list[Surviving] = Field(
-        description="Nodes that had drifted and were still there at the end, each with its cause; moments are seconds "
-        "after these days began."
+        description="Drifted nodes that still existed at the end, each with its cause. Times are seconds after "
+        "`begins`."
     )
-    hours: list[LifeHour] = Field(description="Hour by hour.")
-    days: list[LifeDay] = Field(description="Day by day.")
+    hours: list[LifeHour] = Field(description="Each hour.")
+    days: list[LifeDay] = Field(description="Each day.")
 
 
 class Answer(Part):
     """What a change would do."""
 
-    schema_version: Literal[2] = Field(SCHEMA_VERSION, description="Of this form.")
+    schema_version: Literal[2] = Field(SCHEMA_VERSION, description="Version of this schema.")
     stack: str = Field(description="Name of the stack.")
-    base: str | None = Field(None, description="Name of what it is changed from; null where it was not told.")
+    base: str | None = Field(None, description="Name of the base; null if unknown.")
     candidate: str | None = Field(description="Name of the change.")
     verdict: Verdict = Field(
-        description="By the limits; `refused` where Pulumi, the policies or the cloud refused the change."
+        description="Comparison with the limits. `refused`: the program, Pulumi or the simulated cloud refused "
+        "the change."
     )
     sentence: str = Field(description="The answer in one sentence.")
-    refused: str | None = Field(None, description="What refused the change, and why; null if it was not refused.")
-    simulated: bool = Field(description="Whether it was rehearsed, so that machines and their boot times are fakes.")
-    region: str = Field(description="Where the stack is.")
-    moments: list[Moment] = Field(description="How it went.")
-    settings: Settings = Field(description="What was shortened.")
-    prices: list[str] = Field(description="Where prices are from, a sentence each.")
+    refused: str | None = Field(None, description="What refused the change, and why; null if nothing did.")
+    simulated: bool = Field(description="`true`: machines and their boot times are simulated.")
+    region: str = Field(description="Region of the stack.")
+    moments: list[Moment] = Field(description="Steps of the rehearsal.")
+    settings: Settings = Field(description="Settings that were changed to shorten the rehearsal.")
+    prices: list[str] = Field(description="Sources of the prices, a sentence each.")
     prices_of: str | None = Field(
-        None, description="The region whose prices dollars are at, where that is not the stack's; null where it is."
+        None, description="Region of the prices, if it is not the stack's region; otherwise null."
     )
     prices_elsewhere: str | None = Field(
-        None, description="That dollars are at the prices of another region than the stack's; null where they are not."
+        None, description="A sentence that says that prices are those of another region; null if they are not."
     )
     given_prices: dict[str, Any] | None = Field(
-        None, description="The file of prices and discounts that was given, as data; null without one."
+        None, description="Content of the file with prices and discounts (`--prices`); null without one."
     )
     snapshot: str | None = Field(
         None,
-        description="The snapshot that was given: the first twelve digits of its file's SHA-256; null without one.",
+        description="First twelve digits of the SHA-256 of the snapshot's file; null without a snapshot.",
     )
     before: Inventory = Field(description="The nodes before the change.")
-    after: Inventory | None = Field(description="The nodes after it; null if it was refused.")
-    blast_radius: BlastRadius | None = Field(description="What it set in motion; null if it was refused.")
+    after: Inventory | None = Field(description="The nodes after the change; null if the change was refused.")
+    blast_radius: BlastRadius | None = Field(description="Effects of the change; null if the change was refused.")
     surviving: list[Surviving] = Field(description="Nodes that stayed, each with its cause.")
-    week: Week = Field(description="The disruption budgets.")
-    life: Life | None = Field(None, description="The days that the changed cluster lived; null where it lived none.")
-    truth: Truth = Field(description="How far the base is from the real cluster.")
-    limits: list[Limit] = Field(default_factory=list, description="The limits that were set.")
-    series: list[Point] = Field(default_factory=list, description="Nodes and dollars from the settled base on.")
-    unknown: list[str] = Field(default_factory=list, description="What is not known, a sentence each.")
+    week: Week = Field(description="Calendar of the disruption budgets.")
+    life: Life | None = Field(None, description="The simulated time after the change (`--for`); null without `--for`.")
+    truth: Truth = Field(description="Difference between the base and the real cluster.")
+    limits: list[Limit] = Field(default_factory=list, description="The limits and the measured values.")
+    series: list[Point] = Field(
+        default_factory=list, description="Nodes and price over time, from the settled base on."
+    )
+    unknown: list[str] = Field(default_factory=list, description="What the answer does not know, a sentence each.")

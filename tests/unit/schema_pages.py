@@ -40,8 +40,8 @@ PAGES: Final = {
 <!-- Written by `make goldens` from karpstack/whatif/answer.py; do not edit. -->
 
 The answer of a [what-if](../how-to/whatif.md) as data, schema version {SCHEMA_VERSION}. Its
-[JSON schema](../../karpstack/whatif/schema.json) is in the repository; `karpstack whatif schema` prints it. Moments are
-seconds after the change began. Money is USD an hour.
+[JSON schema](../../karpstack/whatif/schema.json) is in the repository; `karpstack whatif schema` prints it. Times are
+seconds after the change began, unless they are ISO 8601. Prices are USD an hour.
 """,
         lambda: Answer.model_json_schema(by_alias=True),
     ),
@@ -51,8 +51,8 @@ seconds after the change began. Money is USD an hour.
 
 <!-- Written by `make goldens` from karpstack/scale_test/reports/schema.py; do not edit. -->
 
-The report of a scale test as data, schema version {REPORT_VERSION}. [What each value means](../../playbooks/README.md).
-Times `t` are seconds after the story's start. Money is USD, memory is bytes.
+The report of a scale test as data, schema version {REPORT_VERSION}. Times `t` are seconds after the story's start.
+Money is USD, memory is bytes. [How the values are measured](../../playbooks/README.md).
 """,
         lambda: Report.model_json_schema(by_alias=True),
     ),
@@ -61,16 +61,14 @@ Times `t` are seconds after the story's start. Money is USD, memory is bytes.
 
 def _part(name: str, part: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {name}\n"
-    if said := " ".join(part.get("description", "").split("\n\n")[0].split()):
-        yield f"{said}\n"
+    yield " ".join(part["description"].split("\n\n")[0].split()) + "\n"
     if "properties" not in part:
         yield f"{_type(part).capitalize()}.\n"
         return
-    is_said = any("description" in value for value in part["properties"].values())
-    yield "| key | type | meaning |\n| --- | --- | --- |" if is_said else "| key | type |\n| --- | --- |"
+    yield "| key | type | meaning |\n| --- | --- | --- |"
     for key, value in part["properties"].items():
-        meaning = " ".join(value.get("description", "").split()).replace("|", "\\|")
-        yield f"| `{key}` | {_type(value)} | {meaning} |" if is_said else f"| `{key}` | {_type(value)} |"
+        meaning = " ".join(value["description"].split()).replace("|", "\\|")
+        yield f"| `{key}` | {_type(value)} | {meaning} |"
     yield ""
 
 

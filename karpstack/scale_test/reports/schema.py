@@ -1,8 +1,7 @@
-"""The form of report.json, schema 2, as types: whoever reads reports can rely on it.
+"""The schema of report.json as types, version 2.
 
 `Report.model_validate(data)` checks a report; `Report.model_json_schema()` is the JSON schema for other languages.
-Times `t` are seconds after the story's start, money is USD, memory is bytes; README.md beside the playbooks says
-what each number means.
+Times `t` are seconds after the story's start, money is USD, memory is bytes.
 """
 
 from __future__ import annotations
@@ -39,100 +38,113 @@ Moment = Annotated[str, AfterValidator(_moment)]
 
 
 class Versions(_Model):
-    """Of what was tested, and of what tested it."""
+    """Versions of Kubernetes, Karpenter and karpstack; null if unknown."""
 
-    kubernetes: str | None
-    karpenter: str | None
-    karpstack: str | None
+    kubernetes: str | None = Field(description="Kubernetes of the control plane.")
+    karpenter: str | None = Field(description="Karpenter's controller.")
+    karpstack: str | None = Field(description="karpstack, which wrote the timeline.")
 
 
 class EnvironmentOfRun(_Model):
-    """Where the stories ran; `prices_of` names the region of dollars that are not of the stack's region."""
+    """Where the stories ran."""
 
-    kind: str | None
-    simulated: bool
-    prices_of: str | None = None
-    assumed_images: str = ""
-    cloud: str | None = None
-    region: str | None = None
-    clusterName: str | None = None  # noqa: N815
+    kind: str | None = Field(description="eks, aks-nap or aks-self-hosted; null if unknown.")
+    simulated: bool = Field(description="`true`: a simulated kubelet ran at least one node.")
+    prices_of: str | None = Field(
+        None, description="Region of the prices, if it is not the stack's region; otherwise null."
+    )
+    assumed_images: str = Field(
+        "", description="A sentence about node images that the facts do not know; empty without such images."
+    )
+    cloud: str | None = Field(None, description="`aws` or `azure`.")
+    region: str | None = Field(None, description="Region of the cluster.")
+    clusterName: str | None = Field(None, description="Name of the cluster.")  # noqa: N815
 
 
 class Clock(_Model):
-    """How cluster time ran: its mean speed, and by how many seconds of it a timer of an engine was late at most."""
+    """Speed of the simulated time."""
 
-    speed: float
-    late: float
+    speed: float = Field(description="Average speed, as a multiple of real time.")
+    late: float = Field(description="Largest delay of an engine's timer, in simulated seconds.")
 
 
 class Gap(_Model):
-    """Where the record may lack changes of a kind."""
+    """A time for which changes of a kind can be missing in the record."""
 
-    kind: str
-    at: str
-    reason: str
+    kind: str = Field(description="Kind of the objects whose changes can be missing.")
+    at: str = Field(description="Time of the gap.")
+    reason: str = Field(description="Why the record has a gap.")
 
 
 class Controller(_Model):
-    """The controller's process; the samples' t count from the START line."""
+    """Karpenter's process, from its metrics."""
 
-    samples: list[tuple[AnyT, Count, AnyT, Count]]
-    peak_memory_bytes: Count
-    cpu_seconds: AnyT
-    api_errors: Count
-    restarts: Count
+    samples: list[tuple[AnyT, Count, AnyT, Count]] = Field(
+        description="Rows: `t` after the start of the recorder, memory in bytes, CPU seconds, failed API calls."
+    )
+    peak_memory_bytes: Count = Field(description="Largest memory.")
+    cpu_seconds: AnyT = Field(description="CPU time used during the recording.")
+    api_errors: Count = Field(description="Failed API calls during the recording, to Kubernetes and to the cloud.")
+    restarts: Count = Field(description="Restarts of the process.")
 
 
 class StepOfStory(_Model):
-    """A step that was taken."""
+    """A step of a story."""
 
-    index: Annotated[int, Field(ge=1, le=2**53)]
-    title: str
-    requested: AnyT
-    ended: T
-    outcome: str
-    seconds: AnyT
+    index: Annotated[int, Field(ge=1, le=2**53)] = Field(description="Position in the story, from 1.")
+    title: str = Field(description="Title of the step.")
+    requested: AnyT = Field(description="When the step began, in `t`.")
+    ended: T = Field(description="When the step ended, in `t`.")
+    outcome: str = Field(
+        description="`rest`: the expected state was reached and held. `late`: not in time. `hopeless`: a NodePool "
+        "was not ready."
+    )
+    seconds: AnyT = Field(description="Duration of the step.")
 
 
 class AssertionOfStory(_Model):
-    """One thing that was checked."""
+    """A check of a story: an expectation of the scenario, or a limit."""
 
-    name: str
-    expected: str
-    seen: str
-    passed: bool
-    where_to_look: str
-    step: Count | None
-    lines: Annotated[list[Count], Field(max_length=20)]
+    name: str = Field(description="Name of the check; `threshold ...` for a limit.")
+    expected: str = Field(description="Expected value.")
+    seen: str = Field(description="Measured value.")
+    passed: bool = Field(description="`true`: the check passed.")
+    where_to_look: str = Field(description="Where to look for the cause of a failure.")
+    step: Count | None = Field(description="Position of its step; null for the whole story.")
+    lines: Annotated[list[Count], Field(max_length=20)] = Field(
+        description="Line numbers of timeline.jsonl, from 1; at most 20."
+    )
 
 
 class NodeClaimTimes(_Model):
-    """When we learnt of each change; None where it did not come to that."""
+    """When the recorder saw each change of a NodeClaim, in `t`; null if it did not happen."""
 
-    created: AnyT
-    launched: AnyT | None
-    registered: AnyT | None
-    initialized: AnyT | None
-    disrupted: AnyT | None
-    drained: AnyT | None
-    gone: AnyT | None
+    created: AnyT = Field(description="The NodeClaim was created.")
+    launched: AnyT | None = Field(description="The instance was launched.")
+    registered: AnyT | None = Field(description="The node joined the cluster.")
+    initialized: AnyT | None = Field(description="The node was ready for pods.")
+    disrupted: AnyT | None = Field(
+        description="Karpenter decided to remove the node, or someone deleted the NodeClaim."
+    )
+    drained: AnyT | None = Field(description="The last pod had left the node.")
+    gone: AnyT | None = Field(description="The NodeClaim was removed.")
 
 
 class LimitOfPool(_Model):
-    """A limit of a NodePool that left no room for another node; amounts are CPUs, bytes, nodes."""
+    """A limit of a NodePool that left no room for another node. Amounts are CPUs, bytes or nodes."""
 
-    resource: str
-    limit: AnyAmount
-    used: AnyAmount
-    least: AnyAmount
-    at_once: bool
+    resource: str = Field(description="The resource that is limited.")
+    limit: AnyAmount = Field(description="Value of the limit.")
+    used: AnyAmount = Field(description="Usage by the NodePool's nodes.")
+    least: AnyAmount = Field(description="The least that another node would need.")
+    at_once: bool = Field(description="`true`: the usage includes nodes that were created in the same second.")
 
 
 class PoolOfNode(_Model):
-    """A NodePool that was there when a node was made."""
+    """A NodePool that existed when the node was created, and why Karpenter used it or not."""
 
-    name: str
-    weight: Count
+    name: str = Field(description="Name of the NodePool.")
+    weight: Count = Field(description="Its weight.")
     verdict: Literal[
         "taken",
         "later",
@@ -145,110 +157,128 @@ class PoolOfNode(_Model):
         "short",
         "not recorded",
         "unknown",
-    ]
-    about: list[str]
-    limit: LimitOfPool | None
+    ] = Field(
+        description="`taken`: used for the node. `later`: comes after the used one. `static`: has a fixed number "
+        "of nodes. `going`: is being deleted. `not ready`: was not ready. `taint`, `requirements`: "
+        "the pods do not fit, see `about`. `limit`: no room, see `limit`. `short`: all its offerings "
+        "were unavailable, see `about`. `not recorded`, `unknown`: no answer."
+    )
+    about: list[str] = Field(description="Details of the verdict.")
+    limit: LimitOfPool | None = Field(description="The limit without room; null for another verdict.")
 
 
 class LeftOut(_Model):
-    """Instance types that NodePool and pods admit by the facts and that were not offered."""
+    """Numbers of instance types that the NodePool and the pods allow, and that Karpenter did not offer."""
 
-    too_small: Count
-    beyond_limit: Count
-    unavailable: Count
-    # Earlier reports count these among the others.
-    short: Count = 0
-    others: Count
+    too_small: Count = Field(description="Too small for the pods.")
+    beyond_limit: Count = Field(description="Would exceed a limit of the NodePool.")
+    unavailable: Count = Field(description="Unavailable, by the controller's metrics.")
+    short: Count = Field(0, description="Unavailable after an interruption or a refused launch.")
+    others: Count = Field(description="Other reasons.")
 
 
 class OfferOfNode(_Model):
-    """What a node could have been launched as, by the requirements of its NodeClaim."""
+    """Instance types and offerings that the NodeClaim allowed for the node."""
 
-    instance_types: Count
-    capacity_types: list[str]
-    zones: list[str] | None
-    min_values: dict[str, Count]
-    min_values_relaxed: bool
-    offerings: Count | None
-    unavailable: Count | None
-    left_out: LeftOut | None
+    instance_types: Count = Field(description="Number of instance types.")
+    capacity_types: list[str] = Field(description="Capacity types.")
+    zones: list[str] | None = Field(description="Zones; null if unknown.")
+    min_values: dict[str, Count] = Field(description="`minValues` of the NodePool: label -> number.")
+    min_values_relaxed: bool = Field(description="`true`: Karpenter relaxed `minValues`.")
+    offerings: Count | None = Field(description="Number of offerings; null if unknown.")
+    unavailable: Count | None = Field(
+        description="How many of the offerings were unavailable, by the controller's metrics; null if unknown."
+    )
+    left_out: LeftOut | None = Field(description="Instance types that were not offered; null if unknown.")
 
 
 class PriceOfNode(_Model):
-    """Where its instance type stands among those that were offered, each in its cheapest zone."""
+    """Price of the node's type compared with the other offered types, each in its cheapest zone."""
 
-    rank: Annotated[int, Field(ge=1, le=2**53)]
-    of: Count
-    unpriced: Count
-    usd_per_hour: Usd
-    least_usd_per_hour: Usd
-    cheapest: str
-    cheaper: list[str]
-    source: Literal["facts", "controller"]
-    simulated: bool = False
+    rank: Annotated[int, Field(ge=1, le=2**53)] = Field(description="Position by price; 1 is the cheapest.")
+    of: Count = Field(description="Number of offerings with a price.")
+    unpriced: Count = Field(description="Number of offerings without a price.")
+    usd_per_hour: Usd = Field(description="Price of the node's type.")
+    least_usd_per_hour: Usd = Field(description="Price of the cheapest type.")
+    cheapest: str = Field(description="The cheapest type.")
+    cheaper: list[str] = Field(description="Cheaper types, at most ten.")
+    source: Literal["facts", "controller"] = Field(description="Source of the prices.")
+    simulated: bool = Field(False, description="`true`: simulated spot prices are among them.")
 
 
 class Shortage(_Model):
-    """What of an offer was said to be short."""
+    """Offerings that were reported as unavailable."""
 
-    source: Literal["fault", "metrics", "metrics, later", "interruption", "event", "own event"]
-    t: AnyT
-    offerings: Count
-    instance_types: list[str]
-    more: Count
-    message: str | None
+    source: Literal["fault", "metrics", "metrics, later", "interruption", "event", "own event"] = Field(
+        description="Who reported it: `fault`: an injected fault. `metrics`: the controller's metrics. `metrics, "
+        "later`: these metrics after the launch. `interruption`: an interruption of a spot node. "
+        "`event`, `own event`: a refused launch of another node, or of this one."
+    )
+    t: AnyT = Field(description="Time of the report.")
+    offerings: Count = Field(description="Number of unavailable offerings.")
+    instance_types: list[str] = Field(description="Their instance types, at most ten.")
+    more: Count = Field(description="Number of further instance types.")
+    message: str | None = Field(description="Text of the event; null without one.")
 
 
 class WhyOfNode(_Model):
-    """What there was to choose from for a node, and what of it was not to be had."""
+    """What Karpenter could choose from for the node, and which offerings were unavailable."""
 
-    pods: Count
-    pods_known_by: Literal["nominated", "ran", "none"]
-    replaces: str | None
-    pools: list[PoolOfNode]
-    offered: OfferOfNode | None
-    price: PriceOfNode | None
-    no_price: str | None
-    availability: Literal["recorded", "not recorded", "not published"]
-    shortages: list[Shortage]
+    pods: Count = Field(description="Number of pods for which the node was created.")
+    pods_known_by: Literal["nominated", "ran", "none"] = Field(
+        description="`nominated`: Karpenter's events name the pods. `ran`: no event names them, but they ran on "
+        "the node. `none`: unknown."
+    )
+    replaces: str | None = Field(description="Disruption reason, if the node is a replacement; otherwise null.")
+    pools: list[PoolOfNode] = Field(description="The NodePools, in the order in which Karpenter tries them.")
+    offered: OfferOfNode | None = Field(description="The choice; null if it was not recorded.")
+    price: PriceOfNode | None = Field(description="Comparison of prices; null if unknown.")
+    no_price: str | None = Field(description="Why there is no comparison of prices; null if there is one.")
+    availability: Literal["recorded", "not recorded", "not published"] = Field(
+        description="Whether the controller's metrics about unavailable offerings were recorded; `not published`: "
+        "the controller has none."
+    )
+    shortages: list[Shortage] = Field(description="Reported shortages around the launch.")
 
 
 class NodeClaimOfStory(_Model):
-    """A node that was bought."""
+    """A node that Karpenter created."""
 
-    name: str
-    instance_type: str | None
-    zone: str | None
-    capacity_type: str | None
-    nodepool: str
-    node: str | None
-    vcpus: Factor | None
-    memory_bytes: Count | None
-    price_per_hour: Usd | None
-    # Of a rehearsal's spot; earlier reports do not tell.
-    price_simulated: bool = False
-    price_source: Literal["controller", "table"] | None
-    created: str
-    launched: str | None
-    registered: str | None
-    initialized: str | None
-    gone: str | None
-    t: NodeClaimTimes
-    disruption: str | None
-    simulated: bool
-    # Reports of 0.1 do without.
-    why: WhyOfNode | None = None
+    name: str = Field(description="Name of the NodeClaim.")
+    instance_type: str | None = Field(description="Instance type; null before the launch.")
+    zone: str | None = Field(description="Zone.")
+    capacity_type: str | None = Field(description="on-demand, spot or reserved.")
+    nodepool: str = Field(description="Its NodePool.")
+    node: str | None = Field(description="Name of the node; null if none joined.")
+    vcpus: Factor | None = Field(description="CPUs of the instance type.")
+    memory_bytes: Count | None = Field(description="Memory of the instance type.")
+    price_per_hour: Usd | None = Field(description="Price; null if unknown.")
+    price_simulated: bool = Field(False, description="`true`: a simulated spot price.")
+    price_source: Literal["controller", "table"] | None = Field(
+        description="`controller`: Karpenter's metrics. `table`: the price table of karpstack."
+    )
+    created: str = Field(description="Creation time of the NodeClaim in the API, in whole seconds.")
+    launched: str | None = Field(description="Time of the launch in the API; null if it did not happen.")
+    registered: str | None = Field(description="Time of the registration in the API; null if it did not happen.")
+    initialized: str | None = Field(description="Time of the initialization in the API; null if it did not happen.")
+    gone: str | None = Field(description="When the recorder saw that it was removed; null if it was not.")
+    t: NodeClaimTimes = Field(description="When the recorder saw each change.")
+    disruption: str | None = Field(
+        description="Reason of the disruption, for example `Drifted`; null if the node ended with the story."
+    )
+    simulated: bool = Field(description="`true`: a simulated kubelet ran the node.")
+    why: WhyOfNode | None = Field(None, description="Why Karpenter chose this node; null in reports of version 0.1.")
 
 
 class PhaseOfStep(_Model):
-    """When the first and the last thing of a step reached a phase."""
+    """When the first and the last object of a step reached a phase."""
 
-    step: Count
-    phase: str
-    n: Count
-    first: AnyT
-    last: AnyT
-    at: str
+    step: Count = Field(description="Position of the step.")
+    phase: str = Field(description="Name of the phase.")
+    n: Count = Field(description="Number of objects.")
+    first: AnyT = Field(description="Seconds from the request to the first object.")
+    last: AnyT = Field(description="Seconds from the request to the last object.")
+    at: str = Field(description="Time of the last object.")
 
 
 class Duration(_Model):
@@ -264,127 +294,140 @@ class Duration(_Model):
         "nodeclaim_registered_to_initialized",
         "node_disrupted_to_drained",
         "node_drained_to_gone",
-    ]
-    simulated: bool
-    n: Count
-    p50: T | None
-    p90: T | None
-    p99: T | None
-    max: T | None
-    values: list[T]
+    ] = Field(description="The phase, for example `pod_pending_to_running`.")
+    simulated: bool = Field(description="`true`: a simulated kubelet or cloud contributed to the duration.")
+    n: Count = Field(description="Number of values.")
+    p50: T | None = Field(description="Median in seconds; null without values.")
+    p90: T | None = Field(description="90th percentile in seconds; null without values.")
+    p99: T | None = Field(description="99th percentile in seconds; null without values.")
+    max: T | None = Field(description="Longest duration in seconds; null without values.")
+    values: list[T] = Field(description="All values in seconds.")
 
 
 class Reached(_Model):
-    """When so many per cent of what a step wanted were there."""
+    """When a percentage of the expected pods or nodes existed."""
 
-    step: Count
-    kind: Literal["pods", "nodes"]
-    percent: Literal[50, 70, 90, 99, 100]
-    seconds: AnyT | None
+    step: Count = Field(description="Position of the step.")
+    kind: Literal["pods", "nodes"] = Field(
+        description="`pods`: of the pods that the step added. `nodes`: of the NodeClaims that were created in the "
+        "step, initialized."
+    )
+    percent: Literal[50, 70, 90, 99, 100] = Field(description="The percentage.")
+    seconds: AnyT | None = Field(description="Seconds after the request; null if it was not reached in the step.")
 
 
 class Series(_Model):
-    """Step functions of time: a row at each change."""
+    """Values over time, with a row for each change."""
 
-    pods: list[tuple[T, Count, Count, Count]]
-    nodes: list[tuple[T, Count, Count]]
-    cost: list[tuple[T, Usd, Usd | None]]
+    pods: list[tuple[T, Count, Count, Count]] = Field(description="Rows: `t`, wanted pods, running pods, pending pods.")
+    nodes: list[tuple[T, Count, Count]] = Field(description="Rows: `t`, NodeClaims, ready nodes that are not draining.")
+    cost: list[tuple[T, Usd, Usd | None]] = Field(
+        description="Rows: `t`, USD per hour, lower bound in USD per hour (null if unknown)."
+    )
 
 
 class Cost(_Model):
-    """What the nodes cost against the least that the pods could have cost."""
+    """Cost of the nodes, and the lower bound for nodes with these pods."""
 
-    usd: Usd
-    simulated: bool = False
-    bound_usd: Usd | None
-    bound_simulated: bool = False
-    ratio: Factor | None
-    peak_usd_per_hour: Usd
-    unknown: list[str]
-    no_bound: str | None
+    usd: Usd = Field(description="Cost of the nodes.")
+    simulated: bool = Field(False, description="`true`: contains a simulated spot price.")
+    bound_usd: Usd | None = Field(description="Lower bound; null if unknown.")
+    bound_simulated: bool = Field(False, description="`true`: the lower bound can contain a simulated spot price.")
+    ratio: Factor | None = Field(description="Cost divided by the lower bound; null if unknown.")
+    peak_usd_per_hour: Usd = Field(description="Highest price of all nodes at one time.")
+    unknown: list[str] = Field(description="Instance types without a price, which count as 0.")
+    no_bound: str | None = Field(description="Why there is no lower bound; null if there is one.")
 
 
 class PackingOfStory(_Model):
-    """How full the nodes were."""
+    """Requests of the story's pods, divided by its nodes' allocatable: the average while a node exists."""
 
-    cpu: Share | None
-    memory: Share | None
+    cpu: Share | None = Field(description="Share of CPU, 0 to 1; null without nodes.")
+    memory: Share | None = Field(description="Share of memory, 0 to 1; null without nodes.")
 
 
 class Consolidation(_Model):
-    """What came of the first step in which nodes went to save money."""
+    """Result of the first step in which consolidation removed nodes."""
 
-    step: Count
-    first_action: AnyT
-    last_gone: AnyT | None
-    saving_per_hour: AnyUsd | None
-    saving_simulated: bool = False
+    step: Count = Field(description="Position of the step.")
+    first_action: AnyT = Field(description="Seconds from the request to the first decision.")
+    last_gone: AnyT | None = Field(
+        description="Seconds from the request until the last of these nodes was removed; null if one was not."
+    )
+    saving_per_hour: AnyUsd | None = Field(description="Saved USD per hour; null if a price is unknown.")
+    saving_simulated: bool = Field(False, description="`true`: computed with simulated spot prices.")
 
 
 class Interruption(_Model):
-    """A message that a node is to be taken away."""
+    """A message of the cloud that it will take a node away."""
 
-    nodeclaim: str
-    kind: Literal["interruption", "rebalance"]
-    t: T
-    replacement_running: T | None
+    nodeclaim: str = Field(description="Name of the NodeClaim.")
+    kind: Literal["interruption", "rebalance"] = Field(
+        description="`interruption`: the cloud takes the node. `rebalance`: an early warning."
+    )
+    t: T = Field(description="Time of the message.")
+    replacement_running: T | None = Field(
+        description="Seconds until all pods had left the node and as many ran elsewhere; null if this was not reached."
+    )
 
 
 class Fault(_Model):
-    """What was broken on purpose."""
+    """An injected fault."""
 
-    t: T
-    kind: str
-    detail: dict[str, Any]
+    t: T = Field(description="Time of the fault.")
+    kind: str = Field(description="Kind of the fault.")
+    detail: dict[str, Any] = Field(description="Its parameters.")
 
 
 class Configuration(_Model):
-    """What was deployed: NodePools in Karpenter's words, the workload in the scenario's."""
+    """What was deployed."""
 
-    nodePools: dict[str, dict[str, Any]]  # noqa: N815
-    workload: dict[str, Any]
+    nodePools: dict[str, dict[str, Any]] = Field(description="Name -> NodePool, as in Kubernetes.")  # noqa: N815
+    workload: dict[str, Any] = Field(description="Workload, as in the scenario file.")
 
 
 class StoryOfRun(_Model):
     """One run of a scenario."""
 
-    name: str
-    description: str
-    tags: list[str]
-    passed: bool
-    started: Moment | None
-    ended: Moment | None
-    seconds: T
-    configuration: Configuration
-    steps: list[StepOfStory]
-    assertions: list[AssertionOfStory]
-    nodeclaims: list[NodeClaimOfStory]
-    phases: list[PhaseOfStep]
-    durations: list[Duration]
-    reached: list[Reached]
-    pending_pod_seconds: T
-    series: Series
-    cost: Cost
-    packing: PackingOfStory
-    consolidation: Consolidation | None
-    interruptions: list[Interruption]
-    faults: list[Fault]
-    controller_restarts: int | None = None
+    name: str = Field(description="Name of the scenario.")
+    description: str = Field(description="Its description.")
+    tags: list[str] = Field(description="Its labels.")
+    passed: bool = Field(description="`true`: all checks passed.")
+    started: Moment | None = Field(description="Start, ISO 8601; null if unknown.")
+    ended: Moment | None = Field(description="End, ISO 8601; null if it did not end.")
+    seconds: T = Field(description="Duration.")
+    configuration: Configuration = Field(description="NodePools and workload.")
+    steps: list[StepOfStory] = Field(description="The steps.")
+    assertions: list[AssertionOfStory] = Field(description="The checks.")
+    nodeclaims: list[NodeClaimOfStory] = Field(description="The nodes that Karpenter created.")
+    phases: list[PhaseOfStep] = Field(description="First and last time of each phase, by step.")
+    durations: list[Duration] = Field(description="Durations of the phases.")
+    reached: list[Reached] = Field(description="When 50, 70, 90, 99 and 100 percent were reached.")
+    pending_pod_seconds: T = Field(description="Sum of the times that pods waited until they were ready.")
+    series: Series = Field(description="Values over time.")
+    cost: Cost = Field(description="Cost and its lower bound.")
+    packing: PackingOfStory = Field(description="How full the nodes were.")
+    consolidation: Consolidation | None = Field(description="Result of consolidation; null if it removed no node.")
+    interruptions: list[Interruption] = Field(description="Messages that the cloud takes a node away.")
+    faults: list[Fault] = Field(description="Injected faults.")
+    controller_restarts: int | None = Field(
+        None, description="Restarts of Karpenter during the story; null without its metrics."
+    )
 
 
 class Report(_Model):
     """The whole report."""
 
-    schema_: Literal[2] = Field(alias="schema")
-    stack: str
-    passed: bool
-    started: Moment | None
-    ended: Moment | None
-    seconds: T
-    versions: Versions
-    environment: EnvironmentOfRun
-    clock: Clock | None = None
-    gaps: list[Gap]
-    thresholds: dict[str, dict[str, Any]]
-    controller: Controller | None
-    stories: list[StoryOfRun]
+    schema_: Literal[2] = Field(alias="schema", description="Version of this schema.")
+    stack: str = Field(description="Name of the stack.")
+    passed: bool = Field(description="`true`: all stories passed.")
+    started: Moment | None = Field(description="Start, ISO 8601; null if unknown.")
+    ended: Moment | None = Field(description="End, ISO 8601; null if it did not end.")
+    seconds: T = Field(description="Duration.")
+    versions: Versions = Field(description="What was tested.")
+    environment: EnvironmentOfRun = Field(description="Where it was tested.")
+    clock: Clock | None = Field(None, description="Speed of the simulated time; null if it ran in real time.")
+    gaps: list[Gap] = Field(description="Times for which the record can be incomplete.")
+    thresholds: dict[str, dict[str, Any]] = Field(description="The limits that were applied.")
+    controller: Controller | None = Field(description="Karpenter's process; null without its metrics.")
+    stories: list[StoryOfRun] = Field(description="One entry for each run of a scenario.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.core import TyperGroup
 
-from karpstack.cli.application import built
+from karpstack.cli.application import SECTIONS, built
 from karpstack.text.codes import Code
 from tests.unit.command_line import karpstack, parsed
 
@@ -33,6 +33,18 @@ COMMANDS = sorted(commands(built()))
 def test_all_commands_are_there() -> None:
     assert len(COMMANDS) == len(set(COMMANDS)) > 45
     assert {("up",), ("whatif",), ("whatif", "report"), ("preflight",), ("preflight", "rights")} < set(COMMANDS)
+
+
+def test_each_command_is_in_one_section_of_the_help() -> None:
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(built().commands)
+
+
+@pytest.mark.parametrize("words", ["whatif eks", "preflight eks --format pdf"])
+def test_a_usage_omits_the_name_of_a_default_command(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == Code.WRONG
+    said = capsys.readouterr().err
+    assert f"Usage: karpstack {words.split()[0]} [OPTIONS] STACK" in said
+    assert f"Help: karpstack {words.split()[0]} --help" in said
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from typer.exceptions import Exit, TyperException
 
+from karpstack.cli.assistance import CATALOGUES
+from karpstack.karpenter.findings import Catalogue
 from tests.unit.command_line import parsed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,6 +62,13 @@ SHORT = ("Missing argument", "Missing option", "Usage:")
 
 def test_the_documentation_has_commands() -> None:
     assert len([line for line in LINES if line[2]]) > 40
+
+
+def test_an_explained_code_exists() -> None:
+    known = {code for path in CATALOGUES.values() for code in Catalogue(path).entries}
+    explained = {words(line)[1] for _, line, whole in LINES if whole and line.startswith("explain ")}
+    assert explained
+    assert explained <= known
 
 
 @pytest.mark.parametrize(("page", "line", "whole"), LINES)
