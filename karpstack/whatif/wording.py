@@ -51,7 +51,7 @@ _NAMED = 4  # NodePools in the sentence, and names of pods for one cause
 _GIST = 300  # characters of why a change was refused, in the sentence
 _TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
 # Names of pods in the controller's words, by which nodes differ that stay for the same cause.
-_POD = re.compile(r"(?<=\bPod=)[^\s,)]+|(?<=-disrupt on pod )[^\s,;)]+|[\w.-]+/[\w.-]+(?= =>)")
+_POD = re.compile(r"(?<=\bPod=)[^\s,)]+|(?<=-disrupt on pod )[^\s,;)]+|(?<![\w.-])[\w.-]+/[\w.-]+(?= =>)")
 _MINUS = "\N{MINUS SIGN}"
 
 

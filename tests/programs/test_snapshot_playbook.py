@@ -19,8 +19,9 @@ def exports(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_snapshot_of_exports_without_names(exports: Path, tmp_path: Path) -> None:
-    given = ("-e", "out=snapshot.json.gz", "-e", f"exports={exports.name}", "-e", "anonymise=true")
+@pytest.mark.parametrize("option", ["anonymise", "anonymize"])
+def test_a_snapshot_of_exports_without_names(exports: Path, tmp_path: Path, option: str) -> None:
+    given = ("-e", "out=snapshot.json.gz", "-e", f"exports={exports.name}", "-e", f"{option}=true")
     key = {"KARPSTACK_SNAPSHOT_KEY": "long-and-secret"}
     code, output = play("snapshot.yml", tmp_path, *given, "--check", **key)
     assert code == 0, output
@@ -33,6 +34,14 @@ def test_a_snapshot_of_exports_without_names(exports: Path, tmp_path: Path) -> N
     assert "environment variables" in output
     assert api.CANARY not in output
     assert "long-and-secret" not in output
+
+
+def test_a_misspelt_wish_for_hashes_writes_no_names(exports: Path, tmp_path: Path) -> None:
+    given = ("-e", "out=snapshot.json", "-e", f"exports={exports.name}", "-e", "anonymised=true")
+    code, output = play("snapshot.yml", tmp_path, *given)
+    assert code != 0
+    assert "did you mean anonymise?" in " ".join(output.split())
+    assert not (tmp_path / "snapshot.json").exists()
 
 
 def test_what_is_no_export_is_refused_in_words(exports: Path, tmp_path: Path) -> None:

@@ -257,3 +257,8 @@ def test_nodes_are_called_by_their_node_claims_and_by_the_snapshots_names() -> N
     for text in (markdown.render(answer), page.render(answer)):
         assert "general-a (ip-10-0-1-2): m5.large" in html.unescape(text)
         assert "ip-general" not in text
+
+
+@pytest.mark.timeout(10)
+def test_long_words_of_a_controller_are_searched_once() -> None:
+    assert wording._POD.sub("", f"{'a' * 100_000}! can't evict ns/web-1 => x").endswith("can't evict  => x")
