@@ -93,6 +93,13 @@ _BOUNDS: Final = ("Gt", "Gte", "Lt", "Lte")
 _POOL: Final = ("weight", "limits", "replicas", "disruption")
 _POOLS_NODE: Final = ("expireAfter", "terminationGracePeriod")
 _HIDDEN: Final = "hidden.karpstack.io"
+#: Conditions of NodeClaims that Karpenter writes; a controller of one's own may write others.
+_CONDITIONS: Final = frozenset(
+    {
+        *("ConsistentStateFound", "Consolidatable", "DisruptionReason", "Drained", "Drifted", "Empty", "Initialized"),
+        *("InstanceTerminating", "Launched", "Ready", "Registered", "VolumesDetached"),
+    }
+)
 _OBJECTS: Final = "objects of kind "
 #: The environment variable that may have a text from which the key of the hashes is made.
 VARIABLE: Final = "KARPSTACK_SNAPSHOT_KEY"
@@ -282,7 +289,7 @@ class _Anonymiser:
             if key in node:
                 made_node[key] = [self._taint(each) for each in node[key]]
         if "nodeClassRef" in node:
-            made_node["nodeClassRef"] = _with(node["nodeClassRef"], {"name": self._name})
+            made_node["nodeClassRef"] = self._node_class(node["nodeClassRef"])
         made_template: Data = {"spec": made_node}
         if labels := (template.get("metadata") or {}).get("labels"):
             made_template["metadata"] = {"labels": self._labels(labels)}
@@ -293,6 +300,15 @@ class _Anonymiser:
             "name": self._name(one["name"]),
             "spec": {**_with(kept, {"limits": self._resources}), "template": made_template},
         }
+
+    def _node_class(self, reference: Data) -> Data:
+        """A reference to a node class; one of a provider of one's own has a kind and a group of one's own."""
+        hidden = {"group": lambda _: _HIDDEN, "kind": lambda kind: f"X{self._hash(kind)}"}
+        own = not _public(f"{reference.get('group', '')}/class")
+        return _with(reference, {"name": self._name, **(hidden if own else {})})
+
+    def _condition(self, kind: str) -> str:
+        return kind if kind in _CONDITIONS else f"X{self._hash(kind)}"
 
     def _when(self, given: str) -> str:
         return given if _says_when(given) else self._hash(given)
@@ -305,6 +321,7 @@ class _Anonymiser:
                 **names,
                 "labels": self._labels,
                 "taints": lambda given: [self._taint(each) for each in given],
+                "conditions": lambda given: sorted(map(self._condition, given)),
                 **dict.fromkeys(("capacity", "allocatable", "requests"), self._resources),
             },
         )

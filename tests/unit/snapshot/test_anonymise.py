@@ -333,3 +333,19 @@ def _loaded(snapshot: Snapshot) -> dict[str, Any]:
         ],
         "podDisruptionBudgets": [one["spec"] for one in made if one["kind"] == "PodDisruptionBudget"],
     }
+
+
+def test_a_provider_and_conditions_of_ones_own_are_hidden() -> None:
+    reference = {"group": "karpenter.secret.example", "kind": "SecretNodeClass", "name": "secret"}
+    pools = [{"name": "a", "spec": {"template": {"spec": {"nodeClassRef": reference}}}}]
+    claims = [{"name": "b", "conditions": ["Launched", "SecretTeamApproved"]}]
+    made = hidden(nodePools=pools, nodeClaims=claims)
+    assert "ecret" not in json.dumps(made)
+    assert "Launched" in made["nodeClaims"][0]["conditions"]
+
+
+def test_a_reference_to_a_class_of_a_cloud_stays() -> None:
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "a"}
+    made = hidden(nodePools=[{"name": "a", "spec": {"template": {"spec": {"nodeClassRef": reference}}}}])
+    kept = made["nodePools"][0]["spec"]["template"]["spec"]["nodeClassRef"]
+    assert (kept["group"], kept["kind"]) == ("karpenter.k8s.aws", "EC2NodeClass")
