@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from karpstack.text import shown
+from karpstack.text import git, shown
 from karpstack.text.names import is_stack_name
 
 #: Whether a what-if is asked, and otherwise why not.
@@ -152,28 +151,20 @@ def _stacks(project: Path, commit: str) -> list[str]:
 
 
 def _commit(project: Path, ref: str, option: str) -> str:
-    found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    if found.returncode:
-        why = found.stderr.decode(errors="replace").strip()
+    try:
+        return git.commit(project, ref)
+    except git.NoCommitError as error:
         raise StacksError(
-            f"{option} {ref!r} is no commit of the repository of {project}{f' ({why})' if why else ''}, so there is "
+            f"{option} {ref!r} is no commit of the repository of {project}{error}, so there is "
             "nothing to compare; name a ref that is here, and fetch it first: a checkout of one commit has no other "
             "(on GitHub `fetch-depth: 2`, on GitLab GIT_DEPTH)"
-        )
-    return found.stdout.decode().strip()
+        ) from error
+    except FileNotFoundError as error:
+        raise StacksError("there is no git in PATH, so no commits can be compared; install it") from error
 
 
 def _lines(project: Path, *arguments: str) -> list[str]:
-    found = _git(project, *arguments)
+    found = git.git(project, *arguments)
     if found.returncode:
         raise StacksError(f"git {arguments[0]} in {project}: {found.stderr.decode(errors='replace').strip()}")
     return [name for name in found.stdout.decode(errors="surrogateescape").split("\0") if name]
-
-
-def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(
-            ["git", "-C", str(project), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-    except FileNotFoundError as error:
-        raise StacksError("there is no git in PATH, so no commits can be compared; install it") from error

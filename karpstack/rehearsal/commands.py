@@ -31,7 +31,7 @@ from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.rights import completeness, reasons
-from karpstack.rehearsal.session import command, crashes, daemon, descriptions, lifetime, lock, speed
+from karpstack.rehearsal.session import crashes, daemon, descriptions, lifetime, lock, speed
 from karpstack.rehearsal.session.deployment import PROJECT, PROTECTION, CommandError, Deployment, environment, protected
 from karpstack.rehearsal.session.lifetime import TOOLS, Tools
 from karpstack.rehearsal.session.removal import NotLookedError
@@ -40,7 +40,7 @@ from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import console, tell
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
-from karpstack.text import files
+from karpstack.text import files, refusals
 from karpstack.text.codes import Code, reported
 from karpstack.text.names import stack_name
 from karpstack.text.projects import find_project
@@ -239,7 +239,7 @@ def _check_scenarios(choice: dict[str, str]) -> None:
     """Refuse scenarios before a stack is made for them; the playbook refuses what only the stack can tell."""
     folder = [choice["scenario_dir"]] if "scenario_dir" in choice else []
     chosen = [f"--names={choice.get('scenarios', '')}", f"--labels={choice.get('scenario_labels', '')}"]
-    if refused := command.refusal("scenario", "check", *folder, *chosen):
+    if refused := refusals.refusal("scenario", "check", *folder, *chosen):
         raise ValueError(refused)
 
 

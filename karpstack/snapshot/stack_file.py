@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from karpstack.karpenter.quantities import quantity
+from karpstack.text import refusals
 from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
@@ -35,22 +34,6 @@ _OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageVersion")
 #: Image families that every Kubernetes version has which can be rehearsed.
 _FAMILIES: Final = ("al2023", "bottlerocket")
 _OF_AN_IMAGE: Final = ("amiSelectorTerms", "blockDeviceMappings")
-
-
-# The program's own reading of a stack file; it asks no cloud, and nothing of what it says besides is wanted.
-_PROJECT: Final = Path(__file__).resolve().parents[2]
-_JUDGED_BY: Final = (
-    "-m",
-    "karpstack",
-    "preflight",
-    "rights",
-    "whatif",
-    "--format",
-    "json",
-    "--account",
-    "000000000000",
-    "--config-file",
-)
 
 
 class StackFile(NamedTuple):
@@ -129,15 +112,7 @@ def refusal(text: str) -> str:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "Pulumi.whatif.yaml"
         path.write_text(text)
-        done = subprocess.run(
-            [sys.executable, *_JUDGED_BY, str(path)],
-            cwd=_PROJECT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    return done.stderr.strip().removeprefix("error: ") if done.returncode else ""
+        return refusals.of_settings(path)
 
 
 def _images(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

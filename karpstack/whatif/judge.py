@@ -80,7 +80,7 @@ def answer(
         stayed = surviving(told, market)
         after = after.model_copy(update={"open_end": open_end(told, market, after, stayed)})
         radius = blast_radius(told, market, stayed)
-        judged = limits.judge(before, after, radius, stayed, truth, moments)
+        judged = list(limits.judge(before, after, radius, stayed, truth, moments))
         # Only now: until here, moments are compared with those of the record.
         after, radius, stayed = _asked(after, radius, stayed, asked_later(told))
         created = {one.name: one.created for one in real or () if one.name and one.created}

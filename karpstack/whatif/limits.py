@@ -140,19 +140,8 @@ class Limits(BaseModel):
         stayed: Sequence[Surviving],
         truth: Truth,
         moments: list[Moment],
-    ) -> list[Limit]:
-        """Hold an answer against them, in the order of their keys."""
-        return list(self._judge(before, after, radius, stayed, truth, moments))
-
-    def _judge(
-        self,
-        before: Inventory,
-        after: Inventory,
-        radius: BlastRadius,
-        stayed: Sequence[Surviving],
-        truth: Truth,
-        moments: list[Moment],
     ) -> Iterator[Limit]:
+        """Hold an answer against them, in the order of their keys."""
         if self.must_settle:
             yield _rest(moments, changed=radius.applied != [])
         increase = None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import IO
 
 from karpstack.rehearsal.host.processes import with_parent
 
-_CHECKOUT = Path(__file__).resolve().parents[3]
 # How often it is seen whether what the command needs is still there.
 _SECONDS_BETWEEN_LOOKS = 0.25
 # Until a command that was interrupted, because it can do no more, is killed.
@@ -84,27 +82,6 @@ def call(
     if code:
         check()  # what it needed may have gone a moment before, and is why it failed
     return code
-
-
-def refusal(*arguments: str, variables: Mapping[str, str] | None = None, codes: Collection[int] = ()) -> str:
-    """Ask another of our commands; return why it refuses, or empty.
-
-    Args:
-        arguments: What follows `karpstack`.
-        variables: The command's environment; this process's own if not given.
-        codes: The exit codes of a refusal; every one but 0 if not given.
-    """
-    asked = subprocess.run(
-        [sys.executable, "-m", "karpstack", *arguments],
-        cwd=_CHECKOUT,
-        env=None if variables is None else dict(variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    refused = asked.returncode in codes if codes else asked.returncode
-    return (asked.stderr.strip().removeprefix("error: ") or f"{arguments[0]} refuses it") if refused else ""
 
 
 def _show(output: IO[bytes], shown: Shown) -> None:

@@ -25,13 +25,13 @@ from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import ending, mark, stop_marked
 from karpstack.rehearsal.session import crashes, daemon, pulumi_by_hand, removal, speed
 from karpstack.rehearsal.session.clouds import CLOUDS
-from karpstack.rehearsal.session.command import Shown, call, refusal
+from karpstack.rehearsal.session.command import Shown, call
 from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import QUIET, VERBOSE, tell, verbosity
 from karpstack.rehearsal.state import records
 from karpstack.rehearsal.state.folder import StackFolder
-from karpstack.text import files
+from karpstack.text import files, refusals
 from karpstack.text.proxies import LOOPBACK
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -391,7 +391,7 @@ class Deployment:
     def _wrong(self, configuration: Path) -> str:
         """What the review says is wrong with a configuration of the pack; empty if nothing."""
         asked = ["review", self._folder.stack, "--live", "--only-configuration"]
-        return refusal(*asked, "--policy-pack-config", str(configuration), variables=self._environment)
+        return refusals.refusal(*asked, "--policy-pack-config", str(configuration), variables=self._environment)
 
     def _remove_leftovers(self) -> None:
         """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.

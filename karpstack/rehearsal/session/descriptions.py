@@ -14,15 +14,14 @@ from typing import Final, TypeVar
 
 from karpstack.rehearsal.engines import EngineSet, wanted
 from karpstack.rehearsal.host.described import DescriptionError
-from karpstack.rehearsal.session import command
 from karpstack.rehearsal.session.clouds import CLOUDS
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
+from karpstack.text import refusals
+from karpstack.text.codes import Code
 
 _T = TypeVar("_T")
 #: Settings of karpstack:addons with IDs of what somebody else's subscription has, and what these are.
 _NAMED: Final = {"registryIds": "registry", "vaultIds": "vault"}
-_NOBODYS: Final = "123456789012"  # no account is asked
-_REFUSED: Final = 2
 
 
 def look(stack_file: StackFile) -> None:
@@ -46,8 +45,7 @@ def look_before_building(stack_file: StackFile) -> None:
     if all(map(engines.complete, wanted([stack_file.cloud], stack_file.releases))):
         return
     stack = stack_file.path.stem.removeprefix("Pulumi.")
-    asked = ["preflight", "rights", stack, "--account", _NOBODYS, "--config-file", str(stack_file.path)]
-    if refused := command.refusal(*asked, codes=[_REFUSED]):
+    if refused := refusals.of_settings(stack_file.path, stack, codes=[Code.WRONG]):
         raise StackFileError(refused)
 
 

@@ -17,7 +17,6 @@ from typing import Final
 from karpstack.karpenter.releases import number
 from karpstack.rehearsal.cluster.startup_taints import never_lifted
 from karpstack.rehearsal.session import speed
-from karpstack.rehearsal.session.command import refusal
 from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.terminal import tell
@@ -26,13 +25,12 @@ from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.whatif import candidate, candidates, sources
 from karpstack.rehearsal.whatif.candidate import Life, Question
 from karpstack.rehearsal.whatif.sources import Source, SourceError
+from karpstack.text import refusals
 from karpstack.text.codes import Code
 from karpstack.text.projects import find_stack_files
 
 #: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
 _AS_IS_SINCE: Final = "1.36"
-#: The program's own reading of a stack file, which asks no cloud.
-_READS_SETTINGS: Final = ("preflight", "rights", "whatif", "--format", "json", "--account", "000000000000")
 _SPAN: Final = re.compile(r"([0-9]{1,6})([dhm])", re.ASCII)
 _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
 _LONGEST_LIFE: Final = timedelta(days=21)
@@ -98,11 +96,13 @@ class Tools:
 
     Attributes:
         refusal: Returns why another command refuses its arguments.
+        refusal_of_settings: Returns why the program refuses a stack file.
         rehearse: Rehearses one candidate.
         rehearse_all: Rehearses several, each by a command of its own.
     """
 
-    refusal: Callable[..., str] = refusal
+    refusal: Callable[..., str] = refusals.refusal
+    refusal_of_settings: Callable[[Path], str] = refusals.of_settings
     rehearse: Callable[..., int] = candidate.rehearse
     rehearse_all: Callable[[Sequence[tuple[str, Sequence[str], Path]], int], Mapping[str, int]] = (
         candidates.rehearse_all
@@ -253,7 +253,7 @@ def _check_settings(side: Source, tools: Tools) -> None:
     """
     if side.program != PROJECT:
         return
-    if refused := tools.refusal(*_READS_SETTINGS, "--config-file", str(side.stack_file.path)):
+    if refused := tools.refusal_of_settings(side.stack_file.path):
         raise SourceError(
             f"{side.name}: the program refuses {side.stack_file.path}, so there would be nothing to compare; mend what "
             f"it says, nothing was started:\n{refused}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tarfile
 import tempfile
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.text import git
 from karpstack.text.names import folder_name
 
 #: What a change is called that is what the checkout holds now.
@@ -85,27 +85,28 @@ def _is_file(path: Path) -> bool:
 
 def _commit(project: Path, given: str) -> str:
     """The commit that a ref means, in full."""
-    found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{given}^{{commit}}")
-    if found.returncode:
-        why = found.stderr.decode(errors="replace").strip()
+    try:
+        return git.commit(project, given)
+    except git.NoCommitError as error:
         raise SourceError(
-            f"{given!r} is neither a stack file nor a git ref of {project}{f' ({why})' if why else ''}, so there is "
+            f"{given!r} is neither a stack file nor a git ref of {project}{error}, so there is "
             "nothing to compare; name a file, for example Pulumi.eks.yaml, or a ref, for example origin/main (in CI, "
             "fetch it first: a shallow clone has one commit)"
-        )
-    return found.stdout.decode().strip()
+        ) from error
+    except FileNotFoundError as error:
+        raise SourceError("there is no git in PATH, so no ref can be read; name stack files instead") from error
 
 
 def _below_root(project: Path) -> str:
     """Where the project is in its repository."""
-    return _git(project, "rev-parse", "--show-prefix").stdout.decode(errors="replace").strip()
+    return git.git(project, "rev-parse", "--show-prefix").stdout.decode(errors="replace").strip()
 
 
 def _lay_down(project: Path, commit: str, target: Path) -> None:
     """Write what a commit has in the project's folder, without touching the checkout or its list of work trees."""
     if target.is_dir():
         return
-    archive = _git(project, "archive", "--format=tar", commit)
+    archive = git.git(project, "archive", "--format=tar", commit)
     if archive.returncode:
         raise SourceError(f"git archive {commit}: {archive.stderr.decode(errors='replace').strip()}")
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -126,12 +127,3 @@ def _lay_down(project: Path, commit: str, target: Path) -> None:
         shutil.rmtree(unpacked)
         if not target.is_dir():  # else another one was quicker
             raise
-
-
-def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(
-            ["git", "-C", str(project), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-    except FileNotFoundError as error:
-        raise SourceError("there is no git in PATH, so no ref can be read; name stack files instead") from error

@@ -30,33 +30,35 @@ KUBELETS = {"1.34": "v1.34.6", "1.35": "v1.35.4", "1.36": "v1.36.3"}
 
 _EKS_OWNER = "602401143452"
 _BOTTLEROCKET_OWNER = "092701018921"
-_AL2023_VARIANTS = (
-    ("x86_64", "standard"),
-    ("x86_64", "nvidia"),
-    ("x86_64", "neuron"),
-    ("arm64", "standard"),
-    ("arm64", "nvidia"),
-)
-_BOTTLEROCKET_VARIANTS = (("x86_64", ""), ("arm64", ""), ("x86_64", "-nvidia"), ("arm64", "-nvidia"))
+#: Family, as an alias names it -> architecture and variant of its images.
+_VARIANTS = {
+    "al2023": (
+        ("x86_64", "standard"),
+        ("x86_64", "nvidia"),
+        ("x86_64", "neuron"),
+        ("arm64", "standard"),
+        ("arm64", "nvidia"),
+    ),
+    "bottlerocket": (("x86_64", ""), ("arm64", ""), ("x86_64", "-nvidia"), ("arm64", "-nvidia")),
+}
 #: The last release is the one that `latest` names, until another one is published.
-_AL2023_RELEASES = (("v20260703", datetime(2026, 7, 3, tzinfo=UTC)), ("v20260807", datetime(2026, 8, 7, tzinfo=UTC)))
-_BOTTLEROCKET_RELEASES = (("1.61.0", datetime(2026, 7, 9, tzinfo=UTC)), ("1.62.0", datetime(2026, 8, 12, tzinfo=UTC)))
+_RELEASES = {
+    "al2023": (("v20260703", datetime(2026, 7, 3, tzinfo=UTC)), ("v20260807", datetime(2026, 8, 7, tzinfo=UTC))),
+    "bottlerocket": (("1.61.0", datetime(2026, 7, 9, tzinfo=UTC)), ("1.62.0", datetime(2026, 8, 12, tzinfo=UTC))),
+}
 _BETWEEN_RELEASES = timedelta(days=7)
 #: The parameter that names the release, by the folder of the one that is recommended.
-_RELEASES = {"recommended": "release_version", "latest": "image_version"}
+_NAMES_OF_RELEASE = {"recommended": "release_version", "latest": "image_version"}
 
 
 # How Karpenter asks for a release that an alias pins.
-_AL2023_PINNED = re.compile(
-    r"/aws/service/eks/optimized-ami/(?P<version>1\.\d+)/amazon-linux-2023/(?P<architecture>\w+)/(?P<variant>\w+)"
+_PINNED = {
+    "al2023": r"/aws/service/eks/optimized-ami/(?P<version>1\.\d+)/amazon-linux-2023/(?P<architecture>\w+)"
+    r"/(?P<variant>\w+)"
     r"/amazon-eks-node-al2023-(?P=architecture)-(?P=variant)-(?P=version)-(?P<release>v\d{8})/image_id",
-    re.ASCII,
-)
-_BOTTLEROCKET_PINNED = re.compile(
-    r"/aws/service/bottlerocket/aws-k8s-(?P<version>1\.\d+)(?P<variant>-nvidia|)/(?P<architecture>\w+)"
-    r"/(?P<release>\d+\.\d+\.\d+)/image_id",
-    re.ASCII,
-)
+    "bottlerocket": r"/aws/service/bottlerocket/aws-k8s-(?P<version>1\.\d+)(?P<variant>-nvidia|)"
+    r"/(?P<architecture>\w+)/(?P<release>\d+\.\d+\.\d+)/image_id",
+}
 # What EKS calls a release of Amazon Linux.
 _AL2023_RELEASE = re.compile(r"(?P<kubelet>1\.\d+\.\d+)-(?P<day>\d{8})", re.ASCII)
 
@@ -102,18 +104,20 @@ class Image:
 
 def images() -> Iterator[Image]:
     """All images of the simulated account's region."""
+    for family, releases in _RELEASES.items():
+        for release, created in releases:
+            yield from _release(family, release, created, latest=release == releases[-1][0])
+
+
+def _release(family: str, release: str, created: datetime, *, latest: bool) -> Iterator[Image]:
+    """All images of a release."""
     for version, kubelet in KUBELETS.items():
-        for release, created in _AL2023_RELEASES:
-            latest = release == _AL2023_RELEASES[-1][0]
-            for architecture, variant in _AL2023_VARIANTS:
-                yield _al2023(version, kubelet, architecture, variant, release, created, latest=latest)
-        for release, created in _BOTTLEROCKET_RELEASES:
-            latest = release == _BOTTLEROCKET_RELEASES[-1][0]
-            for architecture, variant in _BOTTLEROCKET_VARIANTS:
-                yield _bottlerocket(version, kubelet, architecture, variant, release, created, latest=latest)
+        for architecture, variant in _VARIANTS[family]:
+            yield _image(family, version, kubelet, architecture, variant, release, created, latest=latest)
 
 
-def _al2023(
+def _image(
+    family: str,
     version: str,
     kubelet: str,
     architecture: str,
@@ -123,39 +127,26 @@ def _al2023(
     *,
     latest: bool = False,
 ) -> Image:
-    name = f"amazon-eks-node-al2023-{architecture}-{variant}-{version}-{release}"
-    folder = f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{architecture}/{variant}"
-    names = [f"{folder}/{name}/image_id", *([f"{folder}/recommended/image_id"] if latest else [])]
-    return Image(name, architecture, _EKS_OWNER, created, kubelet, tuple(names))
-
-
-def _bottlerocket(
-    version: str,
-    kubelet: str,
-    architecture: str,
-    variant: str,
-    release: str,
-    created: datetime,
-    *,
-    latest: bool = False,
-) -> Image:
-    name = f"bottlerocket-aws-k8s-{version}{variant}-{architecture}-v{release}-431fe75a"
-    folder = f"/aws/service/bottlerocket/aws-k8s-{version}{variant}/{architecture}"
-    names = [f"{folder}/{release}/image_id", *([f"{folder}/latest/image_id"] if latest else [])]
-    return Image(name, architecture, _BOTTLEROCKET_OWNER, created, kubelet, tuple(names))
+    if family == "al2023":
+        name = f"amazon-eks-node-al2023-{architecture}-{variant}-{version}-{release}"
+        folder = f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{architecture}/{variant}"
+        owner, last, newest = _EKS_OWNER, name, "recommended"
+    else:
+        name = f"bottlerocket-aws-k8s-{version}{variant}-{architecture}-v{release}-431fe75a"
+        folder = f"/aws/service/bottlerocket/aws-k8s-{version}{variant}/{architecture}"
+        owner, last, newest = _BOTTLEROCKET_OWNER, release, "latest"
+    names = [f"{folder}/{last}/image_id", *([f"{folder}/{newest}/image_id"] if latest else [])]
+    return Image(name, architecture, owner, created, kubelet, tuple(names))
 
 
 def pinned(parameter: str) -> Image | None:
     """The image of a release by the parameter with its id; None where there is none, as the facts tell."""
-    variants: tuple[tuple[str, str], ...]
-    if found := _AL2023_PINNED.fullmatch(parameter):
-        make, family, variants = _al2023, "al2023", _AL2023_VARIANTS
-    elif found := _BOTTLEROCKET_PINNED.fullmatch(parameter):
-        make, family, variants = _bottlerocket, "bottlerocket", _BOTTLEROCKET_VARIANTS
-    else:
+    matches = ((family, re.fullmatch(pattern, parameter, re.ASCII)) for family, pattern in _PINNED.items())
+    family, found = next(((family, match) for family, match in matches if match), ("", None))
+    if found is None:
         return None
     version, architecture, variant, release = found.group("version", "architecture", "variant", "release")
-    if version not in KUBELETS or (architecture, variant) not in variants:
+    if version not in KUBELETS or (architecture, variant) not in _VARIANTS[family]:
         return None
     doubt = verdict(f"{family}@{release}", version, date.today())
     if doubt and doubt.certain:
@@ -165,7 +156,7 @@ def pinned(parameter: str) -> Image | None:
         return None
     if doubt:
         _log.info("%s@%s is played although it %s", family, release, doubt.said)
-    return make(version, KUBELETS[version], architecture, variant, release, created)
+    return _image(family, version, KUBELETS[version], architecture, variant, release, created)
 
 
 def of_node_group(architecture: str, version: str, release: str) -> Image | None:
@@ -177,7 +168,7 @@ def of_node_group(architecture: str, version: str, release: str) -> Image | None
     doubt = verdict(f"al2023@v{found['day']}", version, date.today())
     if doubt and doubt.certain:
         return None
-    return _al2023(version, f"v{found['kubelet']}", architecture, "standard", f"v{found['day']}", created)
+    return _image("al2023", version, f"v{found['kubelet']}", architecture, "standard", f"v{found['day']}", created)
 
 
 def _day(digits: str) -> datetime | None:
@@ -189,7 +180,7 @@ def _day(digits: str) -> datetime | None:
 
 def _bottlerocket_day(release: str) -> datetime:
     """A day in the order of the releases: the two that are always there tell how far apart they are."""
-    (older, first), (newer, second) = ((_order(name), day) for name, day in _BOTTLEROCKET_RELEASES)
+    (older, first), (newer, second) = ((_order(name), day) for name, day in _RELEASES["bottlerocket"])
     return first + (second - first) * ((_order(release) - older) / (newer - older))
 
 
@@ -209,7 +200,7 @@ class Images:
         self._account_id = account_id
         self._region = region
         self.known: dict[str, Image] = {}
-        self._published = (_AL2023_RELEASES[-1], _BOTTLEROCKET_RELEASES[-1])
+        self._published = (_RELEASES["al2023"][-1], _RELEASES["bottlerocket"][-1])
 
     def publish(self) -> list[str]:
         """Let AWS publish the next release of each family, which `latest` names from now on.
@@ -222,24 +213,8 @@ class Images:
         major, minor, _ = map(int, last.split("."))
         al2023, bottlerocket = f"v{day:%Y%m%d}", f"{major}.{minor + 1}.0"
         self._published = ((al2023, day), (bottlerocket, bottlerocket_day))
-        self.add(
-            *(
-                image
-                for version, kubelet in KUBELETS.items()
-                for image in (
-                    *(
-                        _al2023(version, kubelet, architecture, variant, al2023, day, latest=True)
-                        for architecture, variant in _AL2023_VARIANTS
-                    ),
-                    *(
-                        _bottlerocket(
-                            version, kubelet, architecture, variant, bottlerocket, bottlerocket_day, latest=True
-                        )
-                        for architecture, variant in _BOTTLEROCKET_VARIANTS
-                    ),
-                )
-            )
-        )
+        self.add(*_release("al2023", al2023, day, latest=True))
+        self.add(*_release("bottlerocket", bottlerocket, bottlerocket_day, latest=True))
         return [f"al2023@{al2023}", f"bottlerocket@{bottlerocket}"]
 
     def patch(self, patches: Patches) -> None:
@@ -292,8 +267,8 @@ class Images:
             for name in image.parameters:
                 folder, last = name.rsplit("/", 2)[:2]
                 texts = {name: image.id}
-                if last in _RELEASES:
-                    texts[f"{folder}/{last}/{_RELEASES[last]}"] = image.release
+                if last in _NAMES_OF_RELEASE:
+                    texts[f"{folder}/{last}/{_NAMES_OF_RELEASE[last]}"] = image.release
                 for key, text in texts.items():
                     ssm._parameters[key] = [
                         parameter(self._account_id, key, text, "String", None, None, None, image.created, 1, "text")

@@ -1,0 +1,35 @@
+"""The git repository of a folder, read by the program `git`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+class NoCommitError(ValueError):
+    """A ref is no commit; the text is what git says of it, or empty."""
+
+
+def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run git in a folder.
+
+    Raises:
+        FileNotFoundError: There is no git in PATH.
+    """
+    return subprocess.run(
+        ["git", "-C", str(folder), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+
+
+def commit(folder: Path, ref: str) -> str:
+    """Return the commit that a ref means, in full.
+
+    Raises:
+        NoCommitError: It means none.
+        FileNotFoundError: There is no git in PATH.
+    """
+    found = git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if found.returncode:
+        why = found.stderr.decode(errors="replace").strip()
+        raise NoCommitError(f" ({why})" if why else "")
+    return found.stdout.decode().strip()
