@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from karpstack.scale_test.recording.timeline import Reader, Writer
 from karpstack.scale_test.scenarios.objects import objects
 from karpstack.scale_test.scenarios.scenario import load, parse
 from tests.programs.playbook import ROOT, play
+from tests.serving import serving
 from tests.unit.scale_test.api_server import ApiServer
 
 FIT = "eks-cheapest-fit"
@@ -25,10 +25,8 @@ OWN_NAMESPACE, OWN_DEPLOYMENT = "/api/v1/namespaces/own", "/apis/apps/v1/namespa
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    with ApiServer() as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+    with serving(ApiServer()) as running:
         yield running
-        running.shutdown()
 
 
 def test_a_story_leaves_alone_what_is_somebody_elses_and_evidence_of_what_it_saw(

@@ -105,6 +105,15 @@ class RehearsedStack:
         assert result.returncode == 0, result.stdout
         return result.stdout
 
+    def findings(self) -> list[tuple[str, str, str]]:
+        """Check, severity and text of what `preflight` finds."""
+        given = ("--config-file", str(self.configuration), "--format", "json")
+        result = self.by_hand(sys.executable, "-m", "karpstack", "preflight", self.folder.stack, *given)
+        checks = json.loads(result.stdout)["checks"]
+        found = [(one["name"], each["severity"], each["what"]) for one in checks for each in one["findings"]]
+        assert result.returncode == any(severity == "error" for _, severity, _ in found), result.stdout
+        return found
+
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs; secrets stay hidden."""
         result = self.done("pulumi", "stack", "output", "--json", "--non-interactive")

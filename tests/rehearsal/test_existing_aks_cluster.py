@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -99,21 +97,7 @@ def refused(answer: requests.Response, code: str) -> None:
 
 def looked(stack: RehearsedStack) -> str:
     """What is in the way, by the look before `up`."""
-    result = stack.by_hand(
-        sys.executable,
-        "-m",
-        "karpstack",
-        "preflight",
-        STACK,
-        "--config-file",
-        str(stack.configuration),
-        "--format",
-        "json",
-    )
-    found = [each for one in json.loads(result.stdout)["checks"] for each in one["findings"]]
-    errors = [each["what"] for each in found if each["severity"] == "error"]
-    assert result.returncode == bool(errors), result.stdout
-    return "; ".join(errors)
+    return "; ".join(what for _, severity, what in stack.findings() if severity == "error")
 
 
 def _gone(shop: Shop, pool: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,20 +23,7 @@ def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cl
 
 def looked(stack: RehearsedStack) -> dict[tuple[str, str], str]:
     """What the look before `up` finds: by check and severity."""
-    result = stack.by_hand(
-        sys.executable,
-        "-m",
-        "karpstack",
-        "preflight",
-        STACK,
-        "--config-file",
-        str(stack.configuration),
-        "--format",
-        "json",
-    )
-    checks = json.loads(result.stdout)["checks"]
-    found = [(one["name"], each["severity"], each["what"]) for one in checks for each in one["findings"]]
-    assert result.returncode == any(severity == "error" for _, severity, _ in found), result.stdout
+    found = stack.findings()
     return {
         (name, severity): "; ".join(what for *same, what in found if same == [name, severity])
         for name, severity, _ in found

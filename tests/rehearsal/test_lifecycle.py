@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,19 +93,8 @@ def controller(stack: RehearsedStack) -> psutil.Process:
 
 def test_a_stack_that_is_up_does_not_stand_in_its_own_way(eks: RehearsedStack) -> None:
     """What the look before `up` takes for the stack's own is what Pulumi's state calls it."""
-    result = eks.done(
-        sys.executable,
-        "-m",
-        "karpstack",
-        "preflight",
-        "eks",
-        "--config-file",
-        str(eks.configuration),
-        "--format",
-        "json",
-    )
-    found = [finding for check in json.loads(result)["checks"] for finding in check["findings"]]
-    assert {finding["severity"] for finding in found} == {"note"}, found
+    found = eks.findings()
+    assert {severity for _, severity, _ in found} == {"note"}, found
 
 
 def test_what_is_in_the_way_of_destroy_is_named(eks: RehearsedStack) -> None:

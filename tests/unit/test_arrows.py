@@ -12,6 +12,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: What the environments of both clouds are made of.
+_OF_ENVIRONMENTS = {
+    "components/workloads",
+    "components/kubernetes",
+    "components/documents",
+    "components/last_state",
+    "components/problems",
+    "components/replacement",
+    "components/naming",
+    "components/outputs",
+    "components/settings",
+    "components/versions",
+}
 # Folder or module -> what else of this repository it may import, both below `karpstack`. The longest path counts.
 ALLOWED: dict[str, set[str]] = {
     "__main__": {"components"},
@@ -41,33 +54,8 @@ ALLOWED: dict[str, set[str]] = {
         "components/problems",
         "components/versions",
     },
-    "components/eks": {
-        "karpenter/clock",
-        "components/eks",
-        "components/workloads",
-        "components/kubernetes",
-        "components/documents",
-        "components/last_state",
-        "components/problems",
-        "components/replacement",
-        "components/naming",
-        "components/outputs",
-        "components/settings",
-        "components/versions",
-    },
-    "components/aks": {
-        "components/aks",
-        "components/workloads",
-        "components/kubernetes",
-        "components/documents",
-        "components/last_state",
-        "components/problems",
-        "components/replacement",
-        "components/naming",
-        "components/outputs",
-        "components/settings",
-        "components/versions",
-    },
+    "components/eks": {"karpenter/clock", "components/eks", *_OF_ENVIRONMENTS},
+    "components/aks": {"components/aks", *_OF_ENVIRONMENTS},
     "karpenter": {"karpenter"},
     "cli": {
         "cli",

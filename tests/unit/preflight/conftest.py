@@ -5,6 +5,7 @@ import pytest
 from karpstack.preflight import answers
 from tests.unit.rehearsal.conftest import aws as aws
 from tests.unit.rehearsal.conftest import stack as stack
+from tests.unit.rehearsal.conftest import world as world
 
 _SMALL = {"BYTES": 2**20, "VALUES": 10_000, "SECONDS": 1, "PAGES": 3}
 

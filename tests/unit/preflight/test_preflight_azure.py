@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -42,14 +41,6 @@ from tests.unit.rehearsal.azure_world import AKS, GROUPS, REGION, SCOPE, World
 from tests.unit.rehearsal.azure_world import GROUP as OTHER_GROUP
 
 UP = made((GROUP_TYPE, GROUP), (CLUSTER, f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/karpstack-aks"))
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    started = World()
-    started.azure.start()
-    yield started
-    started.azure.stop()
 
 
 @pytest.mark.parametrize("stack", ["aks-self-hosted", "aks-nap"])

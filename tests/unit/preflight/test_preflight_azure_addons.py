@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +19,6 @@ REGISTRY_TYPE, VAULT_TYPE = "Microsoft.ContainerRegistry/registries", "Microsoft
 REGISTRY = f"{GROUP}/providers/{REGISTRY_TYPE}/platform"
 VAULT = f"{GROUP}/providers/{VAULT_TYPE}/team-secrets"
 ADDONS = {"registryIds": [REGISTRY], "secretsProvider": True, "vaultIds": [VAULT]}
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World()
-    made.azure.start(tmp_path)
-    yield made
-    made.azure.stop()
 
 
 def registry(world: World, **properties: Any) -> None:

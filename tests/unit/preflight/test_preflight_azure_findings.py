@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,6 @@ NAMED = {
 }
 _PEERING = {"name": "hub", "properties": {"remoteAddressSpace": {"addressPrefixes": ["10.244.128.0/17"]}}}
 _SQL = {"name": "sql", "properties": {"serviceName": "Microsoft.Sql/managedInstances"}}
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    started = World()
-    started.azure.start()
-    yield started
-    started.azure.stop()
 
 
 def _subnet(world: World, prefix: int = 24, network: Body | None = None, **properties: Any) -> str:

@@ -2,3 +2,4 @@
 
 from tests.unit.rehearsal.conftest import aws as aws
 from tests.unit.rehearsal.conftest import stack as stack
+from tests.unit.rehearsal.conftest import world as world

@@ -118,14 +118,6 @@ def test_what_is_refused_is_said(aws: Account, monkeypatch: pytest.MonkeyPatch) 
     assert line.startswith(f"{stack.vpc} stays: ")
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    started = World()
-    started.azure.start()
-    yield started
-    started.azure.stop()
-
-
 def azure_is_left(world: World) -> list[str]:
     return [finding.what for finding in in_the_way(left_on_azure(azure_stack(world, "aks-nap")))]
 

@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from karpstack.rehearsal.aws.account import Account
     from tests.unit.rehearsal.aws_world import Stack
+    from tests.unit.rehearsal.azure_world import World
 
 
 @pytest.fixture
@@ -28,3 +29,14 @@ def stack(aws: Account) -> Stack:
     from tests.unit.rehearsal.aws_world import Stack
 
     return Stack(aws)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A simulated subscription that answers."""
+    from tests.unit.rehearsal.azure_world import World
+
+    started = World()
+    started.azure.start()
+    yield started
+    started.azure.stop()

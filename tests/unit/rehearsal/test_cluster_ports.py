@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from karpstack.rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from karpstack.rehearsal.cluster.ports import ReservedPort
 from karpstack.rehearsal.state.folder import StackFolder
+from tests.serving import serving
 
 
 @pytest.fixture
@@ -83,14 +83,12 @@ def endpoint(folder: StackFolder) -> Iterator[ControllerEndpoint]:
 
 def test_ready_is_what_the_controller_says_to_who_knows_the_secret(endpoint: ControllerEndpoint) -> None:
     assert not endpoint.ready()
-    with Controller(endpoint.variables) as controller:
-        threading.Thread(target=controller.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(Controller(endpoint.variables)) as controller:
         assert endpoint.ready()
         controller.status = 500
         assert not endpoint.ready()
         controller.status, controller.token = 200, "another"
         assert not endpoint.ready()
-        controller.shutdown()
 
 
 def test_its_secret_lies_beside_its_address_for_the_owner_alone(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from concurrent import futures
 from http.server import ThreadingHTTPServer
@@ -15,6 +14,7 @@ import pytest
 
 from karpstack.rehearsal.host import peers
 from karpstack.rehearsal.host.guard import GuardedHandler, OwnUserCalls, OwnUserServer
+from tests.serving import serving
 
 
 class Handler(GuardedHandler):
@@ -58,10 +58,8 @@ class Server(OwnUserServer, ThreadingHTTPServer):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as found:
-        threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(Server()) as found:
         yield found
-        found.shutdown()
 
 
 POST, HOST = "POST / HTTP/1.1", "Host: {host}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -28,6 +27,7 @@ from karpstack.scale_test.judging.live import Live
 from karpstack.scale_test.judging.steps import StepRun
 from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from karpstack.scale_test.scenarios.scenario import Scenario, parse
+from tests.serving import serving
 from tests.unit.command_line import karpstack
 
 main = karpstack("story")
@@ -66,15 +66,13 @@ class Rehearsal:
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
 @pytest.fixture
 def rehearsal() -> Iterator[Rehearsal]:
     made = Rehearsal()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    with serving(made.server):
+        yield made
 
 
 @pytest.fixture

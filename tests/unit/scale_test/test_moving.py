@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection
 from copy import deepcopy
 from pathlib import Path
@@ -16,6 +15,7 @@ from karpstack.scale_test.acting.cluster import Cluster, ClusterError
 from karpstack.scale_test.acting.moving import MARK, MoveError
 from playbooks.plugins.module_utils.actions import call
 from playbooks.plugins.module_utils.actions import move as action
+from tests.serving import serving
 from tests.unit.scale_test.api_server import ApiServer
 
 GROUP = "eks.amazonaws.com/nodegroup"
@@ -297,13 +297,9 @@ def test_a_pod_that_no_budget_lets_go_stops_the_move_by_name() -> None:
 
 
 def test_an_api_server_with_too_much_to_do_is_asked_again(tmp_path: Path) -> None:
-    with ApiServer() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(ApiServer()) as server:
         server.too_busy = {"/api/v1/namespaces/shop/pods/web-1/eviction"}
-        try:
-            reason = Cluster(server.write_kubeconfig(tmp_path / "kubeconfig")).evict(pod("web-1", "a"))
-        finally:
-            server.shutdown()
+        reason = Cluster(server.write_kubeconfig(tmp_path / "kubeconfig")).evict(pod("web-1", "a"))
     assert reason == "Too many requests, please try again later."
 
 
@@ -316,19 +312,15 @@ def test_an_api_server_with_too_much_to_do_is_asked_again(tmp_path: Path) -> Non
 )
 def test_of_answers_500_that_of_two_budgets_is_one_of_the_pod(tmp_path: Path, message: str, reason: str | None) -> None:
     """As kube-apiserver answers the eviction of a pod that two budgets select (eviction.go)."""
-    with ApiServer() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(ApiServer()) as server:
         status = {"kind": "Status", "status": "Failure", "message": message, "code": 500}
         server.failing = {"/api/v1/namespaces/shop/pods/web-1/eviction": (500, status)}
         cluster = Cluster(server.write_kubeconfig(tmp_path / "kubeconfig"))
-        try:
-            if reason is None:
-                with pytest.raises(ClusterError, match=r"500 .* failed calling webhook"):
-                    cluster.evict(pod("web-1", "a"))
-            else:
-                assert cluster.evict(pod("web-1", "a")).startswith(reason)
-        finally:
-            server.shutdown()
+        if reason is None:
+            with pytest.raises(ClusterError, match=r"500 .* failed calling webhook"):
+                cluster.evict(pod("web-1", "a"))
+        else:
+            assert cluster.evict(pod("web-1", "a")).startswith(reason)
 
 
 def test_a_pod_that_does_not_end_stops_the_move_by_name_when_its_own_time_is_over() -> None:

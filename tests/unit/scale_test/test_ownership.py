@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from karpstack.scale_test.acting.cluster import Cluster, ClusterError, RefusedEr
 from karpstack.scale_test.acting.ownership import Removal, TakenError, check_names, leftovers, make, remove
 from karpstack.scale_test.scenarios.objects import objects
 from karpstack.scale_test.scenarios.scenario import Scenario
+from tests.serving import serving
 from tests.unit.scale_test.api_server import ApiServer
 
 FIT = "eks-cheapest-fit"
@@ -30,10 +30,8 @@ VICTIM: dict[str, Any] = {
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    with ApiServer() as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+    with serving(ApiServer()) as running:
         yield running
-        running.shutdown()
 
 
 @pytest.fixture

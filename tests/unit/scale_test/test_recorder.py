@@ -24,6 +24,7 @@ from karpstack.scale_test.recording import metrics, recorder, request
 from karpstack.scale_test.recording.following import BrokenError, Follower, Resource
 from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from tests import synthetic
+from tests.serving import serving
 
 VERSION = dict.fromkeys(
     (
@@ -112,10 +113,8 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+    with serving(Server()) as running:
         yield running
-        running.shutdown()
 
 
 def kubeconfig_of(folder: Path, url: str) -> Path:

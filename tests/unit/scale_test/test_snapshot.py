@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import yaml
 
 from karpstack.scale_test.recording.snapshot import HIDDEN, kinds, save
+from tests.serving import serving
 
 NODE_CLASS = {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"}
 WORKLOADS = {"deployment", "statefulset", "daemonset", "job", "poddisruptionbudget", "persistentvolumeclaim", "pod"}
@@ -72,10 +72,8 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+    with serving(Server()) as running:
         yield running
-        running.shutdown()
 
 
 @pytest.fixture
