@@ -90,7 +90,7 @@ COMPATIBILITY: Final[Mapping[str, tuple[Compatible, ...]]] = {
 }
 COMPATIBILITY_SOURCES: Final[Mapping[str, str]] = {
     "karpenter-aws": "karpenter-provider-aws, pkg/providers/version and SUPPORT.md",
-    "karpenter-azure": "karpenter-provider-azure, pkg/providers/imagefamily/utils.go; issue 1760, mended in 1762",
+    "karpenter-azure": "karpenter-provider-azure, pkg/providers/imagefamily/utils.go; issue 1760, fixed in 1762",
     "cilium": "Cilium, Documentation/network/kubernetes/compatibility.rst, and its chart's kubeVersion",
     "metrics-server": "metrics-server, compatibility matrix of its README (chart 3.13 is release 0.8)",
     "aws-load-balancer-controller": "aws-load-balancer-controller, docs/deploy/installation.md",

@@ -26,10 +26,10 @@ _HEAD: Final = """\
 
 <!-- Written by `make goldens` from policies/rules; do not edit. -->
 
-What each rule of [policies/](../../policies/README.md) wants and why, and how it is enforced in the two environments:
+What each rule of [policies/](../../policies/README.md) requires, why, and how two configurations enforce it:
 `baseline` is the pack without configuration, `production` is `--policy-pack-config policies/production.json`. A
-mandatory rule stops the preview or the update, an advisory one warns, one that is off is not run. How to choose,
-tune and except is said in [policies/README.md](../../policies/README.md).
+mandatory rule stops the preview or the update, an advisory one warns, one that is off is not run. The pack's
+[README](../../policies/README.md) explains how to select and tune rules, and how to grant exceptions.
 """
 
 

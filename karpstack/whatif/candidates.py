@@ -30,7 +30,7 @@ _VALUES = 2_000_000
 
 
 # Of the days that changed clusters lived.
-_LIFE = ("dollars a day", "nodes to go in these days", "pods without a home in these days", "drifted at their end")
+_LIFE = ("dollars a day", "nodes to go in these days", "unschedulable pods in these days", "drifted at their end")
 
 
 class AnswersError(ValueError):
@@ -118,7 +118,7 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
         "nodes:",
         "replaced:",
         "pods moved:",
-        "without a home:",
+        "unschedulable:",
         "still without:",
         *(f"{name}:" for name in of_life),
     )
@@ -215,7 +215,7 @@ def _row(name: str | None, answers: Sequence[Answer], noise: float, of_life: Seq
                 "nodes after",
                 "nodes replaced",
                 "pods moved",
-                "pods without a home",
+                "unschedulable pods",
                 "pods still without a node",
             )
         ),
@@ -280,7 +280,7 @@ def _figures(answers: Sequence[Answer]) -> Iterator[tuple[str, str, Spread]]:
     yield "nodes after", "", Spread(tuple(float(one.nodes) if one else None for one in after))
     yield "nodes replaced", "", Spread(tuple(float(len(one.replaced)) if one else None for one in radius))
     yield "pods moved", "", Spread(tuple(float(one.pods_moved) if one else None for one in radius))
-    yield "pods without a home", "", Spread(tuple(float(one.without_home) if one else None for one in radius))
+    yield "unschedulable pods", "", Spread(tuple(float(one.without_home) if one else None for one in radius))
     yield "pods still without a node", "", Spread(tuple(float(one.unschedulable) if one else None for one in radius))
     if any(lived := [one.life for one in answers]):
         gone, homeless, drifted = _LIFE[1:]

@@ -97,7 +97,7 @@ def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastR
         ("nodes that go", "", str(len(radius.replaced)), ""),
         ("nodes that have drifted and stay", "", str(drifted), ""),
         ("pods moved", "", wording.moved(radius), ""),
-        ("pods without a home for a while", "", str(radius.without_home), ""),
+        ("pods unschedulable for a while", "", str(radius.without_home), ""),
         ("pods without a node", str(before.waiting), str(after.waiting), ""),
         ("workloads without a NodePool", "", str(len(radius.not_anew)), ""),
         ("pods deleted although something forbids it", "", str(radius.pods_killed), ""),
@@ -199,7 +199,7 @@ def _homeless(radius: BlastRadius) -> Iterator[str]:
     return _columns(
         radius.homeless,
         ("workload", _workload),
-        ("pods without a home:", lambda one: str(one.pods)),
+        ("unschedulable pods:", lambda one: str(one.pods)),
         ("longest:", lambda one: units.duration(one.longest)),
         ("still without:", lambda one: str(one.at_the_end)),
         ("before:", lambda one: str(one.before)),
@@ -258,7 +258,7 @@ def _life(life: Life) -> Iterator[str]:
             )
             for day in life.days
         ]
-        head = ("24 hours from", "dollars:", *(f"{reason}:" for reason in reasons), "pods without a home:", "longest:")
+        head = ("24 hours from", "dollars:", *(f"{reason}:" for reason in reasons), "unschedulable pods:", "longest:")
         yield from table(head, rows, _WHOLE)
         if reasons:
             head = ("hour of the day, UTC", *(f"{reason}:" for reason in reasons))

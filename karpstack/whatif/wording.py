@@ -174,7 +174,7 @@ def life(lived: Life) -> str:
     why = ", ".join(f"{count} {reason}" for reason, count in lived.disruptions.items())
     told = [f"{span(lived)} of the changed cluster: {usd}", f"{plural(gone, 'node')} to go{f' ({why})' if why else ''}"]
     longest = f", {units.duration(lived.longest_without_home)} at most" if lived.without_home else ""
-    told.append(f"{plural(lived.without_home, 'pod')} without a home for a while{longest}")
+    told.append(f"{plural(lived.without_home, 'pod')} unschedulable for a while{longest}")
     if lived.never:
         told.append(f"{plural(len(lived.never), 'node')} drifted and still there at the end")
     return f"{'; '.join(told)}."
@@ -290,7 +290,7 @@ def expiration(one: Surviving) -> str:
             f"replacement; no terminationGracePeriod ends the drain, so the node drains for ever and {_budget(one)})"
         )
     homeless = any(cause.why in ("replacement", "limits") for cause in one.causes)
-    pods = ", and evicted pods have no home" if homeless else ""
+    pods = ", and its evicted pods get no node" if homeless else ""
     return f"on {units.moment(one.expires)} at the latest (Karpenter then deletes it without a replacement{pods})"
 
 
@@ -379,18 +379,18 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
 
 def _homes(radius: BlastRadius, before: Inventory) -> str:
     if not radius.without_home and before.waiting:
-        return f"no further pod is without a home, {plural(before.waiting, 'pod')} had no node before"
+        return f"no further pod is unschedulable, {plural(before.waiting, 'pod')} had no node before"
     if not radius.without_home:
-        return "no pod is without a home"
+        return "no pod is unschedulable"
     is_are = "pod is" if radius.without_home == 1 else "pods are"
-    return f"{units.count(radius.without_home)} {is_are} without a home, {for_how_long(radius)}"
+    return f"{units.count(radius.without_home)} {is_are} unschedulable, {for_how_long(radius)}"
 
 
 def for_how_long(radius: BlastRadius) -> str:
-    """How long pods were without a home: `3 of them 12 s at most, and 2 still have none`."""
+    """Return how long pods were unschedulable: `3 of them 12 s at most, and 2 still have no node`."""
     if not radius.unschedulable:
         return f"{units.duration(radius.longest_without_home)} at most"
-    left = f"{units.count(radius.unschedulable)} still {'has' if radius.unschedulable == 1 else 'have'} none"
+    left = f"{units.count(radius.unschedulable)} still {'has' if radius.unschedulable == 1 else 'have'} no node"
     others = radius.without_home - radius.unschedulable
     if others <= 0:
         return f"and {left}"
@@ -398,7 +398,7 @@ def for_how_long(radius: BlastRadius) -> str:
 
 
 def homeless(one: Homeless) -> str:
-    """Why pods have no home."""
+    """Return why pods are unschedulable."""
     return "; ".join(filter(None, ("no NodePool fits any more" if one.no_node_pool else "", one.words)))
 
 
@@ -408,7 +408,7 @@ def verdict(answer: Answer) -> str:
         return "refused"
     broken = [limit for limit in answer.limits if not limit.kept]
     if broken:
-        return f"{plural(len(broken), 'limit')} of {len(answer.limits)} broken"
+        return f"{plural(len(broken), 'limit')} of {len(answer.limits)} exceeded"
     if not is_limited(answer):
         return "no limit is set"
     over = over_limits(answer.blast_radius)

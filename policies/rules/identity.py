@@ -167,14 +167,14 @@ IAM_NO_WILDCARD_RESOURCE = ResourceRule(
             "type": "array",
             "items": _ALLOWED_ACTION,
             "default": [
-                {"action": "ec2:Describe*", "reason": "EC2 limits hardly a call that describes to single resources"},
+                {"action": "ec2:Describe*", "reason": "EC2 supports ARNs for hardly any Describe call"},
                 {
                     "action": "elasticloadbalancing:Describe*",
-                    "reason": "Elastic Load Balancing limits no call that describes to single resources",
+                    "reason": "Elastic Load Balancing supports ARNs for no Describe call",
                 },
                 {
                     "action": "elasticloadbalancing:SetWebAcl",
-                    "reason": "lets WAF act on load balancers; AWS knows no resource for it",
+                    "reason": "lets WAF act on load balancers; AWS has no ARN for it",
                 },
                 {"action": "pricing:GetProducts", "reason": "prices are not resources of an account"},
                 {"action": "acm:ListCertificates", "reason": "a list of certificates has no resource"},

@@ -37,14 +37,14 @@ def test_every_azure_resource_in_use_has_a_reviewed_api(stack: str) -> None:
 
 
 PAGE = example_stack.ROOT / "docs" / "reference" / "compatibility.md"
-HEAD = """# What goes together
+HEAD = """# Compatible versions
 
 `make goldens` writes this page, from `COMPATIBILITY` in `components/versions.py` and from
 [the facts](../../karpstack/karpenter/facts/README.md). `pulumi preview` reads the same tables:
 
-- It refuses a Kubernetes that Karpenter does not take.
-- It warns of a Cilium that upstream does not test with the cluster's Kubernetes.
-- It warns of a Karpenter without upstream's support.
+- It refuses a Kubernetes version that Karpenter does not support.
+- It warns if upstream does not test Cilium with the cluster's Kubernetes.
+- It warns if upstream does not support the Karpenter release any more.
 
 | release, from | Kubernetes | upstream's support | source |
 | --- | --- | --- | --- |
@@ -66,7 +66,7 @@ def page() -> str:
         for row in rows:
             known = f"{row.oldest} to {row.newest}" if row.newest else f"{row.oldest} or newer"
             source = versions.COMPATIBILITY_SOURCES[what]
-            lines.append(f"| {what} {row.since}{default} | {known} | {row.support or 'not said'} | {source} |")
+            lines.append(f"| {what} {row.since}{default} | {known} | {row.support or 'not stated'} | {source} |")
             default = ""
     for cloud, title in CLOUDS.items():
         lines += ["", f"## Kubernetes on {title}", "", "| version | offered from | standard until | refused from |"]
@@ -75,7 +75,13 @@ def page() -> str:
             planned = " (planned)" if one.planned else ""
             lines.append(f"| {one.version} | {one.begins}{planned} | {one.standard} | {one.extended} |")
     return "\n".join(
-        [*lines, "", "A day is the first without. [Newer days](../how-to/facts.md) come from an account.", ""]
+        [
+            *lines,
+            "",
+            "*Standard until* and *refused from* are the first day without that support. [Newer dates](../how-to/facts.md) "
+            "come from your account.",
+            "",
+        ]
     )
 
 

@@ -241,8 +241,8 @@ HEAD = """\
 
 <!-- Written by `make goldens` from tests/unit/rehearsal/rights; do not edit. -->
 
-The tables compare the permission checks that Karpenter's production controller caused while scenarios ran with the
-permissions that the example environments grant, including resources and conditions.
+While scenarios ran, Karpenter's production controller caused permission checks. The tables compare these checks with
+the permissions that the example environments grant, including resources and conditions.
 
 - A *call* is one permission check. A request can need several: CreateFleet needs one for each resource, for tags and
   for the role that it passes.
