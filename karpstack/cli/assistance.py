@@ -11,9 +11,10 @@ from .options import Format, argument
 from .shape import command
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
+_SETTINGS: Final = "a stack file"
 #: What a catalogue of findings is about -> its file.
 CATALOGUES: Final = {
-    "a stack file": _PACKAGE / "components" / "findings.yaml",
+    _SETTINGS: _PACKAGE / "components" / "findings.yaml",
     "an account or a cluster": _PACKAGE / "preflight" / "findings.yaml",
     "a scenario file": _PACKAGE / "scale_test" / "scenarios" / "findings.yaml",
     "a snapshot": _PACKAGE / "snapshot" / "findings.yaml",
@@ -28,7 +29,7 @@ def _explain(
     """Explain a finding by its code: what is wrong, what would happen, how to fix it."""
     from karpstack.text.explanation import explain
 
-    return explain(code, CATALOGUES, form=form)
+    return explain(code, CATALOGUES, without_subject=[_SETTINGS], form=form)
 
 
 def _doctor(form: Format = "text") -> int:

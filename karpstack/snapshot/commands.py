@@ -64,7 +64,7 @@ def check(file: Path, *, cloud: str = "", region: str = "", known_only: bool = F
     read = load(file, known_only=known_only)
     print(headline(read.snapshot))
     loaded = objects(read.snapshot, {}, Place(cloud, region))
-    print(f"objects that would be made: {len(loaded.objects)}, of them workloads: {len(loaded.workloads)}")
+    print(f"objects that a what-if would create: {len(loaded.objects)}, including workloads: {len(loaded.workloads)}")
     for sentence in (*read.passed_over, *unschedulable(read.snapshot), *unevictable(read.snapshot), *loaded.notes):
         print(f"note: {visible(sentence)}")
     return Code.GOOD
@@ -86,7 +86,7 @@ def stack_file(file: Path, like: Path, output: Path, *, unchecked: bool = False,
         found = finding("snapshot-stack-file-refused", output)
         raise SnapshotError(f"{lines([found])}\n{why}", [found])
     _write_text(output, made.text)
-    print(f"{visible(output)}: node classes have the images, and all has the version, of {like}")
+    print(f"{visible(output)} was written. Kubernetes version and node images are those of {like}")
     for sentence in made.notes:
         print(f"note: {visible(sentence)}")
     return Code.GOOD

@@ -153,26 +153,26 @@ def _without_surplus(
     if changed:
         own = ", ".join(f"{namespace}/{name}" for namespace, name in foreign)
         notes.append(
-            f"Made with smaller requests, because DaemonSets that only this cluster has ({own}) request the rest on "
-            f"each node: {_list(changed)}"
+            f"Created with smaller requests, because DaemonSets that only the rehearsed cluster has ({own}) request "
+            f"the rest on each node: {_list(changed)}"
         )
 
 
 #: What a note says of the workloads that are loaded otherwise than they were, by why.
 _NOTES: Final = {
-    "static": "Not loaded, because kubelets run these pods from files of their own",
-    "own": "Not made again, because the cluster runs them itself",
-    "beside": "The cluster's own pods request less, or run on its system nodes. The rest is made as pods of "
-    f"NAME{_BESIDE}",
-    "bare": "Made as Deployments, so that pods which are evicted come again, as they did not",
-    "jobs": "Made as Deployments, for Jobs that have nothing to do would end at once",
-    "pinned": "Loaded without karpenter.sh/do-not-disrupt, for pods of Jobs end, and these would hold their nodes for "
-    "ever; in the cluster a node that is to go waits until they have ended, and they do not move. Its dollars until "
-    "then are not in the answer",
+    "static": "Not loaded, because these are static pods of a kubelet",
+    "own": "Not created, because the rehearsed cluster has its own",
+    "beside": "The rehearsed cluster's own pods request less, or run on its system nodes. The difference is created as "
+    f"pods of NAME{_BESIDE}",
+    "bare": "Created as Deployments, because pods without a controller would not return after an eviction",
+    "jobs": "Created as Deployments, because the pods of a Job would end at once",
+    "pinned": "Loaded without karpenter.sh/do-not-disrupt, because these pods of Jobs never end here and would keep "
+    "their nodes forever. In the cluster, such a node waits until they have ended. The answer does not include its "
+    "cost until then",
     "patient": "Loaded with karpenter.sh/do-not-disrupt, because the NodePool of their nodes has a "
-    "terminationGracePeriod: a node that is to go waits for pods of Jobs until it is over, and Karpenter then deletes "
-    "those that still run. Here these pods never end",
-    "others": "Made as Deployments, for their own controllers are not there",
+    "terminationGracePeriod: a node that Karpenter removes waits for pods of Jobs until this time is over, and "
+    "Karpenter then deletes those that still run. Here these pods never end",
+    "others": "Created as Deployments, because their own controllers do not exist here",
 }
 
 
@@ -193,8 +193,8 @@ def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[
             workload = made
         if why := why_never(workload.pod, snapshot.cluster, place):
             notes.append(
-                f"{_title(workload)} is not loaded: its pods need {why}; they could never be scheduled. Take that out "
-                "of the workload in the snapshot to have it loaded"
+                f"{_title(workload)} is not loaded: its pods need {why}; they could never be scheduled. To load it, "
+                "remove this requirement from the workload in the snapshot"
             )
         elif workload.controller.kind == "DaemonSet" or workload.replicas:
             yield _as_deployment(workload, with_deadline, noted, notes)

@@ -42,7 +42,7 @@ def headline(snapshot: Snapshot) -> str:
     names = ", without names" if snapshot.anonymised else ""
     waiting = sum(workload.pending for workload in snapshot.workloads)
     numbers = [
-        f"{_number(snapshot.pods, 'pod')} in {_number(len(snapshot.workloads), 'workload')} ({waiting} on no node)",
+        f"{_number(snapshot.pods, 'pod')} in {_number(len(snapshot.workloads), 'workload')} ({waiting} without a node)",
         _number(len(snapshot.nodes), "node"),
         _number(len(snapshot.node_pools), "NodePool"),
         _number(len(snapshot.pod_disruption_budgets), "PodDisruptionBudget"),
@@ -55,7 +55,7 @@ def _number(count: int, what: str) -> str:
 
 
 def _workloads(snapshot: Snapshot) -> Table:
-    table = _table("workload", "kept by", "pods", "on no node", "requests")
+    table = _table("workload", "controller", "pods", "without a node", "requests")
     ordered = sorted(snapshot.workloads, key=lambda one: (-one.replicas, one.namespace, one.name))
     for one in ordered[:_ROWS]:
         requests = ", ".join(f"{amount} {resource}" for resource, amount in one.pod.requests.items())
@@ -72,14 +72,14 @@ def _workloads(snapshot: Snapshot) -> Table:
 
 
 def _nodes(snapshot: Snapshot) -> Table:
-    table = _table("nodes", "instance type", "capacity type", "zone", "NodePool", "USD an hour")
+    table = _table("nodes", "instance type", "capacity type", "zone", "NodePool", "USD per hour")
     kinds = Counter(
         (one.instance_type, one.capacity_type, zone_words(one.zone or ""), one.node_pool, one.price_per_hour)
         for one in snapshot.nodes
     )
     rows = sorted(kinds.items(), key=lambda one: (-one[1], str(one[0])))
     for (*what, price), count in rows[:_ROWS]:
-        _row(table, count, *(part or "" for part in what), "not known" if price is None else f"{price * count:.4f}")
+        _row(table, count, *(part or "" for part in what), "unknown" if price is None else f"{price * count:.4f}")
     _more(table, len(rows))
     return table
 

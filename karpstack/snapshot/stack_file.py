@@ -186,8 +186,9 @@ def _taken(config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any
     if keys := sorted(base.keys() - own):
         told.append(f"of each node class {', '.join(keys)}")
     if told:
-        yield f"taken from {like}, because a snapshot does not have it; change what your cluster has otherwise: " + (
-            "; ".join(told)
+        yield (
+            f"these settings are those of {like}, because a snapshot does not have them; change those that differ in "
+            f"your cluster: {'; '.join(told)}"
         )
 
 
@@ -197,9 +198,9 @@ def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]]) -> Iter
         if len(pods) > 1 and not _max_pods(one.spec):
             has = _max_pods(classes[one.name]) or _THE_PROGRAMS
             yield (
-                f"nodeClasses.{one.name}: its nodes take {min(pods)} to {max(pods)} pods, by their types, and here "
-                f"each takes {has}; so small pods are packed closer than in the cluster. Set maxPods to {min(pods)} "
-                "for the other extreme"
+                f"nodeClasses.{one.name}: in the cluster, its nodes take {min(pods)} to {max(pods)} pods, by instance "
+                f"type; here each takes {has}, so Karpenter packs small pods more densely. For fewer pods on "
+                f"each node, set maxPods to {min(pods)}"
             )
 
 

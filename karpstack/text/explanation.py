@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,15 +16,22 @@ from .codes import Code, reported
 from .shown import value, visible
 
 _NEAREST: Final = 5
-#: What is printed of an entry: heading, and the keys of a catalogue of findings or of rules, the first that it has.
+#: What is printed of an entry: heading, and the key of a catalogue of findings or of rules.
 _PARTS: Final = (
-    ("What is wrong", ("what", "description")),
-    ("Why", ("rationale",)),
-    ("What would happen", ("consequence",)),
-    ("Fix", ("fix", "remediation")),
-    ("Setting", ("key",)),
-    ("See", ("link", "url")),
+    ("What is required", "description"),
+    ("What is wrong", "what"),
+    ("Why", "rationale"),
+    ("What would happen", "consequence"),
+    ("Fix", "fix"),
+    ("Fix", "remediation"),
+    ("Setting", "key"),
+    ("See", "link"),
+    ("See", "url"),
 )
+#: First words of a sentence whose subject is a list.
+_PLURAL: Final = {"admit", "are", "contain", "exclude", "have", "match"}
+_FORMAT = re.compile(r"\{(\w+)[!:][^}]*\}")
+_ONLY_BRACES = re.compile(r"'?\{\w+\}'?")
 
 
 class UnknownCodeError(ValueError):
@@ -48,16 +56,27 @@ class Explanation:
 
 
 @reported({UnknownCodeError: Code.WRONG})
-def explain(code: str, catalogues: Mapping[str, Path], *, form: Literal["text", "json"] = "text") -> int:
+def explain(
+    code: str,
+    catalogues: Mapping[str, Path],
+    *,
+    without_subject: Collection[str] = (),
+    form: Literal["text", "json"] = "text",
+) -> int:
     """Print what is known of a code.
 
     Args:
         code: The code of a finding, or the name of a rule.
         catalogues: What a catalogue is about -> its file; files that do not exist are skipped.
+        without_subject: The catalogues whose sentences follow the key of a setting, which is their subject.
         form: How it is printed.
     """
     known = {about: Catalogue(path).entries for about, path in catalogues.items() if path.is_file()}
-    found = [_explanation(code, about, entries[code]) for about, entries in known.items() if code in entries]
+    found = [
+        _explanation(code, about, entries[code], about in without_subject)
+        for about, entries in known.items()
+        if code in entries
+    ]
     if not found:
         raise UnknownCodeError(_unknown(code, [name for entries in known.values() for name in entries]))
     if form == "json":
@@ -67,12 +86,35 @@ def explain(code: str, catalogues: Mapping[str, Path], *, form: Literal["text", 
     return Code.GOOD
 
 
-def _explanation(code: str, about: str, entry: Mapping[str, Any]) -> Explanation:
-    parts = {
-        heading: str(next(entry[key] for key in keys if key in entry))
-        for heading, keys in _PARTS
-        if any(entry.get(key) for key in keys)
-    }
+def readable(text: str) -> str:
+    """Return a text of a catalogue for documents: without formats of Python in the braces."""
+    return _FORMAT.sub(r"{\1}", " ".join(text.split()))
+
+
+def only_in_message(text: str) -> bool:
+    """Whether a text consists of a value of the user's input, so that only the message has it."""
+    return bool(_ONLY_BRACES.fullmatch(text))
+
+
+def with_subject(text: str, subject: str = "") -> str:
+    """Return a sentence of a setting with its subject, which a message shows as the key before the sentence."""
+    first = text.split(maxsplit=1)[0]
+    if not first.isalpha() or not first.islower():
+        return text
+    return f"{subject or ('The values' if first in _PLURAL else 'The value')} {text}"
+
+
+def _explanation(code: str, about: str, entry: Mapping[str, Any], without_subject: bool) -> Explanation:
+    parts = dict[str, str]()
+    for heading, key in _PARTS:
+        text = readable(str(entry.get(key, "")))
+        if only_in_message(text):
+            text = "the message says it"
+        elif text and without_subject and key == "consequence":
+            text = with_subject(text)
+        if text:
+            says_what = key == "consequence" and not {"what", "description"} & entry.keys()
+            parts["What is wrong" if says_what else heading] = text
     return Explanation(code, about, str(entry.get("severity", "error")), parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ from karpstack.karpenter.findings import Catalogue
 from karpstack.preflight.finding import CATALOGUE as CHECKS
 from karpstack.scale_test.scenarios.problems import CATALOGUE as SCENARIOS
 from karpstack.snapshot.problems import CATALOGUE as SNAPSHOTS
+from karpstack.text.explanation import only_in_message, readable, with_subject
 from tests.unit.example_stack import ROOT
 
 FOLDER: Final = ROOT / "docs" / "reference" / "findings"
@@ -25,6 +27,9 @@ _HEAD: Final = """\
 
 {about} A code never changes. Words in braces are those of {of}.
 """
+#: Keys of which the tables of the tests have only the end.
+_OF_A_POOL: Final = {"requirements", "values", "key", "budgets", "kubelet", "terminationGracePeriod", "startupTaints"}
+_IN_MESSAGE: Final = "the message has the value for your case"
 
 
 class Page(NamedTuple):
@@ -56,20 +61,29 @@ class Page(NamedTuple):
 
 def _of_settings(code: str, entry: Mapping[str, str]) -> str:
     kind = "Warning: " if entry.get("severity") == "warning" else ""
-    said = " ".join(entry["consequence"].split())
-    return f"> {kind}{said}\n\n{example(code)}Fix: {' '.join(entry['fix'].split())}.\n"
+    said = with_subject(readable(entry["consequence"]), f"`{key}`" if (key := named_key(code)) else "")
+    return f"> {kind}{_said(said)}\n\n{example(code)}{_fix(entry)}\n"
 
 
 def _of_checks(_: str, entry: Mapping[str, str]) -> str:
     kind = {"warning": "Warning: ", "note": "Note: "}.get(entry.get("severity", "error"), "")
-    fix = f"Fix: {entry['fix']}.\n" if "fix" in entry else "Nothing needs to be done.\n"
+    fix = _fix(entry) or "Nothing needs to be done."
     key = f"Setting: `{entry['key']}`.\n\n" if "key" in entry else ""
-    return f"> {kind}{entry['what']}\n\nWhat would happen: {entry['consequence']}.\n\n{key}{fix}"
+    what, consequence = readable(entry["what"]), _said(readable(entry["consequence"]))
+    return f"> {kind}{what}\n\nWhat would happen: {consequence}.\n\n{key}{fix}\n"
 
 
 def _of_files(_: str, entry: Mapping[str, str]) -> str:
-    fix = f"\n\nFix: {entry['fix']}." if "fix" in entry else ""
-    return f"> {entry['consequence']}{fix}\n"
+    return "\n\n".join(filter(None, (f"> {_said(readable(entry['consequence']))}", _fix(entry)))) + "\n"
+
+
+def _fix(entry: Mapping[str, str]) -> str:
+    fix = readable(entry.get("fix", ""))
+    return f"Fix: {_said(fix)}." if fix else ""
+
+
+def _said(text: str) -> str:
+    return _IN_MESSAGE if only_in_message(text) else text
 
 
 PAGES: Final = {
@@ -104,22 +118,39 @@ PAGES: Final = {
 }
 
 
+class Example(NamedTuple):
+    """A stack file of the tests' tables that leads to a finding: its stack, its changes, and the key of the finding."""
+
+    stack: str
+    changes: Mapping[str, Any]
+    key: str
+
+
 @cache
-def examples() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return for each code the first stack file of the tests' tables that leads to it: the stack, and its changes."""
-    found: dict[str, tuple[str, dict[str, Any]]] = {}
+def examples() -> dict[str, Example]:
+    """Return the first example of each code."""
+    found: dict[str, Example] = {}
     for table in ("refused.yaml", "warned.yaml"):
-        for stack, changes, _, code, *_ in yaml.safe_load((TABLES / table).read_text(encoding="utf-8")):
+        for stack, changes, key, code, *_ in yaml.safe_load((TABLES / table).read_text(encoding="utf-8")):
             if isinstance(code, str):  # a row of several findings is no example of one
-                found.setdefault(code, (stack, changes))
+                found.setdefault(code, Example(stack, changes, key))
     return found
+
+
+def named_key(code: str) -> str:
+    """Return the key that the message of a finding names, in its example; empty without an example."""
+    key = examples()[code].key if code in examples() else ""
+    first = re.split(r"[.\[]", key, maxsplit=1)[0]
+    if not key or first in _OF_A_POOL:
+        return f"...{key}" if key else ""
+    return key if ":" in first else f"karpstack:{key}"
 
 
 def example(code: str) -> str:
     """Return a stack file's lines that lead to a finding; empty if no row does."""
     if code not in examples():
         return ""
-    stack, changes = examples()[code]
+    stack, changes, _ = examples()[code]
     keys = {path: "one more requirement" if path in ("+", "++") else path for path in changes}
     keys = {path: key if ":" in key or path in ("+", "++") else f"karpstack:{key}" for path, key in keys.items()}
     lines = "\n".join(f"    {keys[path]}: {json.dumps(value)}" for path, value in changes.items())

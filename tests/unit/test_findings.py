@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Formatter
@@ -96,6 +98,18 @@ def test_each_code_is_used(catalogue: Catalogue, sources: list[Path], _: int) ->
     texts = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     by_cloud = {code for code in catalogue.entries if f'"{code.rpartition("-")[0]}-{{subject.cloud}}"' in texts}
     assert [code for code in catalogue.entries if f'"{code}"' not in texts and code not in by_cloud] == []
+
+
+def test_no_code_is_in_two_catalogues() -> None:
+    codes = [code for catalogue in (CATALOGUE, CHECKS, SCENARIOS, SNAPSHOTS) for code in catalogue.entries]
+    assert [code for code, number in Counter(codes).items() if number > 1] == []
+
+
+@pytest.mark.parametrize("name", findings_pages.PAGES)
+def test_a_page_shows_no_format_of_python_and_no_empty_fix(name: str) -> None:
+    text = findings_pages.PAGES[name].text()
+    assert not re.search(r"^(?:>|Fix|What).*\{\w+[!:]", text, re.MULTILINE)
+    assert "Fix: ." not in text
 
 
 @pytest.mark.parametrize("name", findings_pages.PAGES)

@@ -148,9 +148,9 @@ def _step(scenario: Scenario, index: int, step: Step) -> Iterator[Finding]:
     patch, change = step.patch_node_pool, step.patch_node_class
     if patch and any(patch.name not in scenario.pools_in(kind)[0] for kind in scenario.stacks):
         other = instead(patch.name, scenario.node_pools)
-        yield finding("node-pool-of-others", f"{where}.patchNodePool.name", patch.name, instead=other)
+        yield finding("scenario-node-pool-of-others", f"{where}.patchNodePool.name", patch.name, instead=other)
     if change and any(change.name not in scenario.node_classes_in(kind) for kind in scenario.stacks):
-        yield finding("node-class-of-others", f"{where}.patchNodeClass.name", change.name)
+        yield finding("scenario-node-class-of-others", f"{where}.patchNodeClass.name", change.name)
 
 
 def _scaling(scenario: Scenario, index: int, step: Step) -> Iterator[Finding]:
@@ -238,7 +238,7 @@ def _zones(scenario: Scenario, where: str, zones: Iterable[str]) -> Iterator[Fin
     for zone in zones:
         whys = [missing_zone(cloud, zone) for cloud in sorted(clouds)]
         if all(whys) and whys[0]:
-            yield finding("zone-unknown", where, zone, **whys[0])
+            yield finding("scenario-zone-unknown", where, zone, **whys[0])
 
 
 def _taints(scenario: Scenario, index: int) -> Iterator[str]:

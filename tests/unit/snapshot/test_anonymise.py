@@ -156,7 +156,7 @@ def test_what_the_stack_brings_is_known_afterwards_too() -> None:
         made, {}, existing=Existing({("DaemonSet", "kube-system", "cilium"): {"cpu": "500m", "memory": "1Gi"}})
     )
     assert [one["kind"] for one in loaded.objects] == ["DaemonSet"]
-    assert "the cluster runs them itself: kube-system/cilium" in loaded.notes[0]
+    assert "the rehearsed cluster has its own: kube-system/cilium" in loaded.notes[0]
 
 
 def test_only_kubernetes_own_priority_classes_keep_a_name_that_begins_with_system() -> None:

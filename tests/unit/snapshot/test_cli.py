@@ -31,7 +31,7 @@ def test_convert_says_what_is_in_it_and_what_was_left_out(tmp_path: Path, capsys
     out = tmp_path / "out.json.gz"
     assert main(["convert", str(tmp_path / "all.json"), "--output", str(out)]) == 0
     told = capsys.readouterr().out
-    assert "15 pods in 7 workloads (1 on no node), 4 nodes" in told
+    assert "15 pods in 7 workloads (1 without a node), 4 nodes" in told
     assert "left out: images: 15; " in told
     assert load(out).snapshot.pods == 15
     assert main(["show", str(out)]) == 0
@@ -49,7 +49,7 @@ def test_exports_without_a_workload_are_no_snapshot(tmp_path: Path, capsys: pyte
     said = capsys.readouterr().err
     assert said.startswith("error: the files hold no workload, so there would be nothing to load")
     assert "kubectl get pods,replicasets," in said
-    assert "0 pods in 0 workloads (0 on no node), 4 nodes" in said
+    assert "0 pods in 0 workloads (0 without a node), 4 nodes" in said
     assert not out.exists()
 
 
@@ -77,7 +77,7 @@ def test_check_says_what_will_not_go(file: Path, capsys: pytest.CaptureFixture[s
     assert "error: " in capsys.readouterr().err
     assert main(["check", str(file), "--known-only", "--cloud", "azure"]) == 0
     told = capsys.readouterr().out
-    assert "objects that would be made: 2, of them workloads: 1" in told
+    assert "objects that a what-if would create: 2, including workloads: 1" in told
     assert "note: version: 2: read as if it were 1" in told
     assert "note: shop/never: no instance type of aws has 1000 CPUs" in told
     assert "note: shop/never (Deployment, 3 pods) is not loaded" in told

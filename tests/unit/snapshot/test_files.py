@@ -244,5 +244,5 @@ def test_a_trace_as_it_is_at_its_end(tmp_path: Path) -> None:
 def test_others_than_exports_come_alone(tmp_path: Path) -> None:
     put(tmp_path / "a.json", api.exported(api.cluster()))
     put(tmp_path / "b.json", {"cluster": "a", "captured": "2026-11-22T11:00:00Z", "events": None})
-    with pytest.raises(SnapshotError, match="give it alone"):
+    with pytest.raises(SnapshotError, match="give only this file"):
         convert([tmp_path])

@@ -141,7 +141,7 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest
 
 def notes(made: StackFile) -> list[str]:
     """Those that are not about the other file."""
-    return [note for note in made.notes if not note.startswith("taken from")]
+    return [note for note in made.notes if not note.startswith("these settings are")]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,9 @@ def test_volumes_stay_encrypted(disk: dict[str, bool], encrypted: bool, device: 
 
 
 def test_what_is_taken_from_the_other_file_is_told() -> None:
-    (note,) = (one for one in stack_file(small(), EKS).notes if one.startswith("taken from Pulumi.eks.yaml"))
+    (note,) = (
+        one for one in stack_file(small(), EKS).notes if one.startswith("these settings are those of Pulumi.eks.yaml")
+    )
     assert 'karpenter.featureGates: {"spotToSpotConsolidation": true}' in note
     assert 'cluster.version: "1.36"' in note
     assert "metadataOptions" in note
@@ -186,7 +188,7 @@ def test_where_they_take_as_many_as_their_types_do_that_is_said() -> None:
     snapshot = snapshot.model_copy(update={"nodes": [larger, *others]})
     (note,) = notes(stack_file(snapshot, EKS))
     assert note.startswith(
-        "nodeClasses.default: its nodes take 58 to 110 pods, by their types, and here each takes 110"
+        "nodeClasses.default: in the cluster, its nodes take 58 to 110 pods, by instance type; here each takes 110"
     )
     # What the node class says itself is so for all of its nodes.
     own = of.model_copy(update={"spec": {"kubelet": {"maxPods": 58}}})
