@@ -31,12 +31,11 @@ def each(checked: Iterable[Checked]) -> list[Finding]:
 
 
 def headline(checked: Sequence[Checked]) -> str:
-    """One sentence on all of it."""
+    """Return one sentence: how many blockers, checks and warnings."""
     found = [finding.severity for one in checked for finding in one.findings]
     errors, warnings = found.count("error"), found.count("warning")
-    return (
-        f"{_number(errors, 'thing is', 'things are')} in the way" if errors else "nothing is in the way"
-    ) + f" ({len(checked)} checks, {_number(warnings, 'warning', 'warnings')})"
+    blockers = _number(errors, "blocker", "blockers") if errors else "no blocker"
+    return f"{blockers} ({len(checked)} checks, {_number(warnings, 'warning', 'warnings')})"
 
 
 def table(title: str, checked: Iterable[Checked]) -> str:

@@ -94,7 +94,7 @@ def table(title: str, groups: Mapping[str, Sequence[Finding]], width: int = 150)
     if drawn.rows:
         console.print(drawn)
     if quiet := ", ".join(name for name, findings in groups.items() if not findings):
-        console.print(f"Nothing to say of: {quiet}")
+        console.print(f"No findings: {quiet}")
     return output.getvalue().rstrip()
 
 

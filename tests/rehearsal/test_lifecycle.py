@@ -118,7 +118,7 @@ def test_what_is_in_the_way_of_destroy_is_named(eks: RehearsedStack) -> None:
         core.delete_namespaced_service("web", "default")
         custom.delete_cluster_custom_object("karpenter.sh", "v1", "nodepools", "by-hand")
     assert found.returncode != 0
-    assert "2 things are in the way" in found.stdout
+    assert "2 blockers" in found.stdout
     assert "the Service default/web has the type LoadBalancer" in found.stdout
     assert "the NodePool by-hand does not belong to the stack" in found.stdout
 

@@ -78,8 +78,8 @@ def page() -> str:
         [
             *lines,
             "",
-            "*Standard until* and *refused from* are the first day without that support. [Newer dates](../how-to/facts.md) "
-            "come from your account.",
+            "*Standard until* and *refused from* are the first day without that support. [Newer dates]"
+            "(../how-to/facts.md) come from your account.",
             "",
         ]
     )

@@ -41,7 +41,7 @@ def test_only_errors_are_in_the_way(severity: str, code: int, capsys: pytest.Cap
     said = capsys.readouterr().out
     assert "the log group is there already" in said
     assert "fix: delete it" in said
-    assert said.rstrip().endswith("Nothing to say of: quotas")
+    assert said.rstrip().endswith("No findings: quotas")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_look_before_destroy_gets_the_outputs(tmp_path: Path, capsys: pytest
     outputs.write_text('{"cloud": "aws"}')
     assert commands.destroy("eks", outputs=outputs, look=destroyed) == 0
     assert (asked["stack"], asked["outputs"]) == ("eks", {"cloud": "aws"})
-    assert capsys.readouterr().out.startswith("Before pulumi destroy of eks: nothing is in the way")
+    assert capsys.readouterr().out.startswith("Before pulumi destroy of eks: no blocker")
     for content in ("no JSON", "[]", "[" * 100_000):
         outputs.write_text(content)
         assert main(["destroy", "eks", "--outputs", str(outputs)]) == 2

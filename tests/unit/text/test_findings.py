@@ -27,7 +27,7 @@ FORMS: Final[dict[str, tuple[Callable[[], str], tuple[str, ...]]]] = {
     "terminal": (lambda: findings.text([FINDING]), ("error[zone-unknown] Pulumi.eks.yaml:7", "    fix: take another")),
     "table": (
         lambda: findings.table("Before", {"zones": [FINDING], "names": []}),
-        ("ERROR", "the zone a<b>", "Nothing to say of: names"),
+        ("ERROR", "the zone a<b>", "No findings: names"),
     ),
     "Markdown": (
         lambda: findings.as_markdown([FINDING], "all.json"),

@@ -182,7 +182,11 @@ def drifting(*going: str) -> Answer:
         (("two",), ["The verdict is the same", "for the same causes", "Which nodes go differs"], []),
         (
             ("one", "two"),
-            ["Verdicts differ: within its limits; 1 limit of 6 exceeded.", "for other causes", "Which nodes go differs"],
+            [
+                "Verdicts differ: within its limits; 1 limit of 6 exceeded.",
+                "for other causes",
+                "Which nodes go differs",
+            ],
             [],
         ),
     ],
