@@ -137,8 +137,8 @@ class NetworkSettings(Section):
     service_cidr: ClusterCidr = Field(description="range of Service addresses")
     outbound_type: OutboundType = Field(
         "loadBalancer",
-        description="which way nodes leave: loadBalancer (AKS's), userAssignedNATGateway (made with subnetCidr, the "
-        "subnet's with subnetId) or userDefinedRouting (the subnet's route table)",
+        description="outbound path of nodes: loadBalancer (of AKS), userAssignedNATGateway (the stack creates it with "
+        "subnetCidr; with subnetId, the subnet must have one) or userDefinedRouting (the subnet's route table)",
     )
 
     @field_validator("outbound_type", mode="before")
@@ -214,10 +214,11 @@ class ClusterSettings(Section):
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
     )
     api_server_subnet_id: str | None = Field(
-        None, description="resource ID of the subnet that the API server itself is put into, for AKS alone"
+        None, description="resource ID of a subnet for the API server, which only AKS may use"
     )
     private_dns_zone: str = Field(
-        "system", description="of a private cluster: system (AKS makes one), none, or the resource ID of yours"
+        "system",
+        description="DNS zone of a private cluster: system (AKS creates one), none, or the resource ID of yours",
     )
     local_accounts: bool = Field(
         False, description="whether certificates give access to the cluster, in addition to Entra"
@@ -225,7 +226,8 @@ class ClusterSettings(Section):
     kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
     deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
         "User",
-        description="kind of deployer, which gets the role: User or ServicePrincipal; existing: it has the role",
+        description="kind of the deployer, to which the stack assigns the role of a cluster administrator: User or "
+        "ServicePrincipal; existing: the deployer already has this role",
     )
     admins: list[Guid] = Field([], description="object IDs of Entra groups that administer the cluster")
     log_workspace_id: str | None = Field(
@@ -294,10 +296,12 @@ class NodeProvisioningSettings(Section):
     """karpstack:nodeProvisioning."""
 
     default_node_pools: Literal["Auto", "None"] = Field(
-        "Auto", description="Auto: AKS brings the NodePools default and system-surge; None: only this stack's"
+        "Auto",
+        description="Auto: AKS creates the NodePools default and system-surge; None: only this stack's NodePools exist",
     )
     allow_stranded_nodes: bool = Field(
-        False, description="true for one update that disables provisioning while its nodes may still exist"
+        False,
+        description="true allows, for one `up`, to disable node auto provisioning although its nodes may still exist",
     )
 
 
@@ -412,11 +416,12 @@ class AksSettings(AksStackSettings):
     node_provisioning: NodeProvisioningSettings = Field(
         NodeProvisioningSettings(), description="node auto provisioning"
     )
-    cilium: CiliumSettings = Field(CiliumSettings(), description="what Azure's Cilium does besides")
-    addons: AddonsSettings = Field(AddonsSettings(), description="a section that says what runs beside Karpenter")
+    cilium: CiliumSettings = Field(CiliumSettings(), description="optional features of Azure's Cilium")
+    addons: AddonsSettings = Field(AddonsSettings(), description="optional add-ons")
     proxy: ProxySettings | None = Field(None, description="the proxy through which nodes and pods get out, in mode nap")
     trusted_certificates: Certificates = Field(
-        [], description="certificates of authorities, in PEM, that nodes trust beside the public ones, in mode nap"
+        [],
+        description="certificates of authorities, in PEM, that nodes trust in addition to the public ones, in mode nap",
     )
 
     @property

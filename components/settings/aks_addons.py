@@ -103,8 +103,8 @@ class AddonsSettings(Section):
 
     log_retention_days: int = Field(
         0,
-        description="days that a Log Analytics workspace of the stack's own keeps what it is sent, 30 to 730, where "
-        "cluster.logWorkspaceId names none; 0: there is none",
+        description="retention in days, 30 to 730, of a Log Analytics workspace that the stack creates if "
+        "cluster.logWorkspaceId is not set; 0: the stack creates none",
     )
     container_insights: bool = Field(
         False, description="whether Container insights sends the containers' logs and events to the workspace"
@@ -167,5 +167,5 @@ class CiliumSettings(Section):
         "network security",
     )
     default_deny: bool = Field(
-        False, description="whether pods outside kube-system send and get nothing but DNS unless a policy allows it"
+        False, description="true: pods outside kube-system can use only DNS, unless a network policy allows more"
     )

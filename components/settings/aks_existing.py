@@ -76,4 +76,4 @@ class ExistingAksSettings(AksStackSettings):
     }
 
     cluster: ExistingClusterSettings = Field(description="the existing cluster")
-    network: ExistingNetworkSettings = Field(ExistingNetworkSettings(), description="where Karpenter's nodes live")
+    network: ExistingNetworkSettings = Field(ExistingNetworkSettings(), description="network of Karpenter's nodes")

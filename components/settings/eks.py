@@ -169,7 +169,7 @@ class NetworkSettings(Section):
         [], description="IDs of subnets for the control plane's interfaces; those of the nodes if empty"
     )
     node_security_group_ids: list[SecurityGroupId] = Field(
-        [], description="IDs of security groups that all nodes carry beside the cluster's own"
+        [], description="IDs of security groups that all nodes carry in addition to the cluster's own"
     )
 
     @field_validator("vpc_cidr")
@@ -266,7 +266,7 @@ class ClusterSettings(Section):
         description="standard: EKS upgrades the cluster when standard support of its version ends; extended: it stays, "
         "at six times the price",
     )
-    deletion_protection: bool = Field(False, description="whether neither Pulumi nor EKS deletes the cluster")
+    deletion_protection: bool = Field(False, description="true: Pulumi and EKS refuse to delete the cluster")
 
     @field_validator("version", mode="before")
     @classmethod
@@ -292,7 +292,7 @@ class SystemNodesSettings(Section):
         "", description="release of that image, for example 1.36.2-20260714; empty: what AWS recommends at each update"
     )
     min_size: int = Field(2, ge=1, description="system nodes at least")
-    desired_size: int = Field(2, ge=1, description="system nodes at first")
+    desired_size: int = Field(2, ge=1, description="initial number of system nodes")
     max_size: int = Field(10, ge=1, description="system nodes at most")
     disk_size: int = Field(50, ge=20, description="GiB of each system node's disk, 20 at least")
 
@@ -314,7 +314,7 @@ class CiliumSettings(Section):
         "none", description="wireguard: traffic between pods of different nodes is encrypted"
     )
     default_deny: bool = Field(
-        False, description="whether pods outside kube-system send and get nothing but DNS unless a policy allows it"
+        False, description="true: pods outside kube-system can use only DNS, unless a network policy allows more"
     )
 
     @field_validator("encryption", mode="before")
@@ -446,7 +446,8 @@ class EksStackSettings(StackSettings):
     images: ImagesSettings = Field(ImagesSettings(), description="where images come from")
     proxy: ProxySettings | None = Field(None, description="the proxy through which nodes and controllers get out")
     trusted_certificates: Certificates = Field(
-        [], description="certificates of authorities, in PEM, that nodes and controllers trust beside the public ones"
+        [],
+        description="certificates of authorities, in PEM, for nodes and controllers, in addition to the public ones",
     )
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
@@ -493,8 +494,8 @@ class EksSettings(EksStackSettings):
     network: NetworkSettings = Field(description="address ranges and zones")
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
-    cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")
-    addons: AddonsSettings = Field(AddonsSettings(), description="a section that says what runs beside Karpenter")
+    cilium: CiliumSettings = Field(CiliumSettings(), description="network plugin: Cilium")
+    addons: AddonsSettings = Field(AddonsSettings(), description="optional add-ons")
 
     @property
     def endpoints(self) -> tuple[EndpointService, ...]:

@@ -57,7 +57,7 @@ class ExistingNetworkSettings(Section):
     )
     subnet_tags: dict[str, str] = Field({}, description="tags of these subnets, instead of their IDs")
     node_security_group_ids: list[SecurityGroupId] = Field(
-        [], description="IDs of security groups that Karpenter's nodes carry beside the cluster's own"
+        [], description="IDs of security groups that Karpenter's nodes carry in addition to the cluster's own"
     )
     pod_cidr: ClusterCidr | None = Field(None, description="range of the overlay network, where cilium.install is true")
     pod_cidr_mask_size: int = Field(24, description="prefix length of each node's share of podCidr")
@@ -91,5 +91,7 @@ class ExistingEksSettings(EksStackSettings):
     }
 
     cluster: ExistingClusterSettings = Field(description="the existing cluster")
-    network: ExistingNetworkSettings = Field(ExistingNetworkSettings(), description="where Karpenter's nodes live")
-    cilium: ExistingCiliumSettings = Field(ExistingCiliumSettings(), description="the dataplane, where it has none")
+    network: ExistingNetworkSettings = Field(ExistingNetworkSettings(), description="network of Karpenter's nodes")
+    cilium: ExistingCiliumSettings = Field(
+        ExistingCiliumSettings(), description="Cilium, for an existing cluster without a network plugin"
+    )

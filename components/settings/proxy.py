@@ -71,7 +71,8 @@ class ProxySettings(Section):
     http: ProxyUrl | None = Field(None, description="proxy for http://, like http://proxy.corp.example:3128")
     https: ProxyUrl | None = Field(None, description="proxy for https://, like http://proxy.corp.example:3128")
     no_proxy: list[NoProxyEntry] = Field(
-        [], description="names, .domains, addresses and ranges that are reached directly, beside those of the stack"
+        [],
+        description="names, .domains, addresses and ranges without the proxy, in addition to those of the stack",
     )
 
     @model_validator(mode="after")

@@ -174,7 +174,9 @@ class MirrorSettings(Section):
     REGISTRIES: ClassVar[Sequence[str]] = ()
 
     mirrors: dict[str, Annotated[str, AfterValidator(mirror)]] = Field(
-        {}, description="registry and what replaces it in image names, as quay.io: registry.example.com/quay"
+        {},
+        description="registry -> its replacement in image names, for example mcr.microsoft.com: "
+        "registry.example.com/mcr on AKS, quay.io: registry.example.com/quay on EKS",
     )
 
     @field_validator("mirrors")
@@ -188,13 +190,14 @@ class MirrorSettings(Section):
 class StackSettings(Section):
     """A stack's whole configuration: what it has on either cloud."""
 
-    name: str = Field(description="name of the cluster, with which all resource names begin")
+    name: str = Field(
+        description="prefix of all resource names; also the name of a cluster that the stack creates, not of an "
+        "existing one"
+    )
     allow_replacement: list[Literal["cluster"]] = Field(
         [], description="[cluster]: consent, for one `up`, to the loss of the cluster and everything in it"
     )
-    accept_old_facts: bool = Field(
-        False, description="whether settings may be judged by facts that are older than 180 days"
-    )
+    accept_old_facts: bool = Field(False, description="true: accept facts that are older than 180 days")
     node_pools: NodePoolSpecs = Field(description="NodePool specs by name")
 
     @field_validator("*", mode="wrap")

@@ -47,6 +47,7 @@ class Checked:
 
 
 _LONGEST: Final = 1_000  # characters of what a cloud says of itself
+_NOT_CHECKED: Final = {"check-not-permitted", "check-not-answered", "check-failed"}
 
 
 class NotAskedError(Exception):
@@ -79,6 +80,11 @@ def run(checks: Mapping[str, Callable[[Subject], Iterable[Finding]]], subject: S
 def in_the_way(checked: Iterable[Checked]) -> list[Finding]:
     """The errors."""
     return [each for one in checked for each in one.findings if each.severity == "error"]
+
+
+def not_checked(checked: Iterable[Checked]) -> list[Finding]:
+    """The findings that say that a check got no answer."""
+    return [each for one in checked for each in one.findings if each.code in _NOT_CHECKED]
 
 
 def _findings(check: Callable[[Subject], Iterable[Finding]], subject: Subject) -> tuple[Finding, ...]:

@@ -19,7 +19,7 @@ from karpstack.components.settings import AksSettings, EksSettings
 from karpstack.preflight.aws.asking import Aws, direct_client
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
-from karpstack.preflight.finding import InputError, NotAskedError, UnknowableError, in_the_way
+from karpstack.preflight.finding import InputError, NotAskedError, UnknowableError, in_the_way, not_checked
 from karpstack.preflight.shown import as_data, table
 from karpstack.preflight.stack import Configuration, configuration, deployer
 from karpstack.scale_test.reports import reading
@@ -89,7 +89,7 @@ def cost(
 def left(stack: str, *, config_file: Path | None = None, form: Form = "text") -> int:
     """List what is left of the stack in its account after `pulumi destroy`."""
     checked = find_left(_configured(stack, config_file))
-    unknown = [one for check in checked for one in check.findings if one.what.startswith("could not be judged")]
+    unknown = not_checked(checked)
     found = in_the_way(checked)
     notes = any(check.findings for check in checked)
     title = f"After pulumi destroy of {stack}: " + (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import yaml
 
 from karpstack.components.settings import ExistingAksSettings, ExistingEksSettings
 from karpstack.preflight import commands
-from karpstack.preflight.finding import Checked, Finding, UnknowableError
+from karpstack.preflight.finding import Checked, Finding, NotAskedError, UnknowableError, not_checked, run
 from karpstack.preflight.looking import before_up
 from karpstack.preflight.shown import as_data, table
 from karpstack.preflight.stack import CLOSED, State, configuration, deployer, parse, raw, setting, state
@@ -259,3 +259,13 @@ def test_a_machine_without_pulumi(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     read = state("eks", tmp_path)
     assert read.resources == frozenset()
     assert "pulumi" in read.unread
+
+
+def _denied(_: None) -> Iterator[Finding]:
+    raise NotAskedError("ec2:DescribeTags", "access denied", refused=True)
+    yield
+
+
+def test_a_check_without_an_answer_is_known_by_its_code() -> None:
+    checked = run({"names": lambda _: [], "tags": _denied}, None)
+    assert [one.code for one in not_checked(checked)] == ["check-not-permitted"]
