@@ -37,14 +37,15 @@ def parsed(place: str) -> Callable[[str], Any]:
     return parse
 
 
-def _stacks(incomplete: str) -> list[str]:
+def stacks(incomplete: str) -> list[str]:
+    """Return the names of stacks that begin so."""
     return [name for name in stack_names() if name.startswith(incomplete)]
 
 
 def stack(parser: Callable[[str], str] | None = stack_name) -> Any:
     """Return the argument STACK."""
     return argument(
-        "STACK", "name of the stack, for example eks for Pulumi.eks.yaml", autocompletion=_stacks, parser=parser
+        "STACK", "name of the stack, for example eks for Pulumi.eks.yaml", autocompletion=stacks, parser=parser
     )
 
 

@@ -101,6 +101,22 @@ def _stack_file(
     file: _Snapshot,
     like: Annotated[Path, option("--like", metavar="FILE", help="stack file from which everything else is taken")],
     output: Annotated[Path, option("--output", metavar="FILE", help="the stack file to write")],
+    manifests: Annotated[
+        Path | None,
+        option(
+            "--manifests",
+            metavar="PATH",
+            help="file or folder with NodePools and node classes, which are applied to those of the snapshot",
+        ),
+    ] = None,
+    instead_of: Annotated[
+        Path | None,
+        option(
+            "--instead-of",
+            metavar="PATH",
+            help="with --manifests: the manifests as they were before; what only they contain is removed",
+        ),
+    ] = None,
     unchecked: Annotated[
         bool, option("--unchecked", help="write the file also if the program would refuse it, to correct it by hand")
     ] = False,
@@ -109,7 +125,15 @@ def _stack_file(
     """Write a stack file with the NodePools and node classes of a snapshot, as the base of a what-if."""
     from karpstack.snapshot import commands
 
-    return commands.stack_file(file, like, output, unchecked=unchecked, known_only=known_only)
+    return commands.stack_file(
+        file,
+        like,
+        output,
+        manifests=manifests,
+        instead_of=instead_of,
+        unchecked=unchecked,
+        known_only=known_only,
+    )
 
 
 @command(app, "curve", "karpstack snapshot curve trace.json --output curve.csv")

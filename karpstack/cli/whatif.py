@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from .options import Format, Quiet, Speed, Stack, Verbose, argument, option, parsed
+from karpstack.text.names import stack_name
+
+from .options import Format, Quiet, Speed, Verbose, argument, option, parsed, stacks
 from .shape import DEFAULT, StackGroup, command, group
 
 app = group("whatif", "Rehearse a change of a stack: which nodes and pods it moves, and what it costs.", StackGroup)
@@ -19,18 +21,37 @@ _Folders = Annotated[list[Path], argument("FOLDER", "folders of what-ifs, each w
 
 
 @command(
-    app, DEFAULT, "karpstack whatif eks --base origin/main --change Pulumi.candidate.yaml --workloads snapshot.json"
+    app,
+    DEFAULT,
+    "karpstack whatif --workloads snapshot.json.gz --change nodepools/\n"
+    "karpstack whatif eks --base origin/main --change Pulumi.candidate.yaml --workloads snapshot.json.gz",
 )
 def _stack(
-    stack: Stack,
-    base: Annotated[str, option("--base", metavar="REF|FILE", help="git ref or stack file of the stack as it is now")],
+    stack: Annotated[
+        str | None,
+        argument(
+            "[STACK]",
+            "name of the stack: eks, for Pulumi.eks.yaml (default: the one for clusters like the snapshot's)",
+            autocompletion=stacks,
+            parser=stack_name,
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        option(
+            "--base",
+            metavar="SIDE",
+            help="the cluster as it is now, in one of the ways of --change (default: the snapshot's NodePools)",
+        ),
+    ] = None,
     change: Annotated[
         list[str] | None,
         option(
             "--change",
-            metavar="REF|FILE",
-            help="git ref or stack file of the changed stack; several times for several candidates (default: the "
-            "project as it is)",
+            metavar="SIDE",
+            help="the changed cluster: a stack file, a git ref of the project, or manifests of NodePools and node "
+            "classes: a file, a folder, REF:FOLDER, or a command that prints them, such as 'helm template CHART'; "
+            "several times for several candidates (default: the project as it is)",
         ),
     ] = None,
     new_image: Annotated[
@@ -156,7 +177,7 @@ def _stack(
             project,
             tuple(change or ()),
             new_image=new_image,
-            workloads=workloads or rehearsed.WORKLOADS,
+            workloads=workloads,
             nodes=nodes,
             output=output,
             wait_factor=wait_factor or 1.0,

@@ -14,9 +14,11 @@ from karpstack.text.findings import lines
 from karpstack.text.shown import visible
 
 from .anonymise import VARIABLE, anonymised, hash_key
+from .applied import applied
 from .cluster import ClusterError
 from .cluster import take as read_cluster
 from .conversion import convert as converted
+from .manifest_files import read as read_manifests
 from .model import Snapshot
 from .objects import objects
 from .portability import Place
@@ -79,15 +81,30 @@ def show(file: Path, *, known_only: bool = False) -> int:
 
 
 @reported(_CODES)
-def stack_file(file: Path, like: Path, output: Path, *, unchecked: bool = False, known_only: bool = False) -> int:
-    """Write a stack file with the NodePools and node classes of a snapshot."""
-    made = made_stack_file(load(file, known_only=known_only).snapshot, like)
+def stack_file(
+    file: Path,
+    like: Path,
+    output: Path,
+    *,
+    manifests: Path | None = None,
+    instead_of: Path | None = None,
+    unchecked: bool = False,
+    known_only: bool = False,
+) -> int:
+    """Write a stack file with the NodePools and node classes of a snapshot, or as they are after manifests."""
+    snapshot = load(file, known_only=known_only).snapshot
+    notes: list[str] = []
+    before = read_manifests(instead_of) if instead_of else None
+    for now, earlier in ((before, None), (read_manifests(manifests) if manifests else None, before)):
+        if now:
+            snapshot, notes = applied(snapshot, now, earlier)
+    made = made_stack_file(snapshot, like)
     if not unchecked and (why := refusal(made.text)):
         found = finding("snapshot-stack-file-refused", output)
         raise SnapshotError(f"{lines([found])}\n{why}", [found])
     _write_text(output, made.text)
     print(f"{visible(output)} was written. Kubernetes version and node images are those of {like}")
-    for sentence in made.notes:
+    for sentence in (*notes, *made.notes):
         print(f"note: {visible(sentence)}")
     return Code.GOOD
 

@@ -71,17 +71,37 @@ def parse(content: bytes) -> Any:
     Raises:
         YamlError: It is not YAML, or more than anybody would write.
     """
+    return next(iter(_documents(content, BYTES, single=True)), None)
+
+
+def parse_all(content: bytes, most: int = BYTES) -> list[Any]:
+    """What each document of YAML holds, as `helm template` and `kubectl kustomize` print them; empty ones are left out.
+
+    Args:
+        most: Bytes, with each alias written out.
+
+    Raises:
+        YamlError: One is not YAML, or more than anybody would write.
+    """
+    return [one for one in _documents(content, most, single=False) if one is not None]
+
+
+def _documents(content: bytes, most: int, *, single: bool) -> list[Any]:
     try:
-        _measure(yaml.parse(content, Loader=_Loader))
+        _measure(yaml.parse(content, Loader=_Loader), most)
         loader = _Loader(content)
+        found: list[Any] = []
         try:
-            node = loader.get_single_node()
-            if node is None:
-                return None
-            _check(node)
-            return loader.construct_document(node)
+            while loader.check_node():
+                node = loader.get_node()
+                if single and found:
+                    where = node.start_mark.line + 1
+                    raise YamlError(f"not YAML; mend it: line {where}: but found another document")
+                _check(node)
+                found.append(loader.construct_document(node))
         finally:
             loader.dispose()
+        return found
     except yaml.MarkedYAMLError as error:
         where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         why = tab_at(content, error) or f"{where}{error.problem}"
@@ -100,7 +120,7 @@ def tab_at(content: bytes, error: yaml.MarkedYAMLError) -> str:
     return f"line {number + 1} is indented with a tab, which YAML does not take; use spaces" if indented else ""
 
 
-def _measure(events: Iterator[Any]) -> None:
+def _measure(events: Iterator[Any], most: int) -> None:
     """Refuse what is too deep or too much, before anything is made of it."""
     size = 0  # with each alias written out
     sizes: dict[str, int | None] = {}  # of what each anchor stands for; None while it is open
@@ -129,10 +149,8 @@ def _measure(events: Iterator[Any]) -> None:
                 sizes[anchor] = len(event.value) + _MARKS
         if len(opened) > DEPTH:
             raise _at(event, f"more than {DEPTH} levels deep, so it is not read; make it flatter")
-        if size > BYTES:
-            raise _at(
-                event, f"more than {BYTES >> 20} MiB, aliases (*) written out, so it is not read; make it smaller"
-            )
+        if size > most:
+            raise _at(event, f"more than {most >> 20} MiB, aliases (*) written out, so it is not read; make it smaller")
 
 
 def _check(root: Any) -> None:

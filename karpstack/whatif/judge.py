@@ -114,7 +114,11 @@ def answer(
         truth=truth,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
-        unknown=[*(() if told.refused else _unreplaced(told, radius)), *_unknown(lived or told, before, after)],
+        unknown=[
+            *map(str, told.settings.get("notes") or ()),
+            *(() if told.refused else _unreplaced(told, radius)),
+            *_unknown(lived or told, before, after),
+        ],
     )
 
 

@@ -174,7 +174,12 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
         "change_events": "" if change.new_image else str(events),
         "change_dir": str(PROJECT if change.new_image else change.program),
         "patience": str(question.patience),
-        "settings": json.dumps(_settings(question.waits, question.base.stack_file, changed)),
+        "settings": json.dumps(
+            {
+                **_settings(question.waits, question.base.stack_file, changed),
+                "notes": list(dict.fromkeys((*question.base.notes, *change.notes))),
+            }
+        ),
         **(_lived(question.life) if question.life else {}),
         "remove": "false",  # all of the stack ends with it
     }

@@ -22,8 +22,9 @@ from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.session.waits import Waits
 from karpstack.rehearsal.state import ownership
-from karpstack.rehearsal.whatif import candidate, candidates, sources
+from karpstack.rehearsal.whatif import candidate, candidates, manifests, sources
 from karpstack.rehearsal.whatif.candidate import Life, Question
+from karpstack.rehearsal.whatif.manifests import Cluster
 from karpstack.rehearsal.whatif.sources import Source, SourceError
 from karpstack.text import refusals
 from karpstack.text.codes import Code
@@ -48,12 +49,12 @@ class Asked:
     """What is asked; `karpstack whatif --help` says what each option means.
 
     Attributes:
-        stack: Name of the stack.
-        base: A git ref, or a stack file, as it is now.
+        stack: Name of the stack; None for the one that makes clusters like the snapshot's.
+        base: A git ref, a stack file or manifests, as it is now; None for what the snapshot has.
         project: Folder with the stack files, in the repository whose refs are meant.
-        changes: Git refs, or stack files, as it may become: a candidate each.
+        changes: Git refs, stack files or manifests, as it may become: a candidate each.
         new_image: Whether the change is a newer image of nodes instead.
-        workloads: Snapshot of the cluster.
+        workloads: Snapshot of the cluster; None for a made-up one.
         nodes: `as-is` or `fresh`.
         output: Folder for the answers.
         wait_factor: What each NodePool's `consolidateAfter` is divided by.
@@ -69,12 +70,12 @@ class Asked:
         keep: Whether the stack stays up.
     """
 
-    stack: str
-    base: str
+    stack: str | None
+    base: str | None = None
     project: Path | None = None
     changes: Sequence[str] = ()
     new_image: bool = False
-    workloads: Path = WORKLOADS
+    workloads: Path | None = None
     nodes: str | None = None
     output: Path | None = None
     wait_factor: float = 1.0
@@ -120,16 +121,13 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
     if options.keep and len(changes) > 1:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
     project = (options.project or find_stack_files()).resolve()
-    _check_name(options.stack, project)
-    results = ownership.place_results(options.output or project / "build" / "whatif" / options.stack, "--output")
-    workloads = options.workloads.resolve()
+    workloads = (options.workloads or WORKLOADS).resolve()
     _accept(tools, "snapshot", "check", str(workloads))  # before a stack is made for it
-    laid_down = results / "sources"
-    base = sources.source(options.base, options.stack, laid_down, project)
-    if options.new_image:
-        sides = [replace(base, name="new-image", new_image=True)]
-    else:
-        sides = _distinct([sources.source(each, options.stack, laid_down, project) for each in changes])
+    stack = options.stack or manifests.stack_of(workloads)
+    _check_name(stack, project)
+    results = ownership.place_results(options.output or project / "build" / "whatif" / stack, "--output")
+    options = replace(options, stack=stack)
+    base, sides = _sides(options, manifests.Cluster(workloads, stack, project, results / "sources"))
     for side in (base, *sides):
         side.stack_file.check_versions()
         _check_same(base, side)
@@ -146,8 +144,10 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
         for sentence in never_lifted(sides[0].stack_file.node_pools()):
             if sentence not in known:  # which is said when the base comes up
                 tell(f"{sentence}.")
+        for note in dict.fromkeys((*base.notes, *sides[0].notes)):
+            tell(f"note: {note}.")
         question = Question(
-            options.stack,
+            stack,
             base,
             workloads,
             _nodes(options.nodes, base),
@@ -159,6 +159,36 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
         folder = ownership.place_results(results / sides[0].name, "--output")
         return tools.rehearse(question, sides[0], folder, keep=options.keep)
     return _several(options, base, sides, results, project, tools)
+
+
+def _sides(options: Asked, cluster: Cluster) -> tuple[Source, list[Source]]:
+    """Return the base and the changes."""
+    changes = options.changes or [""]
+    given = [one for one in (options.base, *changes) if one]
+    if (options.base is None or any(map(manifests.are_manifests, given))) and options.workloads is None:
+        raise ValueError(
+            "without --workloads there is no cluster whose NodePools could be changed by manifests; give a snapshot of "
+            "it: karpstack snapshot take --output snapshot.json.gz"
+        )
+    if options.base is None and not options.changes and not options.new_image:
+        raise ValueError("neither --base nor --change is given, so there is nothing to compare; give one of them")
+
+    def written(one: str) -> Source:
+        return sources.source(one, cluster.stack, cluster.into, cluster.project)
+
+    if options.base is None:
+        base = cluster.base()
+    else:
+        base = cluster.side(options.base) if manifests.are_manifests(options.base) else written(options.base)
+    if options.new_image:
+        return base, [replace(base, name="new-image", new_image=True)]
+    if options.base is not None and not base.manifests and any(map(manifests.are_manifests, changes)):
+        raise ValueError(
+            f"--base {options.base} is a stack file and --change is manifests, which are applied to what the snapshot "
+            "has; leave out --base, or give manifests there too"
+        )
+    sides = [cluster.side(one, base.manifests) if manifests.are_manifests(one) else written(one) for one in changes]
+    return base, _distinct(sides)
 
 
 def _check_name(stack: str, project: Path) -> None:
@@ -227,9 +257,10 @@ def _several(options: Asked, base: Source, sides: Sequence[Source], results: Pat
 
 def _alone(options: Asked, base: Source, side: Source, results: Path, project: Path) -> list[str]:
     """The arguments with which one candidate is rehearsed by itself."""
-    given = ["whatif", options.stack, "--base", base.given, "--output", str(results), "--project", str(project)]
+    given = ["whatif", str(options.stack), "--output", str(results), "--project", str(project)]
+    given += ["--base", base.given] if base.given else []
     given += ["--change", side.given] if side.given else []
-    given += ["--workloads", str(options.workloads.resolve()), "--patience", str(options.patience)]
+    given += ["--workloads", str((options.workloads or WORKLOADS).resolve()), "--patience", str(options.patience)]
     given += ["--nodes", _nodes(options.nodes, base), "--wait-factor", str(options.wait_factor)]
     given += ["--at", options.at.isoformat()] if options.at else []
     for key, span in (("for", options.lived), ("image-every", options.image_every)):

@@ -32,6 +32,8 @@ class Source:
         program: Folder of the Pulumi program.
         stack_file: The stack's configuration.
         new_image: Whether the change is a newer image of nodes, which the cloud publishes, and nothing of the stack.
+        manifests: Karpenter's own objects of which the stack file is made; None if it was written by a person.
+        notes: What of them is to be known: a sentence each.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Source:
     program: Path
     stack_file: StackFile
     new_image: bool = False
+    manifests: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 def source(given: str, stack: str, into: Path, project: Path = PROJECT) -> Source:
@@ -71,6 +75,24 @@ def source(given: str, stack: str, into: Path, project: Path = PROJECT) -> Sourc
     return Source(folder_name(given), given, _program(laid_down), StackFile.load(file))
 
 
+def folder_of_ref(project: Path, given: str, into: Path) -> Path:
+    """Lay down a folder of a git ref, and return where.
+
+    Args:
+        project: A folder in the repository.
+        given: `REF:PATH`, as of `git show`: the path is one from the root of the repository.
+        into: Folder below which the files are laid down.
+
+    Raises:
+        SourceError: There is no such ref, or it has no such folder.
+    """
+    ref, _, path = given.partition(":")
+    commit = _commit(project, ref)
+    target = into / commit[:12] / folder_name(f"manifests-{path}")
+    _lay_down(project, f"{commit}:{path}", target)
+    return target
+
+
 def _program(folder: Path) -> Path:
     """The folder of the program of stack files: their own, or karpstack's where they have none beside them."""
     return folder if (folder / "Pulumi.yaml").is_file() else PROJECT
@@ -89,12 +111,12 @@ def _commit(project: Path, given: str) -> str:
         return git.commit(project, given)
     except git.NoCommitError as error:
         raise SourceError(
-            f"{given!r} is neither a stack file nor a git ref of {project}{error}, so there is "
-            "nothing to compare; name a file, for example Pulumi.eks.yaml, or a ref, for example origin/main (in CI, "
-            "fetch it first: a shallow clone has one commit)"
+            f"{given!r} is neither a file or folder nor a git ref of {project}{error}, so there is nothing to compare; "
+            "name a stack file, for example Pulumi.eks.yaml, a folder of NodePools, or a ref, for example origin/main "
+            "(in CI, fetch it first: a shallow clone has one commit)"
         ) from error
     except FileNotFoundError as error:
-        raise SourceError("there is no git in PATH, so no ref can be read; name stack files instead") from error
+        raise SourceError("there is no git in PATH, so no ref can be read; name files instead") from error
 
 
 def _below_root(project: Path) -> str:

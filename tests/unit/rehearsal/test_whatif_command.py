@@ -72,6 +72,31 @@ def test_one_change_is_rehearsed_against_the_base(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--change", "nodepools:x"], "without --workloads there is no cluster"),
+        (["--new-image"], "without --workloads there is no cluster"),
+        (["--workloads", "x.json"], "neither --base nor --change is given"),
+        (["--workloads", "x.json", "--base", str(EKS), "--change", "HEAD:x"], "is a stack file and --change is mani"),
+    ],
+)
+def test_sides_that_do_not_fit_are_refused(
+    tmp_path: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = parsed(["whatif", "eks", *options])[1]
+    sides = command.Asked(
+        "eks",
+        asked["base"],
+        changes=asked["change"] or (),
+        new_image=asked["new_image"],
+        workloads=asked["workloads"],
+        output=tmp_path / "answers",
+    )
+    assert command.run(sides, command.Tools(lambda *_: "")) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
         (["--for", "7"], "'7' is no time such as 7d, 36h or 90m; units are d, h and m"),
         (["--for", "2w"], "'2w' is no time such as 7d"),
         (["--for", "0d"], "0d is not between 1m and 21d"),

@@ -50,7 +50,7 @@ def test_what_json_has_not_stays_text() -> None:
         ("a: 0x_", "'0x_' is no number to reckon with"),
         ("a: \x1b[31m", "not YAML; mend it: .*control characters are not allowed"),
         ("a: [", "not YAML; mend it: line "),
-        ("a: 1\n---\nb: 2", "not YAML; mend it: line 2: but found another document"),
+        ("a: 1\n---\nb: 2", "not YAML; mend it: line 3: but found another document"),
         ("x" * BYTES + "x", "has more than 1 MiB"),
     ],
     ids=lambda value: value[:20],

@@ -1,0 +1,186 @@
+"""Sides of a what-if that are Karpenter's own manifests: a folder, a file, a git ref of one, or what a command prints.
+
+`karpstack snapshot stack-file` applies them to the snapshot, and makes of it the stack file that is rehearsed.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.session.stack_file import StackFile
+from karpstack.text import json_file
+from karpstack.text.json_file import FileError
+from karpstack.text.names import folder_name
+from karpstack.text.yaml_file import YamlError, parse_all
+
+from .sources import Source, SourceError, folder_of_ref
+
+#: What the base is called that a snapshot is.
+SNAPSHOT: Final = "snapshot"
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_NOTE: Final = "note: "
+_MOST: Final = 16 * 2**20  # bytes
+#: The stack whose program makes clusters of a snapshot's cloud. Karpenter is in the snapshot where it is self-hosted.
+_STACKS: Final = {"aws": "eks", "azure": "aks-nap"}
+_SELF_HOSTED: Final = "aks-self-hosted"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A snapshot, and where its sides are made.
+
+    Attributes:
+        snapshot: The file.
+        stack: Name of the stack.
+        project: Folder with the stack files, in the repository whose refs are meant.
+        into: Folder below which sides are written.
+    """
+
+    snapshot: Path
+    stack: str
+    project: Path
+    into: Path
+
+    def base(self) -> Source:
+        """Return the side that the snapshot is.
+
+        Raises:
+            SourceError: No stack file can be made of it.
+        """
+        return self._side(SNAPSHOT, "", None, None)
+
+    def side(self, given: str, before: Path | None = None) -> Source:
+        """Return the side that manifests are.
+
+        Args:
+            given: See `are_manifests`.
+            before: The manifests of the base; None if the base is the snapshot.
+
+        Raises:
+            SourceError: They cannot be read, or no stack file can be made of them.
+        """
+        name, path = self._path(given)
+        return self._side(name, str(path), path, before)
+
+    def _path(self, given: str) -> tuple[str, Path]:
+        path = Path(given)
+        if _exists(path):
+            if path.is_dir() and any((path / one).is_file() for one in _KUSTOMIZATIONS):
+                kubectl = str(EngineSet.current().program("kubectl"))
+                return folder_name(path.resolve().name), self._printed([kubectl, "kustomize", given], given)
+            return folder_name(path.resolve().stem), path.resolve()
+        if _is_command(given):
+            return folder_name(given), self._printed(_words(given), given)
+        return folder_name(given), folder_of_ref(self.project, given, self.into)
+
+    def _printed(self, command: list[str], given: str) -> Path:
+        """Return a file with what a command prints."""
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        except OSError as error:
+            raise SourceError(
+                f"{given!r}: {command[0]} cannot be run ({error.strerror}), so the change is not known; name a file or "
+                "folder of manifests, or a command that prints them"
+            ) from error
+        if done.returncode:
+            raise SourceError(
+                f"{given!r} ended with exit code {done.returncode}, so the change is not known; correct it:\n"
+                f"{done.stderr.decode(errors='replace').strip()}"
+            )
+        self.into.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self.into / f"{folder_name(given)}.manifests.yaml"
+        path.write_bytes(done.stdout)
+        return path
+
+    def _side(self, name: str, given: str, manifests: Path | None, before: Path | None) -> Source:
+        own = self.project / f"Pulumi.{self.stack}.yaml"
+        like = own if own.is_file() else PROJECT / own.name
+        if not like.is_file():
+            raise SourceError(
+                f"{self.stack}: there is no {own}, so nothing says what the cluster has besides NodePools; name one "
+                f"of karpstack's stacks: {', '.join(sorted({*_STACKS.values(), _SELF_HOSTED}))}"
+            )
+        made = self.into / f"Pulumi.{name}.yaml"
+        made.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made.unlink(missing_ok=True)
+        options = [
+            part
+            for key, path in (("manifests", manifests), ("instead-of", before))
+            if path
+            for part in (f"--{key}", str(path))
+        ]
+        command = ["snapshot", "stack-file", str(self.snapshot), "--like", str(like), "--output", str(made), *options]
+        done = subprocess.run(
+            [sys.executable, "-m", "karpstack", *command],
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SourceError(done.stderr.strip().removeprefix("error: "))
+        notes = tuple(line.removeprefix(_NOTE) for line in done.stdout.splitlines() if line.startswith(_NOTE))
+        return Source(name, given, PROJECT, StackFile.load(made), manifests=manifests, notes=notes)
+
+
+def are_manifests(given: str) -> bool:
+    """Whether a side is given as manifests, and not as a stack file or a git ref of a project.
+
+    That is a folder, a file of objects of Kubernetes, `REF:PATH` as of `git show`, or a command that prints them.
+    """
+    path = Path(given)
+    if not given or not _exists(path):
+        return ":" in given or _is_command(given)
+    if path.is_dir():
+        return True
+    try:
+        found = parse_all(json_file.content(path, most=_MOST), _MOST)
+    except (FileError, YamlError):
+        return False  # the stack file's own reader says what is wrong
+    return not any(isinstance(one, dict) and "config" in one for one in found)
+
+
+def stack_of(snapshot: Path) -> str:
+    """Return the stack that makes clusters like that of a snapshot.
+
+    Raises:
+        SourceError: The snapshot names no cloud.
+    """
+    try:
+        data = json.loads(json_file.content(snapshot, most=2**30))
+        cloud = data["cluster"]["cloud"]
+        workloads = data.get("workloads") or []
+        runs_karpenter = any(one.get("name") == "karpenter" for one in workloads)
+    except (FileError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SourceError(
+            f"{snapshot} names no cloud, so it is not known which stack its cluster is like; name the stack: karpstack "
+            "whatif eks ..."
+        ) from error
+    return _SELF_HOSTED if cloud == "azure" and runs_karpenter else _STACKS.get(cloud, str(cloud))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def _is_command(given: str) -> bool:
+    return len(given.split()) > 1
+
+
+def _words(given: str) -> list[str]:
+    try:
+        return shlex.split(given)
+    except ValueError as error:
+        raise SourceError(f"{given!r} is no command ({error}), so the change is not known; close the quotes") from error

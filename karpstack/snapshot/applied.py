@@ -1,0 +1,123 @@
+"""A snapshot as its cluster would be after `kubectl apply` of manifests: other NodePools and node classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from .api_nodes import class_of, pool_of, spec_of_class
+from .left_out import Ledger
+from .manifest_files import Manifests
+from .model import NodeClass, NodePool, Snapshot
+from .problems import SnapshotError, finding
+
+_POOL: Final = "NodePool"
+_CLASS_OF_CLOUD: Final = {"aws": "EC2NodeClass", "azure": "AKSNodeClass"}
+#: Which image nodes have: a rehearsal has its own, and asks for a newer one by `--new-image`.
+_IMAGE: Final = ("amiSelectorTerms", "imageVersion")
+
+
+class Applied(NamedTuple):
+    """What is there afterwards.
+
+    Attributes:
+        snapshot: The snapshot with other NodePools and node classes.
+        notes: What of the manifests is not in it: a sentence each.
+    """
+
+    snapshot: Snapshot
+    notes: list[str]
+
+
+def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None = None) -> Applied:
+    """Apply manifests to a snapshot.
+
+    Args:
+        snapshot: What is there.
+        manifests: What is applied. What it does not name stays.
+        before: What was applied earlier from the same place, and is in the snapshot: what is in this alone goes, as it
+            does where manifests are pruned, and what a snapshot does not have can be compared.
+
+    Raises:
+        SnapshotError: An object is not as Karpenter has it, is of another cloud, or differs from `before` in a field
+            that a snapshot, and so a rehearsal, does not have.
+    """
+    ledger = Ledger()
+    pools = {one.name: one for one in snapshot.node_pools}
+    classes = {one.name: one for one in snapshot.node_classes}
+    notes = []
+    for kind, name in (before.objects.keys() - manifests.objects.keys()) if before else ():
+        (pools if kind == _POOL else classes).pop(name, None)
+    zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
+    for (kind, name), item in manifests.objects.items():
+        try:
+            if kind == _POOL:
+                pools[name] = pool_of(item, ledger)
+                continue
+            if kind != _CLASS_OF_CLOUD.get(str(snapshot.cluster.cloud)):
+                cloud = str(snapshot.cluster.cloud)
+                raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=cloud))
+            earlier = before.objects.get((kind, name)) if before else None
+            notes += _unseen(classes.get(name), item, earlier)
+            made = class_of(item, ledger)
+            had = classes.get(name)
+            classes[name] = made.model_copy(update={"zones": had.zones if had else zones})
+        except (ValidationError, AttributeError, KeyError, TypeError) as error:
+            raise SnapshotError.of(_not_understood(f"{kind} {name}", error)) from error
+    notes += _left(snapshot, manifests, pools, classes)
+    if manifests.ignored:
+        counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
+        notes.append(f"ignored in the manifests: {counted}")
+    changed = {"node_pools": list(pools.values()), "node_classes": list(classes.values())}
+    return Applied(snapshot.model_copy(update=changed), notes)
+
+
+def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
+    """Say which fields of a node class are not rehearsed; refuse a change of them, as far as one can be seen."""
+    subject, spec = f"{item['kind']} {item['metadata']['name']}", item.get("spec") or {}
+    kept = spec_of_class(spec)
+    unseen = sorted({key for key in spec if key not in kept or key in _IMAGE})
+    if earlier is not None:
+        old = earlier.get("spec") or {}
+        seen = spec_of_class(old)
+        changed = sorted(
+            key
+            for key in {*spec, *old}
+            if spec.get(key) != old.get(key) and (key in _IMAGE or kept.get(key) == seen.get(key))
+        )
+    else:
+        changed = [
+            key for key in _IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, [], had.spec[key])
+        ]
+    if changed:
+        raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=", ".join(changed)))
+    if earlier is None and unseen:
+        return [
+            f"{subject}: a snapshot does not have {', '.join(unseen)}, so the answer assumes that the cluster has them "
+            "as the manifests do; if one of them is changed, all nodes of the class drift as well"
+        ]
+    return []
+
+
+def _left(
+    snapshot: Snapshot, manifests: Manifests, pools: Mapping[str, NodePool], classes: Mapping[str, NodeClass]
+) -> list[str]:
+    """Say what the cluster has and the manifests do not name."""
+    named = {name for kind, name in manifests.objects if kind == _POOL}
+    others = {name for kind, name in manifests.objects if kind != _POOL}
+    stay = [f"NodePool {one.name}" for one in snapshot.node_pools if one.name in pools and one.name not in named]
+    stay += [
+        f"{one.kind} {one.name}" for one in snapshot.node_classes if one.name in classes and one.name not in others
+    ]
+    return [f"the manifests do not have {', '.join(stay)}, which stay as the snapshot has them"] if stay else []
+
+
+def _not_understood(subject: str, error: Exception) -> Any:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    else:
+        why = f"{type(error).__name__}: {error}"
+    return finding("snapshot-manifest-not-karpenters", "", subject, why=why)

@@ -1,0 +1,119 @@
+"""Reads Karpenter's own manifests: files, folders of them, and what `terraform show -json` prints of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from karpstack.text import json_file
+from karpstack.text.json_file import FileError
+from karpstack.text.yaml_file import YamlError, parse_all
+
+from .problems import SnapshotError, finding
+
+#: Kinds that a what-if applies, each with the API version that Karpenter serves.
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "NodePool": ("karpenter.sh/v1",),
+    "EC2NodeClass": ("karpenter.k8s.aws/v1",),
+    "AKSNodeClass": ("karpenter.azure.com/v1", "karpenter.azure.com/v1beta1"),
+}
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_MOST: Final = 16 * 2**20  # bytes; charts with CRDs print two million
+_FILES: Final = 2_000
+_PLAN: Final = "planned_values"
+
+
+@dataclass(frozen=True)
+class Manifests:
+    """What files hold.
+
+    Attributes:
+        objects: NodePools and node classes, by kind and name.
+        ignored: How many objects of each other kind there are.
+    """
+
+    objects: Mapping[tuple[str, str], Mapping[str, Any]]
+    ignored: Mapping[str, int]
+
+
+def read(path: Path) -> Manifests:
+    """Read the manifests of a file, or of all files below a folder.
+
+    Raises:
+        SnapshotError: A file is not readable or not YAML or JSON, an object is there twice or of an API version that
+            Karpenter does not serve, or no object is Karpenter's.
+    """
+    objects: dict[tuple[str, str], Mapping[str, Any]] = {}
+    places: dict[tuple[str, str], Path] = {}
+    ignored: dict[str, int] = {}
+    for file in _files(path):
+        for item in _items(_documents(file)):
+            kind, name = str(item.get("kind")), str((item.get("metadata") or {}).get("name"))
+            if kind not in KINDS:
+                ignored[kind] = ignored.get(kind, 0) + 1
+                continue
+            if item.get("apiVersion") not in KINDS[kind]:
+                served = " or ".join(KINDS[kind])
+                version = str(item.get("apiVersion"))
+                raise SnapshotError.of(
+                    finding("snapshot-manifest-version", file, f"{kind} {name}: apiVersion", version, served=served)
+                )
+            if (before := places.get((kind, name))) is not None:
+                raise SnapshotError.of(finding("snapshot-manifest-twice", file, f"{kind} {name}", other=before))
+            objects[kind, name], places[kind, name] = item, file
+    if not objects:
+        raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
+    return Manifests(objects, dict(sorted(ignored.items())))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix in _SUFFIXES
+        and file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    ]
+    if not found or len(found) > _FILES:
+        raise SnapshotError.of(
+            finding("snapshot-manifest-folder", path, count=len(found), most=_FILES, suffixes=", ".join(_SUFFIXES))
+        )
+    return found
+
+
+def _documents(file: Path) -> list[Any]:
+    try:
+        found = parse_all(json_file.content(file, most=_MOST), _MOST)
+    except (FileError, YamlError) as error:
+        why = error.why if isinstance(error, FileError) else str(error)
+        raise SnapshotError.of(finding("snapshot-manifest-unreadable", file, why=why)) from error
+    return [part for one in found for part in (_planned(one) if isinstance(one, dict) and _PLAN in one else [one])]
+
+
+def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    """The objects of documents, also those of lists."""
+    for one in documents:
+        if not isinstance(one, dict):
+            continue
+        if isinstance(items := one.get("items"), list) and str(one.get("kind")).endswith("List"):
+            yield from _items(items)
+        elif isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict):
+            yield one
+
+
+def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
+    """The manifests of a plan of Terraform's: of resources kubernetes_manifest and kubectl_manifest."""
+    modules = [(plan[_PLAN] or {}).get("root_module") or {}]
+    while modules:
+        module = modules.pop()
+        modules += module.get("child_modules") or []
+        for resource in module.get("resources") or []:
+            values = resource.get("values") or {}
+            if isinstance(manifest := values.get("manifest"), dict):
+                yield manifest
+            elif isinstance(text := values.get("yaml_body"), str):
+                yield from parse_all(text.encode(), _MOST)

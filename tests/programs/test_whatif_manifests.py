@@ -1,0 +1,125 @@
+"""Sides of a what-if that are manifests: what is meant by them, and the stack files that are made of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.rehearsal.whatif import candidate
+from karpstack.rehearsal.whatif.manifests import Cluster, are_manifests, stack_of
+from karpstack.rehearsal.whatif.sources import Source, SourceError
+from tests.unit.command_line import karpstack
+
+main = karpstack()
+
+SMALL = PROJECT / "examples" / "snapshots" / "20-pods.json"
+POOL = next(one for one in json.loads(SMALL.read_text())["nodePools"] if one["name"] == "general")
+
+
+def pool(weight: int, name: str = "general") -> str:
+    spec = {**POOL["spec"], "weight": weight}
+    return yaml.safe_dump(
+        {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
+    )
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    (tmp_path / "repository" / "nodepools").mkdir(parents=True)
+    (tmp_path / "repository" / "nodepools" / "general.yaml").write_text(pool(7))
+    return Cluster(SMALL, "eks", tmp_path / "repository", tmp_path / "into")
+
+
+def weight(path: Path, name: str = "general") -> object:
+    return yaml.safe_load(path.read_text())["config"]["karpstack:nodePools"][name].get("weight")
+
+
+def test_the_base_is_the_snapshot_and_a_folder_changes_it(cluster: Cluster) -> None:
+    base = cluster.base()
+    change = cluster.side(str(cluster.project / "nodepools"))
+    assert (base.name, change.name) == ("snapshot", "nodepools")
+    assert (weight(base.stack_file.path), weight(change.stack_file.path)) == (POOL["spec"].get("weight"), 7)
+    assert any("stay as the snapshot has them" in note for note in change.notes)
+
+
+def test_a_command_prints_the_manifests(cluster: Cluster) -> None:
+    change = cluster.side(f"cat {cluster.project / 'nodepools' / 'general.yaml'}")
+    assert weight(change.stack_file.path) == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("no-such-program -f x", "cannot be run"), ("false -x", "exit code 1"), ("cat 'x", "close the quotes")],
+)
+def test_a_command_that_fails_is_refused(cluster: Cluster, given: str, said: str) -> None:
+    with pytest.raises(SourceError, match=said):
+        cluster.side(given)
+
+
+def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(cluster: Cluster) -> None:
+    folder = cluster.project / "nodepools"
+    (folder / "batch.yaml").write_text(pool(3, "batch"))
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(cluster.project), *words], check=True)
+    (folder / "batch.yaml").unlink()
+    (folder / "general.yaml").write_text(pool(9))
+    base = cluster.side("HEAD:nodepools")
+    change = cluster.side(str(folder), base.manifests)
+    assert (weight(base.stack_file.path), weight(change.stack_file.path)) == (7, 9)
+    assert weight(base.stack_file.path, "batch") == 3
+    with pytest.raises(KeyError):
+        weight(change.stack_file.path, "batch")
+    with pytest.raises(SourceError, match="nothing to compare"):
+        cluster.side("no-such-ref:nodepools")
+
+
+def test_what_the_snapshot_command_refuses_is_refused_in_its_words(cluster: Cluster) -> None:
+    (cluster.project / "nodepools" / "general.yaml").write_text("a: [\n")
+    with pytest.raises(SourceError, match=r"general\.yaml: not YAML"):
+        cluster.side(str(cluster.project / "nodepools"))
+
+
+def test_without_a_base_and_a_stack_both_are_the_snapshots(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str, str]] = []
+
+    def rehearse(question: candidate.Question, change: Source, results: Path, *, keep: bool) -> int:
+        asked.append((question.stack, question.base.name, change.name))
+        return 0
+
+    monkeypatch.setattr(candidate, "rehearse", rehearse)
+    given = ["whatif", "--workloads", str(SMALL), "--output", str(cluster.into)]
+    assert main([*given, "--change", str(cluster.project / "nodepools")]) == 0
+    assert main([*given, "--new-image"]) == 0
+    assert asked == [("eks", "snapshot", "nodepools"), ("eks", "snapshot", "new-image")]
+
+
+def test_what_is_given_as_manifests(cluster: Cluster) -> None:
+    stack_file = PROJECT / "Pulumi.eks.yaml"
+    file = cluster.project / "nodepools" / "general.yaml"
+    given = [str(file), str(file.parent), "HEAD:nodepools", "helm template ."]
+    assert [are_manifests(one) for one in given] == [True] * 4
+    assert not any(are_manifests(one) for one in (str(stack_file), "origin/main", "no-such-file.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("data", "stack"),
+    [
+        ({"cluster": {"cloud": "aws"}}, "eks"),
+        ({"cluster": {"cloud": "azure"}, "workloads": [{"name": "web"}]}, "aks-nap"),
+        ({"cluster": {"cloud": "azure"}, "workloads": [{"name": "karpenter"}]}, "aks-self-hosted"),
+    ],
+)
+def test_the_stack_is_that_of_clusters_like_the_snapshots(tmp_path: Path, data: object, stack: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(data))
+    assert stack_of(tmp_path / "a.json") == stack
+
+
+def test_a_snapshot_without_a_cloud_needs_the_name_of_a_stack(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"cluster": {}}))
+    with pytest.raises(SourceError, match="name the stack"):
+        stack_of(tmp_path / "a.json")

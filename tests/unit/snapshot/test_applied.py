@@ -1,0 +1,170 @@
+"""Manifests of NodePools and node classes, applied to a snapshot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from karpstack.snapshot.applied import applied
+from karpstack.snapshot.manifest_files import Manifests, read
+from karpstack.snapshot.problems import SnapshotError
+from tests.unit.snapshot.made import snapshot
+
+POOL = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"}, "spec": {"weight": 5}}
+CLASS = {
+    "apiVersion": "karpenter.k8s.aws/v1",
+    "kind": "EC2NodeClass",
+    "metadata": {"name": "default"},
+    "spec": {"amiSelectorTerms": [{"alias": "al2023@v20261101"}], "kubelet": {"maxPods": 58}, "userData": "echo 1"},
+}
+OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "general"}}
+CLUSTER = snapshot(
+    nodePools=[{"name": "general", "spec": {"weight": 1}}, {"name": "batch", "spec": {"weight": 2}}],
+    nodeClasses=[
+        {
+            "apiVersion": "karpenter.k8s.aws/v1",
+            "kind": "EC2NodeClass",
+            "name": "default",
+            "spec": {"amiSelectorTerms": [{"alias": "al2023@v20261101"}]},
+            "zones": ["us-east-1a"],
+        }
+    ],
+)
+
+
+def manifests(*items: Any) -> Manifests:
+    return Manifests({(one["kind"], one["metadata"]["name"]): one for one in items}, {})
+
+
+def changed(of: Any, **spec: Any) -> dict[str, Any]:
+    return {**of, "spec": {**of["spec"], **spec}}
+
+
+def written(folder: Path, *items: Any, name: str = "a.yaml") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(yaml.safe_dump_all(items))
+    return folder
+
+
+def weights(*items: Any, before: Manifests | None = None) -> dict[str, Any]:
+    made = applied(CLUSTER, manifests(*items), before)
+    return {one.name: one.spec.get("weight") for one in made.snapshot.node_pools}
+
+
+def code(error: pytest.ExceptionInfo[SnapshotError]) -> str:
+    (found,) = error.value.findings
+    return found.code
+
+
+def test_what_manifests_name_is_changed_and_the_rest_stays() -> None:
+    assert weights(POOL) == {"general": 5, "batch": 2}
+    made = applied(CLUSTER, manifests(POOL))
+    assert made.notes == [
+        "the manifests do not have NodePool batch, EC2NodeClass default, which stay as the snapshot has them"
+    ]
+
+
+def test_what_is_in_the_earlier_manifests_alone_is_removed() -> None:
+    batch = {**POOL, "metadata": {"name": "batch"}}
+    assert weights(POOL, before=manifests(POOL, batch)) == {"general": 5}
+
+
+def test_a_node_class_keeps_the_zones_of_its_subnets_and_a_new_one_has_those_of_the_others() -> None:
+    made = applied(CLUSTER, manifests(CLASS, {**CLASS, "metadata": {"name": "new"}})).snapshot
+    assert {one.name: (one.zones, one.spec.get("kubelet")) for one in made.node_classes} == {
+        "default": (["us-east-1a"], {"maxPods": 58}),
+        "new": (["us-east-1a"], {"maxPods": 58}),
+    }
+
+
+def test_what_a_snapshot_does_not_have_of_a_node_class_is_said() -> None:
+    (note, *_) = applied(CLUSTER, manifests(CLASS)).notes
+    assert note.startswith("EC2NodeClass default: a snapshot does not have amiSelectorTerms, userData, so")
+
+
+@pytest.mark.parametrize(
+    ("item", "before", "keys"),
+    [
+        (changed(CLASS, userData="echo 2"), CLASS, "userData"),
+        (changed(CLASS, tags={"a": "b"}), CLASS, "tags"),
+        (changed(CLASS, amiSelectorTerms=[{"alias": "al2023@v20261118"}]), CLASS, "amiSelectorTerms"),
+        (changed(CLASS, amiSelectorTerms=[{"alias": "al2023@v20261118"}]), None, "amiSelectorTerms"),
+        (
+            changed(CLASS, blockDeviceMappings=[{"deviceName": "/dev/xvda", "ebs": {"iops": 4000}}]),
+            changed(CLASS, blockDeviceMappings=[{"deviceName": "/dev/xvda", "ebs": {"iops": 3000}}]),
+            "blockDeviceMappings",
+        ),
+    ],
+)
+def test_a_change_that_a_rehearsal_would_not_see_is_refused(item: Any, before: Any, keys: str) -> None:
+    with pytest.raises(SnapshotError) as error:
+        applied(CLUSTER, manifests(item), manifests(before) if before else None)
+    assert code(error) == "snapshot-manifest-unseen"
+    assert f"{keys} changes, so Karpenter would replace all nodes" in str(error.value)
+
+
+def test_a_change_of_what_decides_the_size_of_nodes_is_taken() -> None:
+    made = applied(CLUSTER, manifests(changed(CLASS, kubelet={"maxPods": 110})), manifests(CLASS))
+    assert made.snapshot.node_classes[0].spec["kubelet"] == {"maxPods": 110}
+    assert made.notes == [
+        "the manifests do not have NodePool general, NodePool batch, which stay as the snapshot has them"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({**CLASS, "kind": "AKSNodeClass"}, "snapshot-manifest-cloud"),
+        ({**POOL, "spec": 3}, "snapshot-manifest-not-karpenters"),
+        ({key: value for key, value in POOL.items() if key != "spec"}, "snapshot-manifest-not-karpenters"),
+        (changed(POOL, template=3), "snapshot-manifest-not-karpenters"),
+    ],
+)
+def test_what_karpenter_would_not_have_is_refused(item: Any, expected: str) -> None:
+    with pytest.raises(SnapshotError) as error:
+        applied(CLUSTER, manifests(item))
+    assert code(error) == expected
+
+
+def test_all_files_of_a_folder_are_read_and_other_kinds_counted(tmp_path: Path) -> None:
+    written(tmp_path, POOL, OTHER, None)
+    written(tmp_path / "classes", {"apiVersion": "v1", "kind": "List", "items": [CLASS, OTHER]}, name="b.yml")
+    written(tmp_path / ".git", POOL)
+    (tmp_path / "notes.md").write_text("{{")
+    found = read(tmp_path)
+    assert found == Manifests({("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}, {"ConfigMap": 2})
+
+
+def test_a_plan_of_terraform_is_read(tmp_path: Path) -> None:
+    resources = [
+        {"type": "kubernetes_manifest", "values": {"manifest": POOL}},
+        {"type": "aws_vpc", "values": {"cidr_block": "10.0.0.0/8"}},
+    ]
+    inner = [{"type": "kubectl_manifest", "values": {"yaml_body": yaml.safe_dump(CLASS)}}]
+    root = {"resources": resources, "child_modules": [{"resources": inner}]}
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"format_version": "1.2", "planned_values": {"root_module": root}}))
+    assert read(plan).objects == {("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a: {{ .Values.a }}", "snapshot-manifest-unreadable"),
+        (yaml.safe_dump(OTHER), "snapshot-manifest-none"),
+        ("", "snapshot-manifest-none"),
+        (yaml.safe_dump_all([POOL, POOL]), "snapshot-manifest-twice"),
+        (yaml.safe_dump({**POOL, "apiVersion": "karpenter.sh/v1beta1"}), "snapshot-manifest-version"),
+        (None, "snapshot-manifest-folder"),
+    ],
+)
+def test_what_is_no_manifest_of_karpenters_is_refused(tmp_path: Path, content: str | None, expected: str) -> None:
+    if content is not None:
+        (tmp_path / "a.yaml").write_text(content)
+    with pytest.raises(SnapshotError) as error:
+        read(tmp_path)
+    assert code(error) == expected
