@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from karpstack.karpenter.quantities import duration
 from karpstack.text.shown import cut, visible
 
 from .api_fields import known
@@ -90,14 +91,15 @@ def snapshot_of(items: Iterable[Item], taken: datetime, source: Source, ledger: 
         SnapshotError: What they are together is no snapshot: more pods than any cluster holds.
     """
     try:
-        return _Taking(items, ledger or Ledger()).snapshot(taken, source)
+        return _Taking(items, taken, ledger or Ledger()).snapshot(source)
     except ValidationError as error:
         raise explained(error) from error
 
 
 class _Taking:
-    def __init__(self, items: Iterable[Item], ledger: Ledger) -> None:
+    def __init__(self, items: Iterable[Item], taken: datetime, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._taken = taken
         found: defaultdict[str, dict[tuple[str, str], Item]] = defaultdict(dict)
         for item in items:
             kind = str(item.get("kind"))
@@ -113,7 +115,7 @@ class _Taking:
         self._volumes = Volumes(self._all("PersistentVolumeClaim"), self._all("PersistentVolume"), ledger)
         self._unknown: set[str] = set()
 
-    def snapshot(self, taken: datetime, source: Source) -> Snapshot:
+    def snapshot(self, source: Source) -> Snapshot:
         """All of it."""
         members = list(self._pods())
         members += self._templates({member.owner for member in members})
@@ -140,7 +142,7 @@ class _Taking:
         return Snapshot(
             kind=KIND,
             version=VERSION,
-            taken=taken,
+            taken=self._taken,
             source=source,
             cluster=cluster,
             namespaces=self._namespaces(used, {key for pod in pods for key in namespace_keys(pod)}),
@@ -206,6 +208,10 @@ class _Taking:
         node = spec.get("nodeName") or None
         owner = self._owner(namespace, item, node)
         pod = self._scheduled(metadata, spec, daemon=owner.controller.kind == "DaemonSet")
+        if _is_over(pod.do_not_disrupt, (item.get("status") or {}).get("startTime"), self._taken):
+            # The pod that stands for it is new, so it would be protected once more.
+            pod = pod.model_copy(update={"do_not_disrupt": None})
+            self._ledger.add("do-not-disrupt of pods, for a time", "the time was over")
         mounted = tuple(self._volumes.of(namespace, metadata["name"], spec))
         return Member(owner, pod, _LABELS.validate_python(_labels(metadata)), mounted, node and _named(node))
 
@@ -279,6 +285,16 @@ class _Taking:
             labels = _labels((found.get(("", name)) or {}).get("metadata") or {})
             made.append(NamespaceOf(name=name, labels={key: labels[key] for key in sorted(keys & labels.keys())}))
         return made
+
+
+def _is_over(do_not_disrupt: str | None, started: Any, at: datetime) -> bool:
+    """Whether a pod was protected for a time that has gone by since it started (Karpenter's IsDoNotDisruptActive)."""
+    if not do_not_disrupt or not isinstance(started, str):
+        return False
+    try:
+        return datetime.fromisoformat(started) + duration(do_not_disrupt) <= at
+    except (ValueError, OverflowError, TypeError):  # "true"; or what Karpenter does not understand either
+        return False
 
 
 def _well_formed(item: Item) -> bool:

@@ -65,6 +65,27 @@ def test_the_order_of_the_objects_is_none(taken: Snapshot) -> None:
     assert take(api.cluster()[::-1]) == taken
 
 
+@pytest.mark.parametrize(
+    ("value", "started", "kept"),
+    [
+        ("6h", "2026-11-22T03:59:59Z", None),
+        ("6h", "2026-11-22T04:00:01Z", "6h"),
+        ("true", "2026-11-01T00:00:00Z", "true"),
+        ("6h", None, "6h"),
+        ("soon", "2026-11-01T00:00:00Z", "soon"),
+    ],
+)
+def test_a_pod_is_not_protected_again_when_its_time_is_over(value: str, started: str | None, kept: str | None) -> None:
+    items = api.cluster()
+    (lonely,) = (one for one in items if one["metadata"]["name"] == "lonely")
+    lonely["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": value}
+    lonely["status"] = {"startTime": started} if started else {}
+    made = take(items)
+    (pod,) = (one.pod for one in made.workloads if one.name == "lonely")
+    assert pod.do_not_disrupt == kept
+    assert any("the time was over" in one.why for one in made.left_out) == (kept is None)
+
+
 def test_do_not_disrupt_is_kept_of_nodes_and_node_pools() -> None:
     items = api.cluster()
     pools = [one for one in items if one["kind"] == "NodePool"]
