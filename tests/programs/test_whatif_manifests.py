@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from karpstack.rehearsal.session.deployment import PROJECT
-from karpstack.rehearsal.whatif import candidate
+from karpstack.rehearsal.whatif import candidate, command
 from karpstack.rehearsal.whatif.manifests import Cluster, are_manifests, stack_of
 from karpstack.rehearsal.whatif.sources import Source, SourceError
-from tests.unit.command_line import karpstack
-
-main = karpstack()
 
 SMALL = PROJECT / "examples" / "snapshots" / "20-pods.json"
 POOL = next(one for one in json.loads(SMALL.read_text())["nodePools"] if one["name"] == "general")
@@ -84,17 +82,17 @@ def test_what_the_snapshot_command_refuses_is_refused_in_its_words(cluster: Clus
         cluster.side(str(cluster.project / "nodepools"))
 
 
-def test_without_a_base_and_a_stack_both_are_the_snapshots(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_base_and_a_stack_both_are_the_snapshots(cluster: Cluster) -> None:
     asked: list[tuple[str, str, str]] = []
 
     def rehearse(question: candidate.Question, change: Source, results: Path, *, keep: bool) -> int:
         asked.append((question.stack, question.base.name, change.name))
         return 0
 
-    monkeypatch.setattr(candidate, "rehearse", rehearse)
-    given = ["whatif", "--workloads", str(SMALL), "--output", str(cluster.into)]
-    assert main([*given, "--change", str(cluster.project / "nodepools")]) == 0
-    assert main([*given, "--new-image"]) == 0
+    tools = command.Tools(lambda *_: "", lambda _: "", rehearse)
+    given = command.Asked(None, workloads=SMALL, output=cluster.into)
+    assert command.run(replace(given, changes=[str(cluster.project / "nodepools")]), tools) == 0
+    assert command.run(replace(given, new_image=True), tools) == 0
     assert asked == [("eks", "snapshot", "nodepools"), ("eks", "snapshot", "new-image")]
 
 

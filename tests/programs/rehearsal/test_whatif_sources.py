@@ -63,8 +63,8 @@ def test_nothing_is_the_checkout_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("no-such", "neither a stack file nor a git ref"),
-        ("--output=x", "neither a stack file nor a git ref"),
+        ("no-such", "neither a file or folder nor a git ref"),
+        ("--output=x", "neither a file or folder nor a git ref"),
         ("empty", "a git ref .* without Pulumi.eks.yaml"),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_ref_is_of_the_repository_in_which_the_command_is_run(
 
 
 def test_what_is_too_long_for_a_file_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="neither a stack file nor a git ref"):
+    with pytest.raises(SourceError, match="neither a file or folder nor a git ref"):
         source("x" * 300, "eks", tmp_path)
 
 
