@@ -114,11 +114,7 @@ def answer(
         truth=truth,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
-        unknown=[
-            *map(str, told.settings.get("notes") or ()),
-            *(() if told.refused else _unreplaced(told, radius)),
-            *_unknown(lived or told, before, after),
-        ],
+        unknown=[*(() if told.refused else _unreplaced(told, radius)), *_unknown(lived or told, before, after)],
     )
 
 
@@ -219,6 +215,7 @@ def _unreplaced(told: Told, radius: BlastRadius | None) -> Iterable[str]:
 
 
 def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable[str]:
+    yield from map(str, told.settings.get("notes") or ())  # of manifests
     for name, one in (("before", before), ("after", after)):
         if one and one.unpriced:
             yield f"{name}, the price of {', '.join(one.unpriced)} is not known, so dollars are not known in all"
