@@ -105,7 +105,7 @@ bench: setup-of-all ## Print the figures of docs/contributing/figures.md, or tho
 	@$(BIN)/python -m tests.bench$(if $(NAME),.$(NAME)) $(if $(filter stories,$(NAME)),build/rehearsal/$(STACK)) $(CASES)
 
 lock: environment ## Write requirements.lock from pyproject.toml
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
 outdated: environment ## List all pins and the newest available versions
 	@$(BIN)/python -m karpstack.rehearsal.outdated

@@ -3,9 +3,11 @@
 import sys
 from pathlib import Path
 
-# Pulumi runs the pack with its own folder as the root of imports. `karpstack` lies beside that in a checkout, and in it
-# in a pack that `make pack` has put together.
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+# Pulumi runs the pack with its own folder as the root of imports. `karpstack` lies beside it in a checkout, in it in a
+# pack that `make pack` has put together, and above it where it is installed.
+sys.path.extend(
+    str(place) for place in Path(__file__).resolve().parents[:3] if (place / "karpstack" / "__init__.py").is_file()
+)
 
 from pulumi_policy import PolicyPack
 from rules import (

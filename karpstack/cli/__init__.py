@@ -23,8 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (error.name or "").partition(".")[0] == "karpstack":
             raise
         print(
-            f"error: {sys.executable} lacks the module {error.name}, which this command needs; in a checkout run "
-            "`make environment`, and then .venv/bin/karpstack",
+            f"error: {sys.executable} lacks the module {error.name}, which this command needs; run: {sys.executable} "
+            "-m pip install 'karpstack[aws,azure,rehearsal]'. In a checkout run make environment, and then "
+            ".venv/bin/karpstack",
             file=sys.stderr,
         )
         return Code.UNKNOWN

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from karpstack.text.packaged import PACKAGE, POLICIES
+
 from .options import Format, argument
 from .shape import command
 
-_PACKAGE: Final = Path(__file__).resolve().parents[1]
 _SETTINGS: Final = "a stack file"
 #: What a catalogue of findings is about -> its file.
 CATALOGUES: Final = {
-    _SETTINGS: _PACKAGE / "components" / "findings.yaml",
-    "an account or a cluster": _PACKAGE / "preflight" / "findings.yaml",
-    "a scenario file": _PACKAGE / "scale_test" / "scenarios" / "findings.yaml",
-    "a snapshot": _PACKAGE / "snapshot" / "findings.yaml",
-    "a rule of the policy pack": _PACKAGE.parent / "policies" / "rules" / "rules.yaml",
+    _SETTINGS: PACKAGE / "components" / "findings.yaml",
+    "an account or a cluster": PACKAGE / "preflight" / "findings.yaml",
+    "a scenario file": PACKAGE / "scale_test" / "scenarios" / "findings.yaml",
+    "a snapshot": PACKAGE / "snapshot" / "findings.yaml",
+    "a rule of the policy pack": POLICIES / "rules" / "rules.yaml",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from karpstack.text.codes import Code
+from karpstack.text.packaged import POLICIES
 
 from .options import ConfigFile, PolicyPackConfig, Project, PulumiStack, State, option
 from .shape import command
@@ -69,7 +70,7 @@ def _review(
 def _live(stack: str, **options: Any) -> int:
     try:
         # The pack's folder is the root of its imports, as the engine runs it.
-        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "policies"))
+        sys.path.insert(0, str(POLICIES))
         code: int = importlib.import_module("karpstack.review.command").review(stack, **options)
         return code
     except KeyboardInterrupt:

@@ -29,7 +29,6 @@ from .finding import Checked, InputError, NotAskedError, UnknowableError, run
 from .importing import Identify
 from .stack import State, configuration, deployer, raw, setting, state
 
-PROJECT: Final = Path(__file__).resolve().parents[2]
 #: The type of each cloud's cluster.
 CLUSTERS: Final = ("aws:eks/cluster:Cluster", AKS_CLUSTER)
 

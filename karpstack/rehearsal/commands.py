@@ -32,7 +32,7 @@ from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.rights import completeness, reasons
 from karpstack.rehearsal.session import crashes, daemon, descriptions, lifetime, lock, speed
-from karpstack.rehearsal.session.deployment import PROJECT, PROTECTION, CommandError, Deployment, environment, protected
+from karpstack.rehearsal.session.deployment import PROTECTION, CommandError, Deployment, environment, protected
 from karpstack.rehearsal.session.lifetime import TOOLS, Tools
 from karpstack.rehearsal.session.removal import NotLookedError
 from karpstack.rehearsal.session.reporting import rehearsing, say_error
@@ -43,6 +43,7 @@ from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.text import files, refusals
 from karpstack.text.codes import Code, reported
 from karpstack.text.names import stack_name
+from karpstack.text.packaged import PACKAGE, PLAYBOOKS, SCENARIOS
 from karpstack.text.projects import find_project
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
@@ -50,7 +51,7 @@ _WALK_THROUGH = "walk-through"
 _ALL = "all"
 # What the review calls the policy pack without a configuration.
 _BASELINE = "baseline"
-_REASONS: Final = PROJECT / "components" / "documents" / "unused_rights.json"
+_REASONS: Final = PACKAGE / "components" / "documents" / "unused_rights.json"
 
 
 @dataclass(frozen=True)
@@ -298,7 +299,7 @@ def _played(target: Target, folder: StackFolder, stack_file: StackFile, *, asked
 
 def _play_in_time(target: Target, folder: StackFolder, variables: dict[str, str], report: Path) -> int:
     """Run the scale tests; once more, slower, where this machine could not keep up."""
-    playbook = PROJECT / "playbooks" / "scale_test.yml"
+    playbook = PLAYBOOKS / "scale_test.yml"
     code = _deployment(target, folder).play(playbook, variables)
     if folder.clock.exists():
         page, highest = clock.Page(folder.clock), speed.ceiling(os.environ)
@@ -346,7 +347,7 @@ def rights(
     if distil:
         files.check_output(distil, "--distil", "recording", recorded_rights.begins_as_one)
         files.write(distil, recorded_rights.text(distilling.distilled(found)))
-    lacking = [*completeness.lacking(found, PROJECT / "playbooks" / "scenarios"), *lacking]
+    lacking = [*completeness.lacking(found, SCENARIOS), *lacking]
     judged = review.review(found, reasons.read(reasons_file or _REASONS, found.cloud), lacking)
     if form == "json":
         print(json.dumps(judged.shown, indent=2))

@@ -20,7 +20,7 @@ from karpstack.rehearsal.state.ancestors import ExposedError
 from karpstack.text.codes import Code
 
 _PYTHON: Final = (3, 11)
-#: A module of each group of dependencies.
+#: A module of each extra of dependencies.
 _MODULES: Final = ("pulumi", "kubernetes", "moto", "psutil", "ansible", "boto3", "pulumi_policy")
 _MACHINES: Final = ("x86_64", "amd64", "aarch64", "arm64")
 _CORES: Final = 2
@@ -73,11 +73,11 @@ def _system() -> Iterator[Check]:
 def _python() -> Iterator[Check]:
     found = f"{platform.python_version()}, {sys.executable}"
     if sys.version_info < _PYTHON:
-        yield Check("Python", "bad", found, "install Python 3.11 or newer, and run make environment PYTHON=python3.11")
+        yield Check("Python", "bad", found, "install Python 3.11 or newer, and use it for a new Python environment")
     else:
         yield Check("Python", "good", found)
     if missing := [name for name in _MODULES if importlib.util.find_spec(name) is None]:
-        fix = "run make environment in a checkout, and use .venv/bin/karpstack"
+        fix = f"run: {sys.executable} -m pip install 'karpstack[aws,rehearsal]'; in a checkout: make environment"
         yield Check("Python modules", "bad", f"{', '.join(missing)} not installed", fix)
     else:
         yield Check("Python modules", "good", "installed")

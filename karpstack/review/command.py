@@ -12,6 +12,7 @@ from reference import rules
 from karpstack.text import files
 from karpstack.text.codes import Code, reported
 from karpstack.text.names import stack_name
+from karpstack.text.packaged import POLICIES
 from karpstack.text.projects import find_project
 
 from . import configuration, markdown, page, sarif, wording
@@ -20,7 +21,6 @@ from .engine import EngineError
 from .model import Review
 from .preview import made, preview
 
-PACK: Final = Path(__file__).resolve().parents[2] / "policies"
 _DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
 _CODES: Final = {"passed": Code.GOOD, "refused": Code.NO, "failed": Code.UNKNOWN}
 
@@ -43,7 +43,7 @@ def review(
     """
     project = (project or find_project()).resolve()
     source = (config_file or project / f"Pulumi.{stack}.yaml").resolve()
-    configured = _configured(policy_pack_config, stack)
+    configured = _configured(policy_pack_config, project, stack)
     known = rules()
     # As Pulumi names a stack's file: `org/project/eks` has that of `eks`.
     name = stack_name(stack.rpartition("/")[2])
@@ -52,7 +52,7 @@ def review(
     if only_configuration:
         return Code.GOOD
     check_output(documents)
-    said = made(project, update, stack) if update is not None else preview(project, PACK, configured, stack)
+    said = made(project, update, stack) if update is not None else preview(project, POLICIES, configured, stack)
     found = assemble(
         said,
         known,
@@ -64,7 +64,7 @@ def review(
     )
     write(found, documents)
     asked = policy_pack_config is None and configured is None
-    _tell(found, documents, configuration.of_stack(PACK, stack) if asked else None)
+    _tell(found, documents, configuration.of_stack(project, stack) if asked else None)
     return _CODES[found.verdict]
 
 
@@ -95,10 +95,10 @@ def check_output(folder: Path) -> None:
         )
 
 
-def _configured(said: str | None, stack: str) -> Path | None:
+def _configured(said: str | None, project: Path, stack: str) -> Path | None:
     """The configuration of the pack that judges; None is the baseline."""
     if said is None:
-        own = configuration.of_stack(PACK, stack)
+        own = configuration.of_stack(project, stack)
         return own if own.is_file() else None
     return None if said == wording.BASELINE else Path(said).resolve()
 

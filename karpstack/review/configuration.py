@@ -34,9 +34,9 @@ _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
 }
 
 
-def of_stack(pack: Path, stack: str) -> Path:
-    """Where a stack's own configuration is, if it has one: `<stack>.json` in the pack's folder."""
-    return pack / f"{stack.rpartition('/')[2]}.json"
+def of_stack(project: Path, stack: str) -> Path:
+    """Where a stack's own configuration is, if it has one: `policies/<stack>.json` of the project."""
+    return project / "policies" / f"{stack.rpartition('/')[2]}.json"
 
 
 def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:

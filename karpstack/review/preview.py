@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from .engine import Digest, EngineError, PolicyEvent, check_update, policy_events, read_digest, read_log, read_state
 
@@ -75,7 +78,7 @@ def preview(
     with tempfile.TemporaryDirectory(prefix="karpstack-review-") as folder:
         log = Path(folder) / "events.jsonl"
         command = ["pulumi", "preview", "--non-interactive", "--json", "--show-sames", "--event-log", str(log)]
-        command += ["--policy-pack", str(pack)]
+        command += ["--policy-pack", str(_runnable(pack, Path(folder)))]
         if configuration is not None:
             command += ["--policy-pack-config", str(configuration)]
         if stack:
@@ -94,6 +97,30 @@ def preview(
             raise EngineError(_NO_PULUMI.format("previewed")) from error
         lines = log.read_text(encoding="utf-8", errors="backslashreplace").splitlines() if log.is_file() else []
     return recorded(result.returncode, result.stdout, lines, result.stderr)
+
+
+def _runnable(pack: Path, into: Path) -> Path:
+    """Return the pack as Pulumi can run it: its description names the Python environment of a checkout.
+
+    Where there is none, as in an installed package, the pack is run by this Python: by a description of its own, in a
+    folder that leads to the rest.
+    """
+    file = pack / "PulumiPolicy.yaml"
+    described = yaml.safe_load(file.read_text(encoding="utf-8"))
+    options = described["runtime"]["options"]
+    if (pack / options["virtualenv"]).exists():
+        return pack
+    if sys.prefix == sys.base_prefix:
+        del options["virtualenv"]  # Pulumi takes the Python of PATH
+    else:
+        options["virtualenv"] = sys.prefix
+    copy = into / pack.name
+    copy.mkdir()
+    for path in pack.iterdir():
+        if path != file:
+            (copy / path.name).symlink_to(path)
+    (copy / file.name).write_text(yaml.safe_dump(described), encoding="utf-8")
+    return copy
 
 
 def made(project: Path, events: Path, stack: str) -> Preview:

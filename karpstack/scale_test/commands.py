@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from karpstack.karpenter.instance_types import FOLDER, Facts, FactsError
 from karpstack.text.codes import Code, reported
+from karpstack.text.packaged import PLAYBOOKS, SCENARIOS, THRESHOLDS
 from karpstack.text.shown import visible
 from karpstack.text.yaml_file import YamlError, read
 
@@ -27,8 +28,6 @@ from .scenarios.environments import Stack, StackError, known
 from .scenarios.scenario import ScenarioError, load, names, parse
 from .version import version
 
-_PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
-_SCENARIOS = _PLAYBOOKS / "scenarios"
 _TOKEN = "KARPSTACK_METRICS_TOKEN"  # noqa: S105 - the name of a variable
 _REHEARSAL = "KARPSTACK_REHEARSAL_URL"
 _RECORDER_SECONDS = 30.0
@@ -78,7 +77,7 @@ class Source:
 @reported(_CODES)
 def check(folder: Path | None = None, *, scenarios: str = "", labels: str = "") -> int:
     """Check scenarios, and the names and labels by which they are chosen."""
-    folder = folder or _SCENARIOS
+    folder = folder or SCENARIOS
     found = load(folder)
     check_names(found, _words(scenarios), _words(labels))
     print(f"{len(found)} scenarios in {folder}: nothing is wrong with them")
@@ -88,7 +87,7 @@ def check(folder: Path | None = None, *, scenarios: str = "", labels: str = "") 
 @reported(_CODES)
 def list_scenarios(folder: Path | None = None, *, form: Form = "text") -> int:
     """Print the scenarios of a folder with their labels and what each is about."""
-    found = load(folder or _SCENARIOS)
+    found = load(folder or SCENARIOS)
     if form == "json":
         rows = [{"name": one.name, "labels": list(one.tags), "description": one.description} for one in found]
         print(json.dumps(rows, indent=2))
@@ -194,7 +193,7 @@ def compare(
     from .reports import comparison
     from .reports.comparing import compare_reports
 
-    rules = read(rules_file or _PLAYBOOKS / "vars" / "comparison.yml")
+    rules = read(rules_file or PLAYBOOKS / "vars" / "comparison.yml")
     try:
         result, _ = compare_reports(
             before,
@@ -245,7 +244,7 @@ def _made(folder: Path, source: Source) -> dict[str, Any]:
     from .reports import report as reports
     from .reports.writing import told, with_evidence_in
 
-    timeline, folder_of_scenarios = folder / TIMELINE, source.scenarios or _SCENARIOS
+    timeline, folder_of_scenarios = folder / TIMELINE, source.scenarios or SCENARIOS
     if not timeline.is_file():
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
     about = told(timeline)
@@ -271,9 +270,7 @@ def _made(folder: Path, source: Source) -> dict[str, Any]:
         stack,
         facts=Facts.load(environment.cloud, FOLDER),
         # Those that ship have limits of their own beside one's own scenarios.
-        thresholds=Thresholds.load(
-            source.thresholds or _PLAYBOOKS / "thresholds.yml", names(folder_of_scenarios, _SCENARIOS)
-        ),
+        thresholds=Thresholds.load(source.thresholds or THRESHOLDS, names(folder_of_scenarios, SCENARIOS)),
         version=version(),
     )
     return with_evidence_in(folder, made)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
-_PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+from importlib import metadata
 
 
 def version() -> str | None:
-    """The version of the checkout that this is in; None where the package is alone."""
-    if not _PROJECT.is_file():
+    """Return the version of the installed package; None where nothing is installed."""
+    try:
+        return metadata.version("karpstack")
+    except metadata.PackageNotFoundError:
         return None
-    return str(tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]["version"])

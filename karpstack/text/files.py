@@ -12,6 +12,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -19,7 +20,6 @@ from .shown import visible
 
 #: In a folder that the project made, and may remove as a whole.
 MARKER: Final = ".made-by-karpstack"
-_BUILD: Final = Path(__file__).resolve().parents[2] / "build"
 _BEGINNING: Final = 4096  # bytes by which a file of ours is recognised
 _KINDS: Final = (
     (stat.S_ISLNK, "a link"),
@@ -106,9 +106,10 @@ def is_ours(folder: Path) -> bool:
 
 
 def make_results(folder: Path) -> None:
-    """Make a folder for results; of those in the checkout's `build`, `make clean` removes what this has made."""
-    if folder.is_relative_to(_BUILD) and folder != _BUILD:
-        make_ours(_BUILD / folder.relative_to(_BUILD).parts[0])
+    """Make a folder for results; of those in a project's `build`, `make clean` removes what this has made."""
+    for made, build in pairwise((folder, *folder.parents)):
+        if build.name == "build" and (build.parent / "Pulumi.yaml").is_file():
+            make_ours(made)
     folder.mkdir(parents=True, exist_ok=True)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-_CHECKOUT: Final = Path(__file__).resolve().parents[2]
+from .packaged import IMPORT_ROOT
+
 _NOBODYS: Final = "123456789012"  # no account is asked
 
 
@@ -22,7 +23,7 @@ def refusal(*arguments: str, variables: Mapping[str, str] | None = None, codes: 
     """
     asked = subprocess.run(
         [sys.executable, "-m", "karpstack", *arguments],
-        cwd=_CHECKOUT,
+        cwd=IMPORT_ROOT,
         env=None if variables is None else dict(variables),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -22,6 +22,7 @@ from karpstack.snapshot.reading import SnapshotError
 from karpstack.snapshot.reading import load as load_snapshot
 from karpstack.text.codes import Code, reported, say_error
 from karpstack.text.files import write as write_file
+from karpstack.text.packaged import SCENARIOS, THRESHOLDS
 from karpstack.text.shown import visible
 
 from .answer import Answer
@@ -31,8 +32,6 @@ from .phases import NotJudgedError
 from .prices import PricesError
 from .truth import Load, RealNode
 
-_PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
-_LIMITS = _PLAYBOOKS / "thresholds.yml"
 _DIGITS = 12  # of a snapshot's SHA-256: enough to tell the snapshots of one team apart
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     NotJudgedError: Code.UNKNOWN,
@@ -55,7 +54,7 @@ def report(
     """Judge a what-if by its timeline, and write whatif.json, whatif.md and whatif.html."""
     from . import markdown, page, wording
 
-    made = _made(folder, snapshot, limits or _LIMITS, prices)
+    made = _made(folder, snapshot, limits or THRESHOLDS, prices)
     content = json.dumps(made.model_dump(mode="json", by_alias=True), indent=2)
     write_file(folder / FILE, f"{content}\n")
     write_file(folder / "whatif.md", markdown.render(made))
@@ -85,7 +84,7 @@ def _made(folder: Path, snapshot_file: Path | None, limits_file: Path, prices_fi
     timeline = folder / TIMELINE
     if not timeline.is_file():
         raise TimelineError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a what-if")
-    limits = Limits.load(limits_file, names(_PLAYBOOKS / "scenarios"))
+    limits = Limits.load(limits_file, names(SCENARIOS))
     try:
         told = read(Reader(timeline).new_lines())
         facts = facts_of(told)

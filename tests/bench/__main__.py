@@ -23,17 +23,17 @@ from karpstack.rehearsal.cluster.control_plane import Clusters
 from karpstack.rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host.processes import Engines, wait_until
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.timing import Timing
 from karpstack.scale_test.reports import page
+from karpstack.text.packaged import IMPORT_ROOT
 from tests.bench.shared import columns, show, temporary
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
 from tests.unit.scale_test.example_report import Example
 
 _AKS = ("aks-nap", "aks-self-hosted")
 _PREVIEWS = 3
-_FLAT = PROJECT / "tests" / "bench" / "flat"
+_FLAT = IMPORT_ROOT / "tests" / "bench" / "flat"
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def main() -> int:
     with temporary() as folder:
         with stopwatch(times, "check"):
             subprocess.run(
-                [sys.executable, "-m", "karpstack.rehearsal.engines"], cwd=PROJECT, check=True, capture_output=True
+                [sys.executable, "-m", "karpstack.rehearsal.engines"], cwd=IMPORT_ROOT, check=True, capture_output=True
             )
         resident = resources = 0.0
         for name in ("eks", *_AKS):
@@ -71,7 +71,7 @@ def main() -> int:
     with stopwatch(times, "page"):
         page.render(report)
     measured = subprocess.run(
-        [sys.executable, "-m", "tests.bench.numbers"], cwd=PROJECT, check=True, capture_output=True, text=True
+        [sys.executable, "-m", "tests.bench.numbers"], cwd=IMPORT_ROOT, check=True, capture_output=True, text=True
     )  # in a process of its own, since its memory is measured
     numbers = json.loads(measured.stdout)
     table = columns(f"{os.cpu_count()} cores, {resources:g} resources", "figure|measured|against|ratio|aim")
@@ -110,7 +110,7 @@ def previews(stack: RehearsedStack) -> dict[str, float]:
     for name in ("preview", "judged") * (_PREVIEWS + 1):
         command = ["pulumi", "preview", "--non-interactive", *packs[name]]
         started = time.monotonic()
-        subprocess.run(command, cwd=PROJECT, env=variables, check=True, capture_output=True)
+        subprocess.run(command, cwd=IMPORT_ROOT, env=variables, check=True, capture_output=True)
         taken[name].append(time.monotonic() - started)
     return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
 

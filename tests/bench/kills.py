@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from karpstack.rehearsal.session.daemon import read
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.text.packaged import IMPORT_ROOT
 from tests.bench.shared import columns, show, temporary
 from tests.rehearsal.conftest import RehearsedStack, new_stack
 
@@ -68,7 +68,7 @@ def case(name: str, moment: str) -> Sequence[str]:
         with output.open("wb") as stream:
             command = psutil.Popen(
                 words,
-                cwd=PROJECT,
+                cwd=IMPORT_ROOT,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

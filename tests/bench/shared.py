@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.text.packaged import IMPORT_ROOT
 from tests.rehearsal.conftest import RehearsedStack, new_stack
 
 
@@ -54,6 +54,6 @@ def run_stories(stack: str, report: Path, *options: str) -> dict[str, Any]:
     """Run the stories of a stack from nothing; the report."""
     command = [sys.executable, "-m", "karpstack", "run", stack, "--report", str(report), *options]
     state = ["--state", str(report.parent / "state")]
-    subprocess.run([*command, *state], cwd=PROJECT, check=False, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, *state], cwd=IMPORT_ROOT, check=False, stdout=subprocess.DEVNULL)
     found: dict[str, Any] = json.loads((report / "report.json").read_text())
     return found

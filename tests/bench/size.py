@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.text.packaged import IMPORT_ROOT
 
 _TABLES = (".yml", ".yaml")
 
@@ -39,7 +39,7 @@ def _sizes(revision: str) -> Iterator[tuple[str, int]]:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=PROJECT, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(["git", *arguments], cwd=IMPORT_ROOT, check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

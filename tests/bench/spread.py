@@ -16,14 +16,14 @@ from typing import Any
 
 import yaml
 
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.scale_test.reports.comparison import Difference, compare, parse_rules, written
+from karpstack.text.packaged import IMPORT_ROOT
 from tests.bench.shared import columns, run_stories, show, temporary
 
 #: What `--keep` writes.
-KEPT = PROJECT / "tests" / "unit" / "scale_test" / "spread.json"
+KEPT = IMPORT_ROOT / "tests" / "unit" / "scale_test" / "spread.json"
 _RUNS = 5
-_RULES = PROJECT / "playbooks" / "vars" / "comparison.yml"
+_RULES = IMPORT_ROOT / "playbooks" / "vars" / "comparison.yml"
 _READ = ("name", "passed", "pending_pod_seconds", "cost", "packing")
 
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 import yaml
 
 from karpstack.components.documents.manifests import AKS_NODE_CLASS, DEFAULT_NODE_CLASS, EC2_NODE_CLASS
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.scale_test.acting.cluster import Cluster
 from karpstack.scale_test.recording.timeline import Reader
+from karpstack.text.packaged import IMPORT_ROOT
 from tests.bench.shared import columns, up
 from tests.bench.shared import show as show_table
 from tests.rehearsal.conftest import RehearsedStack
@@ -25,7 +25,7 @@ from tests.truths import writing
 from tests.truths.cases import STACKS, Case, Change, Expected, batches, load
 from tests.truths.judging import Verdict, lines_of, verdict
 
-_OUTPUT: Final = PROJECT / "build" / "truths"
+_OUTPUT: Final = IMPORT_ROOT / "build" / "truths"
 _READY_SECONDS: Final = 60.0
 _PATIENCE: Final = 900  # seconds for which a side may settle
 _TIMEOUT: Final = 3600.0
@@ -77,7 +77,7 @@ def run(cases: Sequence[Case], output: Path) -> list[Verdict]:
 
 def features(name: str) -> dict[str, Any]:
     """Settings by which a stack has all features, and consolidates at once."""
-    pools = yaml.safe_load((PROJECT / f"Pulumi.{name}.yaml").read_text())["config"]["karpstack:nodePools"]
+    pools = yaml.safe_load((IMPORT_ROOT / f"Pulumi.{name}.yaml").read_text())["config"]["karpstack:nodePools"]
     gates = ("nodeOverlay", "staticCapacity") if name == "eks" else ()
     return {
         **{f"karpstack:nodePools/{pool}/disruption/consolidateAfter": "0s" for pool in pools},

@@ -26,13 +26,14 @@ import yaml
 
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.session import daemon
-from karpstack.rehearsal.session.deployment import PROJECT, environment
+from karpstack.rehearsal.session.deployment import environment
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.snapshot.examples import made
 from karpstack.snapshot.reading import write
+from karpstack.text.packaged import IMPORT_ROOT
 from tests.bench.shared import columns, show, temporary
 
-_BASE = PROJECT / "examples" / "whatif" / "base.yaml"
+_BASE = IMPORT_ROOT / "examples" / "whatif" / "base.yaml"
 _STACK = "eks"
 #: The least generation of instances that the NodePool `general` takes, in each candidate; 4 in the base.
 _GENERATIONS = (5, 6)
@@ -79,13 +80,13 @@ def settle(folder: Path, base: Path, pods: int) -> Path:
     try:
         subprocess.run(
             ["ansible-playbook", "playbooks/snapshot.yml", "-e", f"out={snapshot}"],
-            cwd=PROJECT,
+            cwd=IMPORT_ROOT,
             env={**os.environ, **variables},
             check=True,
             stdout=subprocess.DEVNULL,
         )
     finally:
-        subprocess.run([*_command("down"), "--force", "--state", str(state.parent)], cwd=PROJECT, check=True)
+        subprocess.run([*_command("down"), "--force", "--state", str(state.parent)], cwd=IMPORT_ROOT, check=True)
     print(f"{pods} pods came to rest in a what-if of {run.seconds:.0f} s", flush=True)
     return snapshot
 
@@ -112,7 +113,7 @@ def ask(output: Path, base: Path, candidates: Sequence[Path], more: Sequence[str
     changes = [argument for one in candidates for argument in ("--change", str(one))]
     command = [*_command("whatif"), "--base", str(base), *changes, "--output", str(output), *more]
     started, memory = time.monotonic(), 0
-    process = psutil.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL)
+    process = psutil.Popen(command, cwd=IMPORT_ROOT, stdout=subprocess.DEVNULL)
     while process.poll() is None:
         memory = max(memory, resident(process))
         time.sleep(1)  # a sample; nothing is waited for

@@ -385,7 +385,7 @@ def test_the_page_needs_nothing_but_itself() -> None:
     assert not {"script", "iframe", "img", "object", "embed", "base"} & {tag for tag, _ in found.elements}
     (policy,) = [value for value in found.values("content") if "default-src" in value]
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    style = (command.PACK.parent / "karpstack" / "review" / "templates" / "style.css").read_text()
+    style = (ROOT / "karpstack" / "review" / "templates" / "style.css").read_text()
     assert not re.search(r"@import|url\(", style)
     assert {"prefers-color-scheme: dark", "max-width: 560px", "@media print"} <= {
         part for part in ("prefers-color-scheme: dark", "max-width: 560px", "@media print") if part in style
@@ -581,13 +581,13 @@ def test_a_bad_configuration_of_the_pack_is_refused(
     assert said.startswith("error: --policy-pack-config ")
     assert "nothing" in said
     assert command.review("x", policy_pack_config=str(configuration), only_configuration=True) == 2
-    good = str(command.PACK / "production.json")
+    good = str(ROOT / "policies" / "production.json")
     assert command.review("x", policy_pack_config=good, only_configuration=True) == 0
 
 
 def test_a_stack_has_one_configuration_of_the_pack(tmp_path: Path) -> None:
-    assert configuration.of_stack(tmp_path, "eks") == tmp_path / "eks.json"
-    assert configuration.of_stack(tmp_path, "organisation/project/eks") == tmp_path / "eks.json"
+    assert configuration.of_stack(tmp_path, "eks") == tmp_path / "policies" / "eks.json"
+    assert configuration.of_stack(tmp_path, "organisation/project/eks") == tmp_path / "policies" / "eks.json"
 
 
 def test_the_command_says_which_configuration_judged() -> None:
@@ -595,7 +595,7 @@ def test_the_command_says_which_configuration_judged() -> None:
     assert wording.judge(made) == "policies/production.json"
     baseline = made.model_copy(update={"pack_configuration": wording.BASELINE})
     assert wording.judge(baseline) == "the baseline of the policy pack"
-    own = configuration.of_stack(ROOT / "policies", "prod")
+    own = configuration.of_stack(ROOT, "prod")
     assert wording.judge(baseline, own) == "the baseline of the policy pack, for there is no policies/prod.json"
 
 

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from tests.unit.whatif.told import lines
+
 ROOT = Path(__file__).resolve().parents[2]
+FOLDERS_IN_THE_WHEEL = ("components", "karpstack", "playbooks", "policies")
+IN_THE_WHEEL = ("Pulumi.yaml", "__main__.py", "ansible.cfg")
+IN_A_PROJECT = ("Pulumi.yaml", "__main__.py", "Pulumi.eks.yaml")
+CONTAINER = {"name": "web", "image": "web", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+POD = {
+    "kind": "Pod",
+    "apiVersion": "v1",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"containers": [CONTAINER]},
+    "status": {"phase": "Pending"},
+}
 
 
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
@@ -56,54 +74,121 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     assert " tests collected" in result.stdout
 
 
-def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
-    for name in ("components", "karpstack"):
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python environment with the built wheel, and with the libraries of this one but without its checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    files = (*IN_THE_WHEEL, "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE")
+    for name in (*FOLDERS_IN_THE_WHEEL, "examples/snapshots"):
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, tmp_path / "source" / name, ignore=ignored, symlinks=True)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path / "source" / name)
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--no-build-isolation",
-            "--no-index",
-            "--disable-pip-version-check",
-            "--target",
-            str(tmp_path / "site"),
-            str(tmp_path / "source"),
-        ],
-        check=True,
-        capture_output=True,
+        shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignored, symlinks=True)
+    for name in files:
+        shutil.copy(ROOT / name, folder / "source" / name)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
+    subprocess.run([*pip, *options, str(folder / "source")], check=True, capture_output=True)
+    shutil.rmtree(folder / "source")
+    environment = folder / "environment"
+    venv.create(environment)
+    (wheel,) = folder.glob("*.whl")
+    uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--offline", "--no-deps"]
+    subprocess.run([*uv, "--python", str(environment / "bin" / "python"), str(wheel)], check=True, capture_output=True)
+    (site,) = environment.glob("lib/python*/site-packages")
+    # A file that is read this way reads no others, so the checkout that is installed there is not found.
+    (site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return site
+
+
+def without_the_checkout(site: Path, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program of the environment."""
+    names = ("PYTHONPATH", "VIRTUAL_ENV")
+    variables = {name: value for name, value in os.environ.items() if name not in names}
+    program = site.parents[2] / "bin" / arguments[0]
+    return subprocess.run(
+        [str(program), *arguments[1:]], cwd=folder, env=variables, capture_output=True, text=True, check=False
     )
-    code = (
-        "from karpstack.components import eks, kubernetes, settings\n"
-        "from karpstack.components.documents import manifests\n"
-        "from karpstack.karpenter import crds, instance_types\n"
-        "assert crds.problems('aws', 'NodePool', {}) and instance_types.Facts.load('aws').types\n"
-        "print(eks.Environment.__module__, eks.__file__)"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(tmp_path / "site")},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert found.startswith(f"karpstack.components.eks.environment {tmp_path / 'site'}")
-    assert (tmp_path / "site" / "karpstack" / "py.typed").is_file()
-    (metadata,) = (tmp_path / "site").glob("karpstack-*.dist-info/METADATA")
-    clouds = [line for line in metadata.read_text().splitlines() if "pulumi-a" in line]
+
+
+def test_the_wheel_has_every_file_of_the_package_and_nothing_else(installed: Path) -> None:
+    names = {path.name for path in installed.iterdir()}
+    assert {name for name in names if not name.startswith(("_", "libraries"))} == {
+        "karpstack",
+        f"karpstack-{metadata.version('karpstack')}.dist-info",
+    }
+    files = subprocess.run(
+        ["git", "ls-files", *FOLDERS_IN_THE_WHEEL], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    for name in files:
+        if not (ROOT / name).is_dir():  # a link
+            assert (installed / "karpstack" / name.removeprefix("karpstack/")).is_file(), name
+    for name in ("session/commands/pulumi", "cluster/plugins/aws"):
+        assert os.access(installed / "karpstack" / "rehearsal" / name, os.X_OK)
+
+
+def test_the_sdk_of_a_cloud_is_an_extra(installed: Path) -> None:
+    (described,) = installed.glob("karpstack-*.dist-info/METADATA")
+    clouds = [line for line in described.read_text().splitlines() if "pulumi-a" in line]
     assert [line.split("==")[0] for line in clouds] == [
         "Requires-Dist: pulumi-aws",
         "Requires-Dist: pulumi-azure-native",
     ]
-    assert all("extra ==" in line for line in clouds)  # whoever has one cloud need not have the other's SDK
+    assert all("extra ==" in line for line in clouds)  # a user of one cloud does not need the other's SDK
+
+
+#: Runs commands in one process, which loads large libraries once; then imports every module.
+COMMANDS = """
+import contextlib, importlib, io, json, pathlib, sys
+from karpstack.cli import main
+told = []
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        code = main(words)
+    told.append([code, out.getvalue()])
+root = pathlib.Path(sys.modules["karpstack"].__file__).parent
+for path in sorted(root.rglob("*.py")):
+    *folders, name = path.relative_to(root.parent).with_suffix("").parts
+    if name == "__main__" or folders[1:2] in (["policies"], ["playbooks"], ["program"]):
+        continue  # programs, and what Pulumi and Ansible load by rules of their own
+    importlib.import_module(".".join(folders if name == "__init__" else [*folders, name]))
+print(json.dumps(told))
+"""
+
+
+def test_commands_and_modules_work_without_a_checkout(installed: Path, tmp_path: Path) -> None:
+    for name in IN_A_PROJECT:
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "whatif").mkdir()
+    told = lines("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"})
+    (tmp_path / "whatif" / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in told))
+    (tmp_path / "pods.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [POD]}))
+    expected = {
+        "version": (0, f"karpstack {metadata.version('karpstack')}"),
+        "snapshot convert pods.json --output snapshot.json": (0, "1 pod in 1 workload"),
+        "snapshot check snapshot.json": (0, "objects that would be made"),
+        "snapshot show snapshot.json": (0, "web"),
+        "whatif report whatif --snapshot snapshot.json": (0, "What if tighter on eks: within its limits"),
+        "scenario list": (0, "self-hosted-inflate"),
+        "scenario check": (0, "nothing is wrong with them"),
+        "preflight --help": (0, "Usage: karpstack preflight"),
+        "preflight rights eks --account 123456789012": (0, "karpstack"),
+        "explain node-pool-limits": (0, "a rule of the policy pack"),
+        "explain eks-pod-cidr-too-small": (0, "a stack file"),
+        "review eks --live --only-configuration --policy-pack-config baseline": (0, ""),
+        "review eks --live": (3, "there is no program `pulumi` on PATH"),
+        "doctor": (None, "Python modules"),
+        "engines status": (None, "kubernetes: "),
+        "status eks": (1, "eks: down"),
+    }
+    done = without_the_checkout(
+        installed, "python", "-c", COMMANDS, json.dumps([line.split() for line in expected]), folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    for (line, (code, words)), (found, said) in zip(expected.items(), json.loads(done.stdout), strict=True):
+        assert code in (found, None), f"{line}: {said}"
+        assert words in said, line
+        assert str(ROOT) not in said, line
+    listed = without_the_checkout(installed, "karpstack", "--help", folder=tmp_path)
+    assert (listed.returncode, listed.stdout[:16]) == (0, "Usage: karpstack")
 
 
 @pytest.mark.parametrize(

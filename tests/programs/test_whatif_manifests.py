@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import candidate, command
 from karpstack.rehearsal.whatif.manifests import Cluster, are_manifests, stack_of
 from karpstack.rehearsal.whatif.sources import Source, SourceError
+from karpstack.text.packaged import PROGRAM
 
-SMALL = PROJECT / "examples" / "snapshots" / "20-pods.json"
+SMALL = PROGRAM / "examples" / "snapshots" / "20-pods.json"
 POOL = next(one for one in json.loads(SMALL.read_text())["nodePools"] if one["name"] == "general")
 
 
@@ -97,7 +97,7 @@ def test_without_a_base_and_a_stack_both_are_the_snapshots(cluster: Cluster) -> 
 
 
 def test_what_is_given_as_manifests(cluster: Cluster) -> None:
-    stack_file = PROJECT / "Pulumi.eks.yaml"
+    stack_file = PROGRAM / "Pulumi.eks.yaml"
     file = cluster.project / "nodepools" / "general.yaml"
     given = [str(file), str(file.parent), "HEAD:nodepools", "helm template ."]
     assert [are_manifests(one) for one in given] == [True] * 4

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from karpstack.rehearsal.engines import EngineSet
-from karpstack.rehearsal.session.deployment import PROJECT
+from karpstack.text.packaged import IMPORT_ROOT
 
 PROGRAM = """\
 import sys
@@ -48,7 +48,7 @@ def pulumi(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "PULUMI_CONFIG_PASSPHRASE": "x",
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "KARPSTACK_PYTHON": sys.executable,
-        "PYTHONPATH": str(PROJECT),
+        "PYTHONPATH": str(IMPORT_ROOT),
     }
     command = [str(engine), *arguments, "--non-interactive", "--stack", "s"]
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120, check=False)

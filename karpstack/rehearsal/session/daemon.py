@@ -22,6 +22,7 @@ from karpstack.rehearsal.host.processes import ProcessRecord, crash_text, end, l
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state import records
 from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.text.packaged import IMPORT_ROOT
 
 _START_TIMEOUT = 60.0
 # A cluster with nodes and add-ons, perhaps, on a busy machine.
@@ -197,7 +198,7 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Sta
             stdout=output,
             stderr=output,
             start_new_session=True,
-            cwd=Path(__file__).resolve().parents[3],
+            cwd=IMPORT_ROOT,
             env={
                 **user_environment.allowed(os.environ),
                 **user_environment.WITHOUT_PROFILES,

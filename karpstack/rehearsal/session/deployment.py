@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +33,14 @@ from karpstack.rehearsal.session.terminal import QUIET, VERBOSE, tell, verbosity
 from karpstack.rehearsal.state import records
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.text import files, refusals
+from karpstack.text.packaged import IMPORT_ROOT, PACKAGE, POLICIES, PROGRAM
 from karpstack.text.proxies import LOOPBACK
 
-PROJECT = Path(__file__).resolve().parents[3]
+# Where an installed package lies; Python finds it there by itself.
+_INSTALLED = Path(sysconfig.get_path("purelib")).resolve()
 #: The setting by which a stack's cluster is protected.
 PROTECTION = "karpstack:cluster.deletionProtection"
-_PACK = "policies"  # of a program's folder
+_CONFIGURATIONS = "policies"  # of a program's folder
 
 # What a scale test makes carries this label (see playbooks/README.md).
 _SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
@@ -74,18 +77,18 @@ def is_news(line: str) -> bool:
     return progress["type"].startswith(_COMPONENTS) and progress["state"] in _BEGINNINGS
 
 
-def policies(stack: str, program: Path = PROJECT) -> Path | None:
+def policies(stack: str, program: Path = PROGRAM) -> Path | None:
     """The configuration of the policy pack for a stack, as the review finds it too; None is the pack's baseline."""
-    found = program / _PACK / f"{stack}.json"
+    found = program / _CONFIGURATIONS / f"{stack}.json"
     return found if found.is_file() else None
 
 
 def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
     """The variables that point pulumi, kubectl, ansible-playbook and clients of the cloud at one rehearsed stack."""
     path = [
-        str(PROJECT / "karpstack" / "rehearsal" / "session" / "commands"),
+        str(PACKAGE / "rehearsal" / "session" / "commands"),
         str(engines.program("pulumi").parent),  # its own language host is beside it
-        str(PROJECT / "karpstack" / "rehearsal" / "cluster" / "plugins"),
+        str(PACKAGE / "rehearsal" / "cluster" / "plugins"),
         str(Path(sys.executable).parent),
         str(engines.program("kubectl").parent),
         *os.environ.get("PATH", "").split(os.pathsep),
@@ -99,7 +102,8 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "PULUMI_STACK": folder.stack,
         pulumi_by_hand.PULUMI: str(engines.program("pulumi")),
         pulumi_by_hand.COPY: str(folder.stack_configuration),
-        pulumi_by_hand.EDITED: _edited(folder),
+        pulumi_by_hand.EDITED: _recorded(folder.edited, PROGRAM / f"Pulumi.{folder.stack}.yaml"),
+        pulumi_by_hand.PROGRAM: _recorded(folder.program, PROGRAM),
         pulumi_by_hand.PROVIDERS: ",".join(f"{name}:{port}" for name, port in info.providers.items()),
         # `pulumi import` writes it by the packages' schemas, which an attached provider does not have.
         "PULUMI_OPTION_GENERATE_CODE": "false",
@@ -107,7 +111,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "PULUMI_DEBUG_COMMANDS": "true",  # without it there is no --event-log
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         "KARPSTACK_PYTHON": sys.executable,
-        "PYTHONPATH": str(PROJECT),
+        "PYTHONPATH": str(IMPORT_ROOT) if IMPORT_ROOT != _INSTALLED else "",
         "KUBECONFIG": str(folder.kubeconfig),
         TOKEN_FILE: str(folder.deployer_token),
         "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
@@ -116,7 +120,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "KUBECACHEDIR": str(folder.root / "kubectl"),
         "ANSIBLE_HOME": str(folder.root / "ansible"),
         "ANSIBLE_LOCAL_TEMP": str(folder.root / "ansible" / "tmp"),
-        "ANSIBLE_CONFIG": str(PROJECT / "ansible.cfg"),
+        "ANSIBLE_CONFIG": str(PACKAGE / "ansible.cfg"),
         "HELM_CACHE_HOME": str(folder.root / "helm" / "cache"),
         "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
         "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
@@ -145,12 +149,12 @@ def _no_proxy() -> dict[str, str]:
     return {"NO_PROXY": hosts, "no_proxy": hosts}
 
 
-def _edited(folder: StackFolder) -> str:
-    """The stack file that the user edits."""
+def _recorded(file: Path, default: Path) -> str:
+    """The path that a file of the state holds."""
     try:
-        return folder.edited.read_text()
+        return file.read_text()
     except FileNotFoundError:  # brought up before there was a record of it
-        return str(PROJECT / f"Pulumi.{folder.stack}.yaml")
+        return str(default)
 
 
 def protected(folder: StackFolder) -> list[str]:
@@ -169,7 +173,7 @@ class Deployment:
 
     Args:
         info: The daemon that plays the cloud.
-        program: Folder of the Pulumi program, with its policy pack.
+        program: Folder of the Pulumi program, with the configurations of the policy pack.
         run: Runs a command to its end, as `call` does.
     """
 
@@ -178,7 +182,7 @@ class Deployment:
         folder: StackFolder,
         engines: EngineSet,
         info: DaemonInfo,
-        program: Path = PROJECT,
+        program: Path = PROGRAM,
         run: Callable[..., int] = call,
     ) -> None:
         self._folder = folder
@@ -207,8 +211,12 @@ class Deployment:
         backend = self._folder.pulumi / "state"
         backend.mkdir(parents=True, exist_ok=True)
         stack_file.copy_to(self._folder.stack_configuration)
-        files.write(self._folder.edited, str(stack_file.path), private=True)
-        self._environment[pulumi_by_hand.EDITED] = str(stack_file.path)
+        for variable, record, path in (
+            (pulumi_by_hand.EDITED, self._folder.edited, stack_file.path),
+            (pulumi_by_hand.PROGRAM, self._folder.program, self._program.resolve()),
+        ):
+            files.write(record, str(path), private=True)
+            self._environment[variable] = str(path)
         if not (backend / ".pulumi").exists():
             # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
             shutil.copyfile(self._program / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
@@ -278,7 +286,7 @@ class Deployment:
         if not judged:
             return update
         pack = policies(self._folder.stack, self._program)
-        update += ["--policy-pack", str(self._program / _PACK)]
+        update += ["--policy-pack", str(POLICIES)]
         return [*update, *(("--policy-pack-config", str(pack)) if pack else ())]
 
     def lift_protection(self) -> None:
@@ -453,7 +461,7 @@ class Deployment:
     def _call(
         self,
         command: Sequence[str],
-        folder: Path = PROJECT,
+        folder: Path = IMPORT_ROOT,
         shown: Shown | None = None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> int:
@@ -476,8 +484,8 @@ class Deployment:
 def _judge(stack: str, configuration: Path | None) -> str:
     """Which configuration of the policy pack judges a stack, in the words that the review has for it."""
     if configuration:
-        return f"{_PACK}/{configuration.name}"
-    return f"the baseline of the policy pack, for there is no {_PACK}/{stack}.json"
+        return f"{_CONFIGURATIONS}/{configuration.name}"
+    return f"the baseline of the policy pack, for there is no {_CONFIGURATIONS}/{stack}.json"
 
 
 def _runs(pid: int, since: float) -> bool:

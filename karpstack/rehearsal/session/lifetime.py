@@ -14,11 +14,12 @@ from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
 from karpstack.rehearsal.host.processes import stop_marked
 from karpstack.rehearsal.session import crashes, daemon, descriptions, lock
-from karpstack.rehearsal.session.deployment import PROJECT, CommandError, Deployment
+from karpstack.rehearsal.session.deployment import CommandError, Deployment
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.text.packaged import PROGRAM, is_program
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[
 def bring_up(
     folder: StackFolder,
     stack_file: StackFile,
-    program: Path = PROJECT,
+    program: Path = PROGRAM,
     *,
     keep: bool,
     stay: bool,
@@ -79,7 +80,7 @@ def bring_up(
     for sentence in never_lifted(stack_file.node_pools()):
         tell(f"{sentence}.")
     descriptions.look(stack_file)
-    if program == PROJECT:  # another one's settings are its own
+    if is_program(program):  # another one's settings are its own
         descriptions.look_before_building(stack_file)
     engines = tools.build([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
@@ -112,7 +113,7 @@ def start(
     folder: StackFolder,
     stack_file: StackFile,
     engines: EngineSet,
-    program: Path = PROJECT,
+    program: Path = PROGRAM,
     *,
     asked: bool = False,
     tools: Tools = TOOLS,

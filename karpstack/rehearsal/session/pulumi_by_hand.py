@@ -16,16 +16,17 @@ from typing import NoReturn
 from karpstack.rehearsal.host import peers
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 
-#: Variables with the path of Pulumi itself, of the stack file that the user edits, and of the copy that Pulumi reads.
+#: Variables with the path of Pulumi itself, of the stack file that the user edits, of the program's folder, and of the
+#: copy that Pulumi reads.
 PULUMI = "KARPSTACK_PULUMI"
 EDITED = "KARPSTACK_STACK_FILE"
+PROGRAM = "KARPSTACK_PROGRAM"
 COPY = "KARPSTACK_STACK_COPY"
 #: Pulumi's own: names of packages and the ports of their providers.
 PROVIDERS = "PULUMI_DEBUG_PROVIDERS"
 #: Pulumi's own: the stack file, instead of the one beside Pulumi.yaml.
 CONFIG_FILE = "PULUMI_OPTION_CONFIG_FILE"
 
-_PROJECT = Path(__file__).resolve().parents[3]
 # Commands of `pulumi config` that change settings, by all of their names.
 _CHANGING = frozenset(
     ("set", "set-all", "remove", "rm", "delete", "remove-all", "rm-all", "remove-many", "copy", "cp", "env")
@@ -81,7 +82,8 @@ def stack_file(arguments: Sequence[str], variables: Mapping[str, str], folder: P
     edited, copy = Path(variables[EDITED]), Path(variables[COPY])
     stack = options.get("stack", variables.get("PULUMI_STACK", "")).rpartition("/")[2]
     named = "config-file" in options or CONFIG_FILE in variables
-    if named or copy.name != f"Pulumi.{stack}.yaml" or _project(folder / options.get("cwd", "")) != _PROJECT:
+    project = _project(folder / options.get("cwd", ""))
+    if named or copy.name != f"Pulumi.{stack}.yaml" or project != Path(variables[PROGRAM]):
         return None
     _refuse_overwriting(words, arguments, edited)
     if words[:1] == ["config"] and words[1:2] and words[1] in _CHANGING:

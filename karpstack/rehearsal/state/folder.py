@@ -70,6 +70,8 @@ class StackFolder:
     judge = _Below("pulumi/judge")
     #: File with the path of the stack file that the user edits (see `karpstack.rehearsal.session.pulumi_by_hand`).
     edited = _Below("pulumi/edited-stack-file")
+    #: File with the path of the folder of the program.
+    program = _Below("pulumi/program")
     #: What the controller asked of the cloud's access control (see `karpstack.rehearsal.rights`).
     rights = _Below("rights.json")
     #: Names of the scenarios that ran while the rights were recorded.

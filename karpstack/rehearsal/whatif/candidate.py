@@ -20,13 +20,14 @@ from karpstack.rehearsal.cluster.provider.objects import NODES_STAY
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
 from karpstack.rehearsal.session import daemon, lifetime, speed
-from karpstack.rehearsal.session.deployment import PROJECT, CommandError, Deployment
+from karpstack.rehearsal.session.deployment import CommandError, Deployment
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.session.waits import Waits
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif.progress import Progress
 from karpstack.rehearsal.whatif.sources import Source
+from karpstack.text.packaged import IMPORT_ROOT, PLAYBOOKS
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,9 @@ def judged(question: Question, results: Path) -> int:
         "--snapshot",
         str(question.workloads),
     ]
-    return subprocess.run([*command, *question.judge], cwd=PROJECT, stdin=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run(
+        [*command, *question.judge], cwd=IMPORT_ROOT, stdin=subprocess.DEVNULL, check=False
+    ).returncode
 
 
 def _play(question: Question, change: Source, changed: StackFile, folder: StackFolder, results: Path) -> int:
@@ -172,7 +175,7 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
         "base": question.base.name,
         "change": shlex.join(command),
         "change_events": "" if change.new_image else str(events),
-        "change_dir": str(PROJECT if change.new_image else change.program),
+        "change_dir": str(IMPORT_ROOT if change.new_image else change.program),
         "patience": str(question.patience),
         "settings": json.dumps(
             {
@@ -184,7 +187,7 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
         "remove": "false",  # all of the stack ends with it
     }
     progress = Progress(results / "progress.txt")
-    playbook = PROJECT / "playbooks" / "whatif.yml"
+    playbook = PLAYBOOKS / "whatif.yml"
     return Deployment(folder, engines, info).play(playbook, variables, meanwhile=progress.look)
 
 

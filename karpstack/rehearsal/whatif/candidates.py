@@ -14,8 +14,8 @@ from typing import Final
 import psutil
 
 from karpstack.rehearsal.host.processes import with_parent
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.session.terminal import tell
+from karpstack.text.packaged import IMPORT_ROOT
 
 # Of a rehearsed stack with a thousand pods, its engines and its playbook.
 _BYTES_EACH: Final = 2 * 2**30
@@ -63,7 +63,7 @@ def _start(name: str, arguments: Sequence[str], log: Path) -> _Running:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*with_parent(signal.SIGINT), sys.executable, "-m", "karpstack", *arguments],
-            cwd=PROJECT,
+            cwd=IMPORT_ROOT,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

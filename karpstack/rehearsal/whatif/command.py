@@ -17,7 +17,6 @@ from typing import Final
 from karpstack.karpenter.releases import number
 from karpstack.rehearsal.cluster.startup_taints import never_lifted
 from karpstack.rehearsal.session import speed
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.session.waits import Waits
@@ -28,6 +27,7 @@ from karpstack.rehearsal.whatif.manifests import Cluster
 from karpstack.rehearsal.whatif.sources import Source, SourceError
 from karpstack.text import refusals
 from karpstack.text.codes import Code
+from karpstack.text.packaged import IMPORT_ROOT, is_program
 from karpstack.text.projects import find_stack_files
 
 #: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
@@ -37,7 +37,7 @@ _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta
 _LONGEST_LIFE: Final = timedelta(days=21)
 _HIGHEST_FACTOR: Final = 10_000
 #: The snapshot of a cluster if no other is named.
-WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
+WORKLOADS: Final = Path(__file__).with_name("200-pods.json").resolve()
 
 
 #: Seconds that a side may take to settle.
@@ -250,7 +250,7 @@ def _several(options: Asked, base: Source, sides: Sequence[Source], results: Pat
     commands = [(side.name, _alone(options, base, side, results, project), results / side.name) for side in sides]
     codes = tools.rehearse_all(commands, at_once)
     folders = [str(results / side.name) for side in sides]
-    subprocess.run([sys.executable, "-m", "karpstack", "whatif", "table", *folders], cwd=PROJECT, check=False)
+    subprocess.run([sys.executable, "-m", "karpstack", "whatif", "table", *folders], cwd=IMPORT_ROOT, check=False)
     # One that a signal has ended, as the kernel does for lack of memory, has no answer.
     return max(Code.UNKNOWN if code < 0 else code for code in codes.values())
 
@@ -282,7 +282,7 @@ def _check_settings(side: Source, tools: Tools) -> None:
 
     A git ref has a program of its own, which refuses them when it runs.
     """
-    if side.program != PROJECT:
+    if not is_program(side.program):
         return
     if refused := tools.refusal_of_settings(side.stack_file.path):
         raise SourceError(

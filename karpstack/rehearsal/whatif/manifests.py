@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from karpstack.rehearsal.engines import EngineSet
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.text import json_file
 from karpstack.text.json_file import FileError
 from karpstack.text.names import folder_name
+from karpstack.text.packaged import IMPORT_ROOT, PROGRAM
 from karpstack.text.yaml_file import YamlError, parse_all
 
 from .sources import Source, SourceError, folder_of_ref
@@ -102,7 +102,7 @@ class Cluster:
 
     def _side(self, name: str, given: str, manifests: Path | None, before: Path | None) -> Source:
         own = self.project / f"Pulumi.{self.stack}.yaml"
-        like = own if own.is_file() else PROJECT / own.name
+        like = own if own.is_file() else PROGRAM / own.name
         if not like.is_file():
             raise SourceError(
                 f"{self.stack}: there is no {own}, so nothing says what the cluster has besides NodePools; name one "
@@ -122,7 +122,7 @@ class Cluster:
         command += ["--unchecked", *options]
         done = subprocess.run(
             [sys.executable, "-m", "karpstack", *command],
-            cwd=PROJECT,
+            cwd=IMPORT_ROOT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -131,7 +131,7 @@ class Cluster:
         if done.returncode:
             raise SourceError(done.stderr.strip().removeprefix("error: "))
         notes = tuple(line.removeprefix(_NOTE) for line in done.stdout.splitlines() if line.startswith(_NOTE))
-        return Source(name, given, PROJECT, StackFile.load(made), manifests=manifests, notes=notes)
+        return Source(name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=notes)
 
 
 def are_manifests(given: str) -> bool:

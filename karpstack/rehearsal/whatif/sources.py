@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.text import git
 from karpstack.text.names import folder_name
+from karpstack.text.packaged import PROGRAM
 
 #: What a change is called that is what the checkout holds now.
 WORKING_TREE = "working-tree"
@@ -45,7 +45,7 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def source(given: str, stack: str, into: Path, project: Path = PROJECT) -> Source:
+def source(given: str, stack: str, into: Path, project: Path = PROGRAM) -> Source:
     """What somebody means by a name.
 
     Args:
@@ -62,7 +62,7 @@ def source(given: str, stack: str, into: Path, project: Path = PROJECT) -> Sourc
         return Source(WORKING_TREE, given, _program(project), StackFile.load(own))
     path = Path(given)
     if _is_file(path):
-        return Source(folder_name(path.stem), str(path.resolve()), PROJECT, StackFile.load(path.resolve()))
+        return Source(folder_name(path.stem), str(path.resolve()), PROGRAM, StackFile.load(path.resolve()))
     commit = _commit(project, given)
     laid_down = into / commit[:12] / folder_name(_below_root(project))
     _lay_down(project, commit, laid_down)
@@ -95,7 +95,7 @@ def folder_of_ref(project: Path, given: str, into: Path) -> Path:
 
 def _program(folder: Path) -> Path:
     """The folder of the program of stack files: their own, or karpstack's where they have none beside them."""
-    return folder if (folder / "Pulumi.yaml").is_file() else PROJECT
+    return folder if (folder / "Pulumi.yaml").is_file() else PROGRAM
 
 
 def _is_file(path: Path) -> bool:

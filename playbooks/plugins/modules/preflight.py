@@ -30,7 +30,7 @@ options:
     choices: [up, destroy]
     default: up
   project:
-    description: Folder with C(Pulumi.yaml). Default is the folder that holds the toolkit.
+    description: Folder with C(Pulumi.yaml). Default is the nearest one, upward from the current folder.
     type: path
   config_file:
     description: The stack's configuration, for O(before=up). Default is C(Pulumi.<stack>.yaml) in O(project).

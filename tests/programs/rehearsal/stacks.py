@@ -15,11 +15,12 @@ from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host.processes import start_time
 from karpstack.rehearsal.session import daemon
 from karpstack.rehearsal.session.daemon import DaemonInfo, StartingDaemon
-from karpstack.rehearsal.session.deployment import PROJECT, Deployment
+from karpstack.rehearsal.session.deployment import Deployment
 from karpstack.rehearsal.session.lifetime import Tools
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.text.packaged import PROGRAM
 
 
 class Stack:
@@ -35,7 +36,7 @@ class Stack:
         self.project = state / "project"
         self.project.mkdir(parents=True)
         for name in ("Pulumi.yaml", "Pulumi.eks.yaml"):
-            shutil.copy(PROJECT / name, self.project)
+            shutil.copy(PROGRAM / name, self.project)
         self.commands: Any = create_autospec(Deployment, instance=True)
         for name in ("play", "review", "look"):
             getattr(self.commands, name).return_value = 0

@@ -20,11 +20,12 @@ from karpstack.rehearsal import commands, recorded_rights
 from karpstack.rehearsal.host.processes import mark
 from karpstack.rehearsal.rights import completeness
 from karpstack.rehearsal.session import daemon
-from karpstack.rehearsal.session.deployment import PROJECT, CommandError
+from karpstack.rehearsal.session.deployment import CommandError
 from karpstack.rehearsal.session.removal import NotLookedError
 from karpstack.rehearsal.state import ownership
 from karpstack.text import files
 from karpstack.text.codes import Code, reported
+from karpstack.text.packaged import PROGRAM
 from tests.programs.rehearsal.stacks import Stack
 from tests.unit.command_line import karpstack
 from tests.unit.rehearsal.test_rights_completeness import RECORDING
@@ -93,7 +94,7 @@ def test_what_a_look_started_it_stops_and_what_ran_before_it_leaves(
     look.side_effect = [ends]
     ownership.claim(stack.folder)
     (stack.folder.root / "earlier").touch()
-    pack = PROJECT / "policies" / "production.json"
+    pack = PROGRAM / "policies" / "production.json"
     if before:
         stack.start()
     if command == "review":

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import command
+from karpstack.text.packaged import PROGRAM
 
-EKS = PROJECT / "Pulumi.eks.yaml"
+EKS = PROGRAM / "Pulumi.eks.yaml"
 
 
 @pytest.mark.parametrize("wrong_is", ["base", "change"])

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import candidates, command
 from karpstack.rehearsal.whatif.candidate import Question
 from karpstack.rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, source
 from karpstack.text.names import folder_name
+from karpstack.text.packaged import PROGRAM
 
-EKS = PROJECT / "Pulumi.eks.yaml"
+EKS = PROGRAM / "Pulumi.eks.yaml"
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_file_is_one_before_it_is_a_ref(tmp_path: Path) -> None:
     file = tmp_path / "main"
     file.write_text(EKS.read_text())
     found = source(str(file), "eks", tmp_path)
-    assert (found.program, found.stack_file.path, found.name) == (PROJECT, file, "main")
+    assert (found.program, found.stack_file.path, found.name) == (PROGRAM, file, "main")
 
 
 def test_nothing_is_the_checkout_as_it_is(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_ref_is_of_the_repository_in_which_the_command_is_run(
     monkeypatch.chdir(folder)
     given = command.Asked("mine", "HEAD", changes=["main"], output=tmp_path / "out")
     assert command.run(given, command.Tools(lambda *_: "", lambda _: "", rehearse)) == 0
-    assert asked == ["eu-west-1", str(PROJECT), folder_name(f"{below}/")]
+    assert asked == ["eu-west-1", str(PROGRAM), folder_name(f"{below}/")]
 
 
 def test_what_is_too_long_for_a_file_is_no_file(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from karpstack.rehearsal.engines import releases
 from karpstack.rehearsal.session import lock
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.text.packaged import PROGRAM
 from tests.unit.command_line import karpstack
 from tests.unit.rehearsal.test_stack_file import GOOD, write
 
@@ -170,7 +170,7 @@ def test_a_stack_that_there_is_not_is_an_error(
 def test_a_what_if_of_a_stack_with_a_typo_is_refused_although_files_are_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = str(PROJECT / "Pulumi.eks.yaml")
+    file = str(PROGRAM / "Pulumi.eks.yaml")
     given = ["whatif", "ekss", "--base", file, "--change", file, "--output", str(tmp_path)]
     assert main(given) == 2
     assert "did you mean eks?" in capsys.readouterr().err

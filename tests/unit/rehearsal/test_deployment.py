@@ -18,9 +18,10 @@ import yaml
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.session import deployment
 from karpstack.rehearsal.session.daemon import DaemonInfo
-from karpstack.rehearsal.session.deployment import PROJECT, CommandError, Deployment, protected
+from karpstack.rehearsal.session.deployment import CommandError, Deployment, protected
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state.folder import StackFolder
+from karpstack.text.packaged import PROGRAM
 
 INFO = DaemonInfo(1, 1.0, "aws", "us-east-1")
 
@@ -150,7 +151,7 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     deployed.up()
     (command,) = cluster.commands
     assert command[command.index("--event-log") + 1] == str(StackFolder(stack, tmp_path).update_events)
-    named = ["--policy-pack-config", str(PROJECT / "policies" / "eks.json")] if stack == "eks" else []
+    named = ["--policy-pack-config", str(PROGRAM / "policies" / "eks.json")] if stack == "eks" else []
     assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--event-log"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
     assert words in folder.judge.read_text()
@@ -164,7 +165,7 @@ def test_a_change_is_the_program_of_its_own_folder_with_the_salt_of_the_stack(tm
     folder.stack_configuration.write_text("encryptionsalt: v1:kept\nconfig: {}\n")
     program = tmp_path / "program"
     program.mkdir()
-    stack_file = StackFile.load(PROJECT / "Pulumi.eks.yaml")
+    stack_file = StackFile.load(PROGRAM / "Pulumi.eks.yaml")
     command = Deployment(folder, EngineSet(tmp_path), INFO, program).change(stack_file, tmp_path / "events")
     copy = Path(command[command.index("--config-file") + 1])
     written = yaml.safe_load(copy.read_text())
@@ -190,7 +191,7 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
     assert str(caught.value).endswith(": nodes-privat is no rule of this pack") is told
     assert asked[-1][1:] == [
         *("-m", "karpstack", "review", "eks", "--live", "--only-configuration"),
-        *("--policy-pack-config", str(PROJECT / "policies" / "eks.json")),
+        *("--policy-pack-config", str(PROGRAM / "policies" / "eks.json")),
     ]
 
 

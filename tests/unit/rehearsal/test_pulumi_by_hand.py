@@ -34,6 +34,7 @@ class Stack:
     def chosen(self, *arguments: str, folder: Path = ROOT, more: Mapping[str, str] | None = None) -> Path | None:
         variables = {
             pulumi_by_hand.EDITED: str(self.edited),
+            pulumi_by_hand.PROGRAM: str(ROOT),
             pulumi_by_hand.COPY: str(self.copy),
             "PULUMI_STACK": "eks",
             **(more or {}),
@@ -108,7 +109,12 @@ def test_a_file_that_cannot_be_rehearsed_is_an_error_and_hides_no_outputs(
 ) -> None:
     stack.edited.write_text("config: [")
     monkeypatch.chdir(ROOT)
-    variables = {pulumi_by_hand.EDITED: str(stack.edited), pulumi_by_hand.COPY: str(stack.copy), "PULUMI_STACK": "eks"}
+    variables = {
+        pulumi_by_hand.EDITED: str(stack.edited),
+        pulumi_by_hand.PROGRAM: str(ROOT),
+        pulumi_by_hand.COPY: str(stack.copy),
+        "PULUMI_STACK": "eks",
+    }
     with pytest.raises(SystemExit, match=f"error: {stack.edited}: not YAML"):
         pulumi_by_hand.main(["preview"], variables)
     assert stack.chosen("stack", "output") == stack.copy
@@ -120,8 +126,10 @@ def test_the_rehearsals_environment_names_the_file_and_no_file_to_pulumi(tmp_pat
     assert deployment.environment(folder, engines, info)[pulumi_by_hand.EDITED] == str(ROOT / "Pulumi.eks.yaml")
     folder.edited.parent.mkdir()
     folder.edited.write_text("/home/me/mine.yaml")
+    folder.program.write_text("/home/me")
     found = deployment.environment(folder, engines, info)
     assert found[pulumi_by_hand.EDITED] == "/home/me/mine.yaml"
+    assert found[pulumi_by_hand.PROGRAM] == "/home/me"
     assert pulumi_by_hand.CONFIG_FILE not in found
     first = Path(found["PATH"].split(":")[0]) / "pulumi"
     assert first.is_file()

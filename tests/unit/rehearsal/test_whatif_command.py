@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.rehearsal.session.deployment import PROJECT
 from karpstack.rehearsal.whatif import candidate, command
 from karpstack.rehearsal.whatif.sources import Source
+from karpstack.text.packaged import PROGRAM
 from tests.unit.command_line import karpstack, parsed
 from tests.unit.example_stack import configuration
 
 main = karpstack()
 
-EKS = PROJECT / "Pulumi.eks.yaml"
+EKS = PROGRAM / "Pulumi.eks.yaml"
 WEEK = timedelta(days=7)
 
 

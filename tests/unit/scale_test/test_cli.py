@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from karpstack.scale_test import commands
 from karpstack.scale_test.recording.record import Sources, record
 from karpstack.scale_test.recording.timeline import Line
 from karpstack.scale_test.reports import comparing, comparison
 from karpstack.scale_test.reports.writing import told
 from karpstack.scale_test.scenarios.environments import Stack, StackError
+from karpstack.text.packaged import SCENARIOS
 from tests.unit.command_line import karpstack
 
 main = karpstack()
@@ -122,7 +122,7 @@ def test_what_is_no_comparison_is_not_overwritten(folder: Path, capsys: pytest.C
 def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What passed when it was recorded fails by a stricter expectation."""
     scenarios = tmp_path_factory.mktemp("scenarios")
-    for path in (commands._PLAYBOOKS / "scenarios").glob("*.yml"):
+    for path in (SCENARIOS).glob("*.yml"):
         (scenarios / path.name).write_text(path.read_text().replace("instanceTypes: [m5.large]", "instanceTypes: [x]"))
     assert main(["story", "judge", str(folder), "--scenarios", str(scenarios)]) == 1
     (scenarios / "eks-cheapest-fit.yml").unlink()
@@ -157,7 +157,7 @@ def test_what_cannot_be_used_is_said(
 ) -> None:
     (folder / "list.json").write_text("[]")
     (folder / "none.json").write_text("{}")
-    shutil.copy(commands._PLAYBOOKS / "scenarios" / "eks-cheapest-fit.yml", folder / "fit.yml")
+    shutil.copy(SCENARIOS / "eks-cheapest-fit.yml", folder / "fit.yml")
     assert main([argument.format(folder) for argument in arguments]) == 2
     assert said in capsys.readouterr().err
     assert not (folder / "new").exists()
@@ -184,5 +184,5 @@ def test_scenarios_of_ones_own_are_judged_beside_the_limits_that_ship(
 ) -> None:
     own = tmp_path_factory.mktemp("own")
     for name in ("eks-cheapest-fit", "eks-spot-consolidation"):
-        shutil.copy(commands._PLAYBOOKS / "scenarios" / f"{name}.yml", own)
+        shutil.copy(SCENARIOS / f"{name}.yml", own)
     assert main(["story", "judge", str(folder), "--scenarios", str(own)]) == 0

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Final, Literal
 
 from karpstack.preflight.finding import UnknowableError
-from karpstack.preflight.looking import PROJECT, before_destroy, before_up
+from karpstack.preflight.looking import before_destroy, before_up
 from karpstack.preflight.shown import as_result
+from karpstack.text.projects import ProjectError, find_project
 
 from . import Result
 
-ERRORS: Final = (UnknowableError,)
+ERRORS: Final = (ProjectError, UnknowableError)
 
 
 def preflight(
     stack: str,
     before: Literal["up", "destroy"],
-    project: Path = PROJECT,
+    project: Path | None = None,
     config_file: Path | None = None,
     stack_outputs: Result | None = None,
     kubeconfig: Path | None = None,
@@ -25,6 +26,7 @@ def preflight(
     check: bool,
 ) -> Result:
     """Check what blocks `pulumi up` or `pulumi destroy` of a stack; read-only."""
+    project = project or find_project()
     if before == "up":
         checked = before_up(stack, project=project, config_file=config_file)
     else:
