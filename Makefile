@@ -111,7 +111,7 @@ outdated: environment ## List all pins and the newest available versions
 	@$(BIN)/python -m karpstack.rehearsal.outdated
 
 facts: setup-of-all ## Write karpstack/karpenter/facts/ and schemas/ again: instance types, prices and CRDs of the pinned engines
-	@$(BIN)/python -m karpstack.rehearsal.facts
+	@$(BIN)/python -m karpstack.generators
 
 goldens: environment ## Write all golden files and generated pages again
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens

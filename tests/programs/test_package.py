@@ -49,10 +49,17 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
             shutil.copytree(source, tmp_path / name, symlinks=True)  # with what is compiled already
         else:
             shutil.copy(source, tmp_path / name)
-    # What rehearses pull requests goes with the rehearsal.
-    for name in ("rehearsal", "pull_request"):
+    # What rehearses pull requests, and what asks the engines for data, goes with the rehearsal.
+    for name in ("rehearsal", "pull_request", "generators"):
         shutil.rmtree(tmp_path / "karpstack" / name)
-    gone = ("rehearsal", "unit/rehearsal", "programs/rehearsal", "unit/pull_request", "programs/pull_request")
+    gone = (
+        "rehearsal",
+        "unit/rehearsal",
+        "unit/generators",
+        "programs/rehearsal",
+        "unit/pull_request",
+        "programs/pull_request",
+    )
     # So do tests that ask the simulated accounts.
     for name in (*gone, "unit/real_run"):
         shutil.rmtree(tmp_path / "tests" / name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from karpstack.generators import crds
 from karpstack.karpenter.crds import FOLDER
-from karpstack.rehearsal import crds
 from karpstack.rehearsal.engines import EngineSet
 
 

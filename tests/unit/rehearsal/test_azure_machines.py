@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from karpstack.generators.azure_types import instance_types
 from karpstack.rehearsal.azure.machines.catalogue import FAMILIES, find, offered, sizes
-from karpstack.rehearsal.azure.machines.facts import instance_types
 from karpstack.rehearsal.azure.machines.prices import PriceTable
 from tests.unit.rehearsal.azure_world import REGION, table
 

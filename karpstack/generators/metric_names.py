@@ -1,7 +1,7 @@
-"""Writes karpenter/facts/metrics-aws.json: the metrics that the pinned Karpenter for AWS publishes, from its source.
+"""Makes karpenter/facts/metrics-aws.json: the metrics that the pinned Karpenter for AWS publishes, from its source.
 
-`make facts`, or `python -m karpstack.rehearsal.facts`. A dashboard that asks for another name shows nothing, and says
-nothing of it; most metrics appear only once something has happened, so that a running controller tells less.
+A dashboard that asks for another name shows nothing, and says nothing of it; most metrics appear only once something
+has happened, so that a running controller tells less.
 """
 
 from __future__ import annotations

@@ -1,22 +1,13 @@
-"""Writes karpenter/facts/: what is known of instance types and their prices, for everyone who has to reckon with them.
-
-`make facts`, which also writes karpstack/karpenter/schemas/ (`karpstack.rehearsal.crds`) and the names of
-metrics (`karpstack.rehearsal.metric_names`). The format is described in karpstack/karpenter/facts/README.md.
-"""
+"""The sizes and prices of instance types: the files that karpstack/karpenter/facts/README.md describes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from karpstack.karpenter import crds
-from karpstack.karpenter.fact_files import FOLDER, text, types_document
-from karpstack.rehearsal import crds as crds_files
-from karpstack.rehearsal import metric_names, offers
-from karpstack.rehearsal.aws.ec2 import facts as aws
-from karpstack.rehearsal.azure.machines import facts as azure
+from karpstack.generators import aws_types, azure_types, offers
+from karpstack.karpenter.fact_files import text, types_document
 from karpstack.rehearsal.engines import CONTROLLERS, EngineSet, release
-from karpstack.rehearsal.engines.builder import Go
 
 # Cloud -> release -> day on which its price table was made, which the head of its generated source says.
 _MADE = {"aws": {"1.15.1": "2026-07-20"}, "azure": {"1.14.2": "2026-06-18"}}
@@ -29,7 +20,7 @@ def documents(engines: EngineSet) -> dict[str, str]:
         ValueError: A price table's day is not known.
     """
     found = {}
-    for cloud, types, sold in (("aws", aws, offers.aws), ("azure", azure, offers.azure)):
+    for cloud, types, sold in (("aws", aws_types, offers.aws), ("azure", azure_types, offers.azure)):
         prices = json.loads(engines.prices(cloud).read_text(encoding="utf-8"))
         head = {
             "cloud": cloud,
@@ -54,20 +45,6 @@ def _source(cloud: str) -> dict[str, str]:
     if not made:
         raise ValueError(
             f"{CONTROLLERS[cloud]} v{pinned}: the day of its price table is not known, so the facts would say a wrong "
-            "one; add the day in the head of its zz_generated pricing source to karpstack/rehearsal/facts.py"
+            "one; add the day in the head of its zz_generated pricing source to karpstack/generators/facts.py"
         )
     return {"name": CONTROLLERS[cloud], "version": f"v{pinned}", "date": made}
-
-
-def main() -> None:
-    """Write the files."""
-    engines = EngineSet.current()
-    facts = documents(engines) | metric_names.documents(Go.find())
-    for folder, files in ((FOLDER, facts), (crds.FOLDER, crds_files.documents(engines))):
-        for name, content in files.items():
-            (folder / name).write_text(content, encoding="utf-8")
-            print(f"{folder / name}: {len(content) / 1000:.0f} kB")
-
-
-if __name__ == "__main__":
-    main()

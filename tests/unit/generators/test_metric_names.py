@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from karpstack.rehearsal import metric_names
+from karpstack.generators import metric_names
 
 
 def test_names_are_put_together_as_prometheus_does(tmp_path: Path) -> None:

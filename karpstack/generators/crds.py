@@ -1,10 +1,10 @@
-"""Writes karpenter/schemas/: the schemas of Karpenter's NodePools and node classes, from the pinned CRD charts.
+"""Makes karpenter/schemas/: the schemas of Karpenter's NodePools and node classes, from the pinned CRD charts.
 
 And that of the kubelet's configuration, which the CRD leaves open since 1.15, from the Go type that the pinned
 controller for AWS decodes it into.
 
-`make facts`, or `python -m karpstack.rehearsal.facts`. Descriptions are left out, and rules that compare an object with
-what it was before (`oldSelf`), which say nothing of a new one.
+Descriptions are left out, and rules that compare an object with what it was before (`oldSelf`), which say nothing of a
+new one.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from karpstack.generators import facts
 from karpstack.karpenter.instance_types import FOLDER, Facts
-from karpstack.rehearsal import facts
 from karpstack.rehearsal.aws.ec2.prices import PriceTable as AwsPrices
 from karpstack.rehearsal.azure.machines.prices import PriceTable as AzurePrices
 from karpstack.rehearsal.engines import EngineSet
@@ -31,7 +31,7 @@ def test_the_files_are_what_the_command_writes(engines: EngineSet) -> None:
 def test_a_price_table_whose_day_is_not_known_is_refused(engines: EngineSet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(facts._MADE, "aws", {})
     with pytest.raises(
-        ValueError, match=r"karpenter-provider-aws v.*the day of its price table.*karpstack/rehearsal/facts.py"
+        ValueError, match=r"karpenter-provider-aws v.*the day of its price table.*karpstack/generators/facts.py"
     ):
         facts.documents(engines)
 

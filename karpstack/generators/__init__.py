@@ -1,0 +1,1 @@
+"""What writes the data of karpstack/karpenter from the pinned engines: `make facts`. No command needs it."""
