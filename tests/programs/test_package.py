@@ -171,7 +171,7 @@ def test_commands_and_modules_work_without_a_checkout(installed: Path, tmp_path:
     expected = {
         "version": (0, f"karpstack {metadata.version('karpstack')}"),
         "snapshot convert pods.json --output snapshot.json": (0, "1 pod in 1 workload"),
-        "snapshot check snapshot.json": (0, "objects that would be made"),
+        "snapshot check snapshot.json": (0, "objects that a what-if would create"),
         "snapshot show snapshot.json": (0, "web"),
         "whatif report whatif --snapshot snapshot.json": (0, "What if tighter on eks: within its limits"),
         "scenario list": (0, "self-hosted-inflate"),
