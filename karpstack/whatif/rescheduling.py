@@ -2,9 +2,9 @@
 
 A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
 pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
-pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough;
-limits, the zones of volumes, spread and other pods are not. What is not certain is skipped, and so is a workload
-for which there was no NodePool before either.
+pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough, or
+enough of them for `minValues`; limits, the zones of volumes, spread and other pods are not. What is not certain is
+skipped, and so is a workload for which there was no NodePool before either.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from karpstack.karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirements
+from karpstack.karpenter.requirements import (
+    Requirement,
+    RequirementError,
+    contradiction,
+    fits,
+    given,
+    requirements,
+    values_of,
+)
 from karpstack.karpenter.taints import untolerated
 from karpstack.scale_test.judging.replay import NODE_POOL_LABEL, NodeClaim, Pod
 from karpstack.scale_test.market.quantities import amount
@@ -198,7 +206,40 @@ def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> 
         )
 
     if some(asked.cpu, asked.memory):
-        return None
+        return _too_few(market, asked, of_nodes, every)
     if some(0, 0):
         return f"may launch no instance type that has {asked.cpu:g} CPUs and {asked.memory / _GIB:.4g} GiB"
     return f"may launch no instance type with {'; or '.join(', '.join(map(str, way)) for way in every)}"
+
+
+def _too_few(
+    market: Priced, asked: _Asked, of_nodes: Sequence[Requirement], every: Sequence[Sequence[Requirement]]
+) -> str | None:
+    """Say which `minValues` the instance types that are large enough do not reach.
+
+    Karpenter launches no node then, unless its `minValuesPolicy` is BestEffort (filterInstanceTypesByRequirements in
+    sigs.k8s.io/karpenter, pkg/controllers/provisioning/scheduling/nodeclaim.go).
+    """
+    region = market.region
+    known = market.facts.known_labels(region)
+    large = [one for one in market.facts.types.values() if one.vcpus >= asked.cpu and one.memory >= asked.memory]
+    said = None
+    for way in every:
+        wanted = [*of_nodes, *way]
+        left = [] if contradiction(wanted) else [one for one in large if fits(wanted, one, region, known)]
+        short = next(
+            (
+                (one, count)
+                for one in of_nodes
+                if one.key in known and (count := len(values_of(one.key, wanted, left, region))) < one.min_values
+            ),
+            None,
+        )
+        if short is None:
+            return None
+        one, count = short
+        said = said or (
+            f"needs {one.min_values} different values of {one.key} (minValues, unless minValuesPolicy is BestEffort), "
+            f"and the instance types with {asked.cpu:g} CPUs and {asked.memory / _GIB:.4g} GiB have {count}"
+        )
+    return said
