@@ -30,7 +30,7 @@ def _stack(
     stack: Annotated[
         str | None,
         argument(
-            "[STACK]",
+            "STACK",
             "name of the stack: eks, for Pulumi.eks.yaml (default: the one for clusters like the snapshot's)",
             autocompletion=stacks,
             parser=stack_name,

@@ -117,14 +117,16 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
     changes = options.changes or [""]
     if options.new_image and options.changes:
         raise ValueError("--new-image and --change are two changes, of which one answer would tell; give one of them")
+    _check_sides(options)
+    project = (options.project or find_stack_files()).resolve()
+    if options.stack:
+        _check_name(options.stack, project)
     life = _life(options, tools)
     if options.keep and len(changes) > 1:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
-    project = (options.project or find_stack_files()).resolve()
     workloads = (options.workloads or WORKLOADS).resolve()
     _accept(tools, "snapshot", "check", str(workloads))  # before a stack is made for it
     stack = options.stack or manifests.stack_of(workloads)
-    _check_name(stack, project)
     results = ownership.place_results(options.output or project / "build" / "whatif" / stack, "--output")
     options = replace(options, stack=stack)
     base, sides = _sides(options, manifests.Cluster(workloads, stack, project, results / "sources"))
@@ -161,17 +163,21 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
     return _several(options, base, sides, results, project, tools)
 
 
-def _sides(options: Asked, cluster: Cluster) -> tuple[Source, list[Source]]:
-    """Return the base and the changes."""
-    changes = options.changes or [""]
-    given = [one for one in (options.base, *changes) if one]
+def _check_sides(options: Asked) -> None:
+    """Refuse sides that do not say what is compared."""
+    if options.base is None and not options.changes and not options.new_image:
+        raise ValueError("neither --base nor --change is given, so there is nothing to compare; give one of them")
+    given = [one for one in (options.base, *options.changes) if one]
     if (options.base is None or any(map(manifests.are_manifests, given))) and options.workloads is None:
         raise ValueError(
             "without --workloads there is no cluster whose NodePools could be changed by manifests; give a snapshot of "
             "it: karpstack snapshot take --output snapshot.json.gz"
         )
-    if options.base is None and not options.changes and not options.new_image:
-        raise ValueError("neither --base nor --change is given, so there is nothing to compare; give one of them")
+
+
+def _sides(options: Asked, cluster: Cluster) -> tuple[Source, list[Source]]:
+    """Return the base and the changes."""
+    changes = options.changes or [""]
 
     def written(one: str) -> Source:
         return sources.source(one, cluster.stack, cluster.into, cluster.project)
