@@ -93,7 +93,7 @@ _BOUNDS: Final = ("Gt", "Gte", "Lt", "Lte")
 _POOL: Final = ("weight", "limits", "replicas", "disruption")
 _POOLS_NODE: Final = ("expireAfter", "terminationGracePeriod")
 _HIDDEN: Final = "hidden.karpstack.io"
-#: Conditions of NodeClaims that Karpenter writes; a controller of one's own may write others.
+#: Conditions of NodeClaims that Karpenter writes; other controllers may write more.
 _CONDITIONS: Final = frozenset(
     {
         *("ConsistentStateFound", "Consolidatable", "DisruptionReason", "Drained", "Drifted", "Empty", "Initialized"),
@@ -302,7 +302,7 @@ class _Anonymiser:
         }
 
     def _node_class(self, reference: Data) -> Data:
-        """A reference to a node class; one of a provider of one's own has a kind and a group of one's own."""
+        """Hide the name in a reference to a node class; for a private provider also the kind and the group."""
         hidden = {"group": lambda _: _HIDDEN, "kind": lambda kind: f"X{self._hash(kind)}"}
         own = not _public(f"{reference.get('group', '')}/class")
         return _with(reference, {"name": self._name, **(hidden if own else {})})

@@ -154,7 +154,7 @@ def _ranges(path: str, values: Any, judgement: Judgement) -> list[addresses.Netw
 
 
 def _of_all(path: str, of_each: Sequence[Sequence[addresses.Network]], judgement: Judgement) -> None:
-    """Find rules that are the world together, though none is alone."""
+    """Find rules that together admit the whole internet, although no single one does."""
     if not any(map(addresses.are_nearly_the_world, of_each)):
         _together(path, [network for networks in of_each for network in networks], judgement)
 

@@ -1,4 +1,4 @@
-"""Projects and stacks are found where nobody else could have put them, and only by names that a shell takes as text."""
+"""Projects are found only where other users could not put them, stacks only by names that a shell leaves alone."""
 
 from pathlib import Path
 
