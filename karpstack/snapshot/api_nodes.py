@@ -32,6 +32,10 @@ _BOUGHT: Final = {
 _WORD: Final = TypeAdapter[str](Word)
 _VERSION: Final = TypeAdapter[str](Version)
 _SIMULATED: Final = "kwok.x-k8s.io/node"
+#: Kind of a node class -> its cloud.
+CLOUDS: Final = {"EC2NodeClass": "aws", "AKSNodeClass": "azure"}
+#: Fields of a node class that choose its image; a rehearsal has its own images.
+OF_THE_IMAGE: Final = ("amiSelectorTerms", "imageVersion")
 #: What of a node class says how large nodes are and how many pods they take.
 _OF_CLASS: Final = frozenset(
     {
@@ -69,8 +73,7 @@ def cluster_of(nodes: Collection[Mapping[str, Any]], node_classes: Iterable[Mapp
     """The cluster by its nodes; its cloud by its node classes, where it has no nodes."""
     addresses = _texts(nodes, "spec", "providerID")
     clouds = Counter(scheme for scheme, found, _ in (one.partition("://") for one in addresses) if found and scheme)
-    kinds = {"EC2NodeClass": "aws", "AKSNodeClass": "azure"}
-    clouds.update(cloud for one in node_classes if not nodes and (cloud := kinds.get(str(one.get("kind")))))
+    clouds.update(cloud for one in node_classes if not nodes and (cloud := CLOUDS.get(str(one.get("kind")))))
     regions = Counter(_texts(nodes, "metadata", "labels", REGION))
     versions = Counter(_texts(nodes, "status", "nodeInfo", "kubeletVersion"))
     return Cluster(

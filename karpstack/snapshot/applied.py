@@ -7,20 +7,17 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from .api_nodes import class_of, pool_of, spec_of_class
+from .api_nodes import CLOUDS, OF_THE_IMAGE, class_of, pool_of, spec_of_class
 from .left_out import Ledger
 from .manifest_files import Manifests
 from .model import NodeClass, NodePool, Snapshot
-from .problems import SnapshotError, finding
+from .problems import SnapshotError, broken, finding, mistake
 
 _POOL: Final = "NodePool"
-_CLASS_OF_CLOUD: Final = {"aws": "EC2NodeClass", "azure": "AKSNodeClass"}
-#: Which image nodes have: a rehearsal has its own, and asks for a newer one by `--new-image`.
-_IMAGE: Final = ("amiSelectorTerms", "imageVersion")
 
 
 class Applied(NamedTuple):
-    """What is there afterwards.
+    """The result of applying manifests.
 
     Attributes:
         snapshot: The snapshot with other NodePools and node classes.
@@ -35,7 +32,7 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     """Apply manifests to a snapshot.
 
     Args:
-        snapshot: What is there.
+        snapshot: The cluster before.
         manifests: What is applied. What it does not name stays.
         before: What was applied earlier from the same place, and is in the snapshot: what is in this alone goes, as it
             does where manifests are pruned, and what a snapshot does not have can be compared.
@@ -56,8 +53,7 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
             if kind == _POOL:
                 pools[name] = pool_of(item, ledger)
                 continue
-            if kind != _CLASS_OF_CLOUD.get(str(snapshot.cluster.cloud)):
-                cloud = str(snapshot.cluster.cloud)
+            if CLOUDS[kind] != (cloud := str(snapshot.cluster.cloud)):
                 raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=cloud))
             earlier = before.objects.get((kind, name)) if before else None
             notes += _unseen(classes.get(name), item, earlier)
@@ -65,7 +61,10 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
             had = classes.get(name)
             classes[name] = made.model_copy(update={"zones": had.zones if had else zones})
         except (ValidationError, AttributeError, KeyError, TypeError) as error:
-            raise SnapshotError.of(_not_understood(f"{kind} {name}", error)) from error
+            why = mistake(error) if isinstance(error, ValidationError) else broken(error)
+            raise SnapshotError.of(
+                finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
+            ) from error
     notes += _left(snapshot, manifests, pools, classes)
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
@@ -78,18 +77,18 @@ def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str
     """Say which fields of a node class are not rehearsed; refuse a change of them, as far as one can be seen."""
     subject, spec = f"{item['kind']} {item['metadata']['name']}", item.get("spec") or {}
     kept = spec_of_class(spec)
-    unseen = sorted({key for key in spec if key not in kept or key in _IMAGE})
+    unseen = sorted({key for key in spec if key not in kept or key in OF_THE_IMAGE})
     if earlier is not None:
         old = earlier.get("spec") or {}
         seen = spec_of_class(old)
         changed = sorted(
             key
             for key in {*spec, *old}
-            if spec.get(key) != old.get(key) and (key in _IMAGE or kept.get(key) == seen.get(key))
+            if spec.get(key) != old.get(key) and (key in OF_THE_IMAGE or kept.get(key) == seen.get(key))
         )
     else:
         changed = [
-            key for key in _IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, [], had.spec[key])
+            key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, [], had.spec[key])
         ]
     if changed:
         raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=", ".join(changed)))
@@ -112,12 +111,3 @@ def _left(
         f"{one.kind} {one.name}" for one in snapshot.node_classes if one.name in classes and one.name not in others
     ]
     return [f"the manifests do not have {', '.join(stay)}, which stay as the snapshot has them"] if stay else []
-
-
-def _not_understood(subject: str, error: Exception) -> Any:
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    else:
-        why = f"{type(error).__name__}: {error}"
-    return finding("snapshot-manifest-not-karpenters", "", subject, why=why)

@@ -95,9 +95,10 @@ def stack_file(
     snapshot = load(file, known_only=known_only).snapshot
     notes: list[str] = []
     before = read_manifests(instead_of) if instead_of else None
-    for now, earlier in ((before, None), (read_manifests(manifests) if manifests else None, before)):
-        if now:
-            snapshot, notes = applied(snapshot, now, earlier)
+    if before:
+        snapshot, notes = applied(snapshot, before)
+    if manifests:
+        snapshot, notes = applied(snapshot, read_manifests(manifests), before)
     made = made_stack_file(snapshot, like)
     if not unchecked and (why := refusal(made.text)):
         found = finding("snapshot-stack-file-refused", output)

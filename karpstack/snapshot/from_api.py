@@ -13,7 +13,7 @@ from karpstack.karpenter.quantities import duration
 from karpstack.text.shown import cut, visible
 
 from .api_fields import known
-from .api_nodes import Prices, claim_of, class_of, cluster_of, node_of, pool_keys, pool_of
+from .api_nodes import CLOUDS, Prices, claim_of, class_of, cluster_of, node_of, pool_keys, pool_of
 from .api_pod import KEPT_ANNOTATIONS, OF_CONTROLLERS, namespace_keys, node_keys, pod_keys, pod_of, selector_keys
 from .api_volumes import Mounted, Volumes
 from .formats import Labels, Name, Namespace
@@ -29,6 +29,7 @@ from .model import (
     Snapshot,
 )
 from .pod import LabelSelector, Pod
+from .problems import mistake
 from .reading import explained
 
 Source = Literal["cluster", "exports", "kubereplay", "simkube"]
@@ -45,7 +46,7 @@ _NUMBERS: Final[dict[str, str | None]] = {
     "DaemonSet": None,
     "Job": "parallelism",
 }
-NODE_CLASSES: Final = ("EC2NodeClass", "AKSNodeClass")
+NODE_CLASSES: Final = tuple(CLOUDS)
 #: The kinds of which something gets into a snapshot.
 KINDS: Final = (
     *_NUMBERS,
@@ -181,9 +182,7 @@ class _Taking:
         try:
             return make(item)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            why = f"{place}: {first['msg']}"
+            why = mistake(error)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             why = f"something of them is {type(error).__name__} where the API has another thing"
         self._ledger.add(f"objects of kind {item['kind']} that are not understood", cut(visible(why), 400))
@@ -209,7 +208,7 @@ class _Taking:
         owner = self._owner(namespace, item, node)
         pod = self._scheduled(metadata, spec, daemon=owner.controller.kind == "DaemonSet")
         if _is_over(pod.do_not_disrupt, (item.get("status") or {}).get("startTime"), self._taken):
-            # The pod that stands for it is new, so it would be protected once more.
+            # The pod in the rehearsal is new, so it would be protected once more.
             pod = pod.model_copy(update={"do_not_disrupt": None})
             self._ledger.add("do-not-disrupt of pods, for a time", "the time was over")
         mounted = tuple(self._volumes.of(namespace, metadata["name"], spec))

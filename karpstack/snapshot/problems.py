@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationError
+
 from karpstack.karpenter.findings import Catalogue, Finding
 from karpstack.text import shown, validation
 from karpstack.text.findings import FindingsError
@@ -31,6 +33,12 @@ def finding(code: str, /, file: Path | str = "", key: str = "", value: str = "",
         words: What stands in the braces of the entry.
     """
     return replace(CATALOGUE.finding(code, words, key=key, value=value), file=str(file))
+
+
+def mistake(error: ValidationError) -> str:
+    """Return where an object first differs from the format, and how."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def broken(error: Exception) -> str:

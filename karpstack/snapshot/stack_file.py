@@ -15,7 +15,7 @@ from karpstack.text import refusals
 from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
-from .api_nodes import spec_of_class
+from .api_nodes import OF_THE_IMAGE, spec_of_class
 from .model import NodeClass, Snapshot
 from .problems import SnapshotError, finding
 
@@ -30,7 +30,6 @@ _OF_AWS: Final = "EC2NodeClass"
 _THE_PROGRAMS: Final = 110  # pods of a node on which a stack file is silent
 #: Settings of the controller that decide what it does.
 _OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
-_OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageVersion")
 #: Image families that every Kubernetes version has which can be rehearsed.
 _FAMILIES: Final = ("al2023", "bottlerocket")
 _OF_AN_IMAGE: Final = ("amiSelectorTerms", "blockDeviceMappings")
@@ -137,7 +136,7 @@ def _node_class(
     if of.kind == _OF_AWS and family in images and family != _image_family(base):
         # Disks of one family are too small for the image of another.
         base = {**{key: value for key, value in base.items() if key not in _OF_AN_IMAGE}, **images[family]}
-    made = {**base, **{key: value for key, value in of.spec.items() if value and key not in _OF_THE_CLUSTER}}
+    made = {**base, **{key: value for key, value in of.spec.items() if value and key not in OF_THE_IMAGE}}
     if of.spec.get("blockDeviceMappings"):
         made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]
     if len(pods) != 1 or _max_pods(of.spec):
@@ -182,7 +181,7 @@ def _taken(config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any
     found = {f"karpenter.{key}": karpenter.get(key) for key in _OF_KARPENTER}
     found["cluster.version"] = cluster.get("version")
     told = [f"{key}: {json.dumps(value)}" for key, value in found.items() if value]
-    own = {key for one in snapshot.node_classes for key in one.spec if key not in _OF_THE_CLUSTER}
+    own = {key for one in snapshot.node_classes for key in one.spec if key not in OF_THE_IMAGE}
     if keys := sorted(base.keys() - own):
         told.append(f"of each node class {', '.join(keys)}")
     if told:

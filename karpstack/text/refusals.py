@@ -21,6 +21,11 @@ def refusal(*arguments: str, variables: Mapping[str, str] | None = None, codes: 
         variables: The command's environment; this process's own if not given.
         codes: The exit codes of a refusal; every one but 0 if not given.
     """
+    return answer(*arguments, variables=variables, codes=codes)[0]
+
+
+def answer(*arguments: str, variables: Mapping[str, str] | None = None, codes: Collection[int] = ()) -> tuple[str, str]:
+    """Ask another of our commands, as `refusal` does; return why it refuses, or empty, and what it prints."""
     asked = subprocess.run(
         [sys.executable, "-m", "karpstack", *arguments],
         cwd=IMPORT_ROOT,
@@ -31,7 +36,8 @@ def refusal(*arguments: str, variables: Mapping[str, str] | None = None, codes: 
         check=False,
     )
     refused = asked.returncode in codes if codes else asked.returncode
-    return (asked.stderr.strip().removeprefix("error: ") or f"{arguments[0]} refuses it") if refused else ""
+    why = asked.stderr.strip().removeprefix("error: ") or f"{arguments[0]} refuses it"
+    return why if refused else "", asked.stdout
 
 
 def of_settings(file: Path, stack: str = "whatif", codes: Collection[int] = ()) -> str:

@@ -222,6 +222,9 @@ def _too_few(
     """
     region = market.region
     known = market.facts.known_labels(region)
+    counted = [one for one in of_nodes if one.min_values and one.key in known]
+    if not counted:
+        return None
     large = [one for one in market.facts.types.values() if one.vcpus >= asked.cpu and one.memory >= asked.memory]
     said = None
     for way in every:
@@ -230,8 +233,8 @@ def _too_few(
         short = next(
             (
                 (one, count)
-                for one in of_nodes
-                if one.key in known and (count := len(values_of(one.key, wanted, left, region))) < one.min_values
+                for one in counted
+                if (count := len(values_of(one.key, wanted, left, region))) < one.min_values
             ),
             None,
         )

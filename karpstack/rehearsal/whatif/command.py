@@ -114,7 +114,6 @@ class Tools:
 def run(options: Asked, tools: Tools = Tools()) -> int:
     """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 3 where one has no answer."""
     speed.apply(options.speed)
-    changes = options.changes or [""]
     if options.new_image and options.changes:
         raise ValueError("--new-image and --change are two changes, of which one answer would tell; give one of them")
     _check_sides(options)
@@ -122,7 +121,7 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
     if options.stack:
         _check_name(options.stack, project)
     life = _life(options, tools)
-    if options.keep and len(changes) > 1:
+    if options.keep and len(options.changes) > 1:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
     workloads = (options.workloads or WORKLOADS).resolve()
     _accept(tools, "snapshot", "check", str(workloads))  # before a stack is made for it

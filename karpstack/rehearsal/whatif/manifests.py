@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.text import json_file
+from karpstack.text import json_file, refusals
 from karpstack.text.json_file import FileError
 from karpstack.text.names import folder_name
-from karpstack.text.packaged import IMPORT_ROOT, PROGRAM
+from karpstack.text.packaged import PROGRAM
 from karpstack.text.yaml_file import YamlError, parse_all
 
 from .sources import Source, SourceError, folder_of_ref
@@ -120,17 +119,10 @@ class Cluster:
         # Whether the program takes it is asked of all sides at once.
         command = ["snapshot", "stack-file", str(self.snapshot), "--like", str(like), "--output", str(made)]
         command += ["--unchecked", *options]
-        done = subprocess.run(
-            [sys.executable, "-m", "karpstack", *command],
-            cwd=IMPORT_ROOT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise SourceError(done.stderr.strip().removeprefix("error: "))
-        notes = tuple(line.removeprefix(_NOTE) for line in done.stdout.splitlines() if line.startswith(_NOTE))
+        refused, printed = refusals.answer(*command)
+        if refused:
+            raise SourceError(refused)
+        notes = tuple(line.removeprefix(_NOTE) for line in printed.splitlines() if line.startswith(_NOTE))
         return Source(name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=notes)
 
 

@@ -131,7 +131,7 @@ def test_the_program_judges_before_an_engine_is_built(
 
     def run(command: list[str], **more: Any) -> Any:
         asked.append(command)
-        return type("Read", (), {"returncode": 2, "stderr": "error: Pulumi.eks.yaml: karpstack:karpentr\n"})
+        return subprocess.CompletedProcess(command, 2, "", "error: Pulumi.eks.yaml: karpstack:karpentr\n")
 
     monkeypatch.setattr(subprocess, "run", run)
     stack_file = StackFile.load(example(tmp_path, *ON_AWS))
