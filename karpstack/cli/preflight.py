@@ -130,6 +130,7 @@ def _facts(
         Path | None,
         option("--into", metavar="FOLDER", help="folder to write (default: karpstack-facts beside Pulumi.yaml)"),
     ] = None,
+    form: Format = "text",
 ) -> int:
     """Get newer instance types, prices, Kubernetes versions and images, with your own read-only credentials.
 
@@ -137,7 +138,7 @@ def _facts(
     """
     from karpstack.preflight.refresh import command as refresh
 
-    return refresh.run(cloud, regions, profile=profile, subscription_id=subscription, into=into)
+    return refresh.run(cloud, regions, profile=profile, subscription_id=subscription, into=into, form=form)
 
 
 def add(to: typer.Typer) -> None:

@@ -12,7 +12,7 @@ import typer
 from karpstack.text.codes import Code
 from karpstack.text.packaged import POLICIES
 
-from .options import ConfigFile, PolicyPackConfig, Project, PulumiStack, State, option
+from .options import ConfigFile, Format, PolicyPackConfig, Project, PulumiStack, State, option
 from .shape import command
 
 
@@ -40,6 +40,7 @@ def _review(
         ),
     ] = None,
     project: Project = None,
+    form: Format = "text",
     state: State = None,
 ) -> int:
     """Preview a stack with the policy pack, and write changes, findings, cost and permissions. Nothing is changed.
@@ -56,6 +57,7 @@ def _review(
             only_configuration=only_configuration,
             update=update,
             output=output,
+            form=form,
         )
     if only_configuration or update:
         raise typer.BadParameter(
@@ -64,7 +66,7 @@ def _review(
     from karpstack.rehearsal import commands
 
     target = commands.Target(stack, state, config_file, "review", project)
-    return commands.review(target, output=output, policy_pack_config=policy_pack_config or "")
+    return commands.review(target, output=output, policy_pack_config=policy_pack_config or "", form=form)
 
 
 def _live(stack: str, **options: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from .options import argument, option
+from .options import Format, argument, option
 from .shape import command, group
 
 app = group(
@@ -71,19 +71,20 @@ def _check(
         str, option("--region", metavar="NAME", help="region for which the snapshot is checked (default: none)")
     ] = "",
     known_only: _KnownOnly = False,
+    form: Format = "text",
 ) -> int:
     """Check whether a file is a snapshot, and list the parts that cannot be loaded."""
     from karpstack.snapshot import commands
 
-    return commands.check(file, cloud=cloud, region=region, known_only=known_only)
+    return commands.check(file, cloud=cloud, region=region, known_only=known_only, form=form)
 
 
 @command(app, "show", "karpstack snapshot show snapshot.json")
-def _show(file: _Snapshot, known_only: _KnownOnly = False) -> int:
+def _show(file: _Snapshot, known_only: _KnownOnly = False, form: Format = "text") -> int:
     """Print what a snapshot contains."""
     from karpstack.snapshot import commands
 
-    return commands.show(file, known_only=known_only)
+    return commands.show(file, known_only=known_only, form=form)
 
 
 @command(app, "anonymize", "karpstack snapshot anonymize snapshot.json --output hashed.json")

@@ -187,18 +187,21 @@ def _compare(
             help="exit with 1 if the verdict is worse; or if any value got worse, or any story fails now",
         ),
     ] = None,
+    form: Format = "text",
 ) -> int:
     """Compare two reports and write a page."""
     from karpstack.scale_test import commands
 
-    return commands.compare(before, after, output=output, rules_file=rules, fail_if=fail_if)
+    return commands.compare(before, after, output=output, rules_file=rules, fail_if=fail_if, form=form)
 
 
-def _why(folder: Annotated[Path, argument("FOLDER", "folder of a report, with report.json in it")]) -> int:
-    """Print, as Markdown, why Karpenter chose each node of a report."""
+def _why(
+    folder: Annotated[Path, argument("FOLDER", "folder of a report, with report.json in it")], form: Format = "text"
+) -> int:
+    """Print, as Markdown or JSON, why Karpenter chose each node of a report."""
     from karpstack.scale_test import commands
 
-    return commands.why(folder)
+    return commands.why(folder, form=form)
 
 
 def add(app: typer.Typer) -> None:

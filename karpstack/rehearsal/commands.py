@@ -245,7 +245,7 @@ def _check_scenarios(choice: dict[str, str]) -> None:
 
 
 @rehearsing(failed=Code.UNKNOWN)
-def review(target: Target, *, output: Path | None = None, policy_pack_config: str = "") -> int:
+def review(target: Target, *, output: Path | None = None, policy_pack_config: str = "", form: str = "text") -> int:
     """Preview the stack with the policy pack and write the review; start no cluster and change nothing."""
     stack_file = target.stack_file()
     with target.alone() as folder:
@@ -254,7 +254,7 @@ def review(target: Target, *, output: Path | None = None, policy_pack_config: st
         if configuration and configuration != _BASELINE:
             configuration = str(Path(configuration).resolve())
         with _played(target, folder, stack_file) as deployment:
-            return deployment.review(stack_file, documents, configuration)
+            return deployment.review(stack_file, documents, configuration, form=form)
 
 
 @rehearsing(failed=Code.UNKNOWN)

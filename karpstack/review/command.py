@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from reference import rules
 
@@ -35,6 +36,7 @@ def review(
     only_configuration: bool = False,
     update: Path | None = None,
     output: Path | None = None,
+    form: Literal["text", "json"] = "text",
 ) -> int:
     """Preview one stack and write its review; see `karpstack review --help`.
 
@@ -63,6 +65,10 @@ def review(
         settings_name=_uri(configured, project) if configured else wording.BASELINE,
     )
     write(found, documents)
+    if form == "json":
+        content = found.model_dump(mode="json", exclude={"rules"})
+        print(json.dumps({"folder": str(documents), **content}, indent=2))
+        return _CODES[found.verdict]
     asked = policy_pack_config is None and configured is None
     _tell(found, documents, configuration.of_stack(project, stack) if asked else None)
     return _CODES[found.verdict]

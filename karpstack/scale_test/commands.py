@@ -188,6 +188,7 @@ def compare(
     output: Path | None = None,
     rules_file: Path | None = None,
     fail_if: Literal["worse", "any-worse"] | None = None,
+    form: Form = "text",
 ) -> int:
     """Compare two reports and write a page."""
     from .reports import comparison
@@ -203,29 +204,33 @@ def compare(
         )
     except ValueError as error:
         raise InputError(str(error)) from error
-    print(
-        visible(f"{result.verdict.capitalize()}. {result.sentence}"),
-        *map(visible, comparison.what_got_worse(result)),
-        sep="\n",
-    )
+    if form == "json":
+        print(json.dumps(comparison.data(result), indent=2))
+    else:
+        print(
+            visible(f"{result.verdict.capitalize()}. {result.sentence}"),
+            *map(visible, comparison.what_got_worse(result)),
+            sep="\n",
+        )
     if result.verdict == "not comparable":
         return Code.UNKNOWN
     return Code.NO if fail_if and comparison.refused(result, fail_if) else Code.GOOD
 
 
 @reported(_CODES)
-def why(folder: Path) -> int:
-    """Print, as Markdown, why Karpenter chose each node of a report."""
+def why(folder: Path, *, form: Form = "text") -> int:
+    """Print why Karpenter chose each node of a report."""
+    from .reports import reasons
     from .reports.reading import ReportError
     from .reports.reading import read as read_report
-    from .reports.reasons import markdown
     from .reports.writing import told
 
     timeline = folder / TIMELINE
     if not (folder / "report.json").exists() and timeline.is_file():
         _refuse_whatif(folder, told(timeline).scenarios)
     try:
-        print(markdown(read_report(folder / "report.json")))
+        found = read_report(folder / "report.json")
+        print(json.dumps(reasons.data(found), indent=2) if form == "json" else reasons.markdown(found))
     except ReportError as error:
         raise InputError(f"{folder}: {error}") from error
     return Code.GOOD

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from karpstack.text import files
 from karpstack.text.codes import Code, reported
@@ -25,7 +25,7 @@ from .portability import Place
 from .problems import SnapshotError, finding
 from .reading import check_output, load, write
 from .reference import schema as json_schema
-from .shown import headline, told
+from .shown import data, headline, summary, told
 from .stack_file import refusal
 from .stack_file import stack_file as made_stack_file
 from .trace_curve import as_csv, curve_of
@@ -33,6 +33,7 @@ from .unevictable import unevictable
 from .unschedulable import unschedulable
 
 _EXPORT: Final = "kubectl get pods,replicasets,deployments,statefulsets,daemonsets,jobs -A -o json"
+Form = Literal["text", "json"]
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     ClusterError: Code.UNKNOWN,
     SnapshotError: Code.WRONG,
@@ -61,22 +62,30 @@ def anonymize(file: Path, output: Path, *, known_only: bool = False) -> int:
 
 
 @reported(_CODES)
-def check(file: Path, *, cloud: str = "", region: str = "", known_only: bool = False) -> int:
+def check(file: Path, *, cloud: str = "", region: str = "", known_only: bool = False, form: Form = "text") -> int:
     """Check a snapshot, and print what of it cannot be loaded."""
     read = load(file, known_only=known_only)
-    print(headline(read.snapshot))
     loaded = objects(read.snapshot, {}, Place(cloud, region))
+    notes = [*read.passed_over, *unschedulable(read.snapshot), *unevictable(read.snapshot), *loaded.notes]
+    if form == "json":
+        created = {"objects": len(loaded.objects), "workloads": len(loaded.workloads)}
+        print(json.dumps({"snapshot": summary(read.snapshot), "created": created, "notes": notes}, indent=2))
+        return Code.GOOD
+    print(headline(read.snapshot))
     print(f"objects that a what-if would create: {len(loaded.objects)}, including workloads: {len(loaded.workloads)}")
-    for sentence in (*read.passed_over, *unschedulable(read.snapshot), *unevictable(read.snapshot), *loaded.notes):
+    for sentence in notes:
         print(f"note: {visible(sentence)}")
     return Code.GOOD
 
 
 @reported(_CODES)
-def show(file: Path, *, known_only: bool = False) -> int:
+def show(file: Path, *, known_only: bool = False, form: Form = "text") -> int:
     """Print what is in a snapshot."""
     read = load(file, known_only=known_only)
-    print(told(read.snapshot, read.passed_over))
+    if form == "json":
+        print(json.dumps(data(read.snapshot, read.passed_over), indent=2))
+    else:
+        print(told(read.snapshot, read.passed_over))
     return Code.GOOD
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -33,6 +34,54 @@ def told(snapshot: Snapshot, passed_over: Sequence[str] = (), width: int = 150) 
     for sentence in (*passed_over, *unschedulable(snapshot), *unevictable(snapshot)):
         console.print(f"note: {visible(sentence)}")
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+
+
+def summary(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the figures of the headline, as data."""
+    cluster = snapshot.cluster
+    return {
+        "taken": snapshot.taken.isoformat(),
+        "cloud": cluster.cloud,
+        "region": cluster.region,
+        "kubernetes": cluster.kubernetes,
+        "anonymized": bool(snapshot.anonymised),
+        "pods": snapshot.pods,
+        "podsWithoutNode": sum(workload.pending for workload in snapshot.workloads),
+        "workloads": len(snapshot.workloads),
+        "nodes": len(snapshot.nodes),
+        "nodePools": len(snapshot.node_pools),
+        "podDisruptionBudgets": len(snapshot.pod_disruption_budgets),
+    }
+
+
+def data(snapshot: Snapshot, passed_over: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what `told` shows, as data."""
+    return {
+        "snapshot": summary(snapshot),
+        "workloads": [
+            {
+                "namespace": one.namespace,
+                "name": one.name,
+                "controller": one.controller.kind,
+                "pods": one.replicas,
+                "podsWithoutNode": one.pending,
+                "requests": {resource: str(amount) for resource, amount in one.pod.requests.items()},
+            }
+            for one in snapshot.workloads
+        ],
+        "nodes": [
+            {
+                "instanceType": one.instance_type,
+                "capacityType": one.capacity_type,
+                "zone": one.zone,
+                "nodePool": one.node_pool,
+                "usdPerHour": None if one.price_per_hour is None else float(one.price_per_hour),
+            }
+            for one in snapshot.nodes
+        ],
+        "leftOut": [{"what": one.what, "count": one.count, "why": one.why} for one in snapshot.left_out],
+        "notes": [*passed_over, *unschedulable(snapshot), *unevictable(snapshot)],
+    }
 
 
 def headline(snapshot: Snapshot) -> str:

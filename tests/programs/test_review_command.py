@@ -89,9 +89,13 @@ def test_the_exit_code_tells_findings_from_failures(
     told = capsys.readouterr()
     assert ("mandatory: node-pool-limits: pool, pool-too: boundless" in told.out) is (level == "mandatory")
     assert ("no" in told.err) is (code == 3)
+    assert review("eks", policy_pack_config="baseline", output=output, form="json") == code
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["folder"], len(answer["findings"])) == (str(output), 2 if level else 0)
     given = (tmp_path / "said.json.arguments").read_text()
     assert "--policy-pack-config" not in given
-    assert f"--policy-pack {PACK}" in given
+    # The folder itself, or what leads to it where no Python environment is beside it.
+    assert f"/{PACK.name} " in given.partition("--policy-pack ")[2]
 
 
 STATE = """#!{python}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,6 +84,7 @@ def run(
     profile: str = "",
     subscription_id: str | None = None,
     into: Path | None = None,
+    form: Literal["text", "json"] = "text",
 ) -> int:
     """Get the facts of regions and write them.
 
@@ -92,10 +94,17 @@ def run(
     folder = _folder(into)
     sources = _sources(cloud, profile, subscription_id)
     missed = list(refresh(sources, regions, folder, date.today()))
+    wanted = len(regions) * len(sources.regional) + len(sources.general)
+    if form == "json":
+        print(json.dumps({"folder": str(folder), "wanted": wanted, "kept": missed}, indent=2))
+        return _code(missed, wanted)
     for line in missed:
         print(f"error: {visible(line)}", file=sys.stderr)
-    wanted = len(regions) * len(sources.regional) + len(sources.general)
     print(f"{wanted - len(missed)} of {wanted} facts refreshed in {folder}")
+    return _code(missed, wanted)
+
+
+def _code(missed: Sequence[str], wanted: int) -> int:
     return Code.GOOD if not missed else Code.NO if len(missed) < wanted else Code.UNKNOWN
 
 

@@ -351,13 +351,16 @@ class Deployment:
         ]
         return self._call(command, meanwhile=meanwhile)
 
-    def review(self, stack_file: StackFile, output: Path, configuration: str = "", *, updated: bool = False) -> int:
+    def review(
+        self, stack_file: StackFile, output: Path, configuration: str = "", *, updated: bool = False, form: str = "text"
+    ) -> int:
         """Preview the stack and write the review's documents; the exit code of `karpstack review --live`.
 
         Args:
             stack_file: The stack's configuration, to which findings are pinned.
             configuration: Configuration of the policy pack, a file or `baseline`; the stack's own if empty.
             updated: Whether to write what the last update has made, instead of previewing.
+            form: How the answer is printed, as `--format` takes it.
 
         Raises:
             CommandError: It was killed.
@@ -368,6 +371,7 @@ class Deployment:
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
         command += ["--policy-pack-config", configuration] if configuration else []
         command += ["--update", str(self._folder.update_events)] if updated else []
+        command += ["--format", form] if form != "text" else []
         return self._call(command)
 
     def look(self, stack_file: StackFile, form: str = "text") -> int:

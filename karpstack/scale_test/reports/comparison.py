@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -255,6 +255,14 @@ def what_got_worse(comparison: Comparison) -> list[str]:
         for value in values
         if value.verdict == "worse"
     ]
+
+
+def data(comparison: Comparison) -> dict[str, Any]:
+    """Return the comparison as data, without the curves of its page."""
+    found = asdict(comparison)
+    for story in found["stories"]:
+        del story["curves"]
+    return found | {"worse": what_got_worse(comparison)}
 
 
 def refused(comparison: Comparison, fail_if: FailIf) -> bool:

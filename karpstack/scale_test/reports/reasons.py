@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,23 @@ def markdown(report: Data) -> str:
                 "The report does not tell; make it again from its timeline." if story["nodeclaims"] else "No nodes."
             )
     return "\n".join(lines)
+
+
+def data(report: Data) -> dict[str, Any]:
+    """Return what `markdown` says, as data."""
+    environment = report["environment"]
+    return {
+        "stack": report["stack"],
+        "stories": [
+            {
+                "name": story["name"],
+                "groups": [
+                    asdict(one) for one in reasons(story, environment.get("cloud"), environment.get("prices_of"))
+                ],
+            }
+            for story in report["stories"]
+        ],
+    }
 
 
 def _as_text(text: str) -> str:

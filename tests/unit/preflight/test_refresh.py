@@ -123,6 +123,9 @@ def test_without_an_answer_nothing_is_written(own: Path, account: Account, capsy
     account.stop()
     assert main(["facts", "aws", "us-east-1"]) == 3
     assert "0 of 4 facts refreshed" in capsys.readouterr().out
+    assert main(["facts", "aws", "us-east-1", "--format", "json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert (list(told), len(told["kept"])) == (["folder", "wanted", "kept"], told["wanted"])
     assert not own.exists()
 
 

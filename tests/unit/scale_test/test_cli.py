@@ -85,6 +85,23 @@ def test_the_report_is_the_same_each_time(folder: Path, tmp_path_factory: pytest
     assert (other / "comparison.html").is_file()
 
 
+def test_reasons_and_a_comparison_as_data(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path_factory.mktemp("page") / "comparison.html"
+    assert main(["report", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["why", str(folder), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (group,) = told["stories"][0]["groups"][:1]
+    assert (told["stack"], list(group)) == ("eks", ["nodes", "what", "short", "sentences"])
+    assert main(["compare", str(folder), str(folder), "--output", str(page), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["verdict", "sentence", "stories", "controller", "settings", "not_compared", "worse"]
+    assert list(told["stories"][0]) == ["name", "verdict", "passed", "differences", "instance_types", "settings"]
+    assert page.is_file()
+
+
 @pytest.mark.parametrize(
     ("verdict", "fail_if", "code"),
     [

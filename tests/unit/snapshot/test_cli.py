@@ -162,3 +162,21 @@ def test_a_region_of_which_there_are_no_facts() -> None:
     assert (
         unschedulable(snapshot(cluster={"cloud": "aws", "region": "eu-north-9"}, workloads=[workload(pod=pod)])) == []
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [
+        ("check", ["snapshot", "created", "notes"]),
+        ("show", ["snapshot", "workloads", "nodes", "leftOut", "notes"]),
+    ],
+)
+def test_the_answer_as_data(command: str, keys: list[str], file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, str(file), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == keys
+    assert told["snapshot"]["workloads"] == 1
+    if command == "show":
+        assert told["workloads"][0]["name"] == "web"
+    else:
+        assert told["created"]["workloads"] == 1
