@@ -17,7 +17,19 @@ from karpstack.text.names import StackNameError
 from karpstack.text.projects import ProjectError
 from karpstack.text.shown import visible
 
-from . import assistance, engines, preflight, pull_request, real_run, rehearsal, review, snapshot, stories, whatif
+from . import (
+    assistance,
+    engines,
+    preflight,
+    prices,
+    pull_request,
+    real_run,
+    rehearsal,
+    review,
+    snapshot,
+    stories,
+    whatif,
+)
 from .options import argument, option
 from .shape import Group, command, group, typed
 
@@ -28,7 +40,7 @@ _COMPLETE: Final = "_KARPSTACK_COMPLETE"
 SECTIONS: Final = {
     "What a change does": ("whatif", "snapshot", "review", "pull-request"),
     "Stacks on this machine": ("up", "run", "down", "status", "env", "rights", "network"),
-    "Your account": ("preflight", "facts", "real-run"),
+    "Your account": ("preflight", "facts", "prices", "real-run"),
     "Scale tests": ("scenario", "story", "report", "compare", "why"),
     "The tool": ("explain", "doctor", "engines", "completion", "version"),
 }
@@ -76,7 +88,7 @@ app.add_typer(whatif.app)
 preflight.add(app)
 app.add_typer(snapshot.app)
 stories.add(app)
-for _each in (pull_request, real_run, engines):
+for _each in (prices, pull_request, real_run, engines):
     app.add_typer(_each.app)
 assistance.add(app)
 

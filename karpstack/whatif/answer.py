@@ -597,7 +597,9 @@ class Answer(Part):
         None, description="A sentence that says that prices are those of another region; null if they are not."
     )
     given_prices: dict[str, Any] | None = Field(
-        None, description="Content of the file with prices and discounts (`--prices`); null without one."
+        None,
+        description="Content of the file with prices and discounts (`--prices`); of a fetched file, its head and a "
+        "digest; null without one.",
     )
     snapshot: str | None = Field(
         None,

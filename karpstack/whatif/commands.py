@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from karpstack.karpenter.instance_types import FactsError
+from karpstack.karpenter.fact_files import FOLDER
+from karpstack.karpenter.instance_types import Facts, FactsError
 from karpstack.karpenter.quantities import quantity
 from karpstack.scale_test.market.quantities import RESOURCES
 from karpstack.scale_test.numbers.thresholds import ThresholdsError
@@ -161,6 +162,19 @@ def spread(folders: Sequence[Path]) -> int:
 def curve(file: Path) -> int:
     """Check a daily curve of replicas."""
     print(f"{visible(file)}: a curve for {', '.join(map(visible, load_curve(file).factors))}")
+    return Code.GOOD
+
+
+@reported(_CODES)
+def check_prices(file: Path, cloud: str | None = None) -> int:
+    """Check a file of prices; names of instance types by the facts of a cloud, where one is named."""
+    from .prices import load
+
+    given = load(file, None)
+    if known := cloud or given.cloud:
+        given = load(file, Facts.load(known, FOLDER))
+    of = f" of {given.region}" if given.region else ""
+    print(f"{visible(file)}: prices{visible(of)}: {len(given.on_demand)} on demand, {len(given.spot)} on spot")
     return Code.GOOD
 
 

@@ -103,7 +103,7 @@ def answer(
         prices=sentences(market, bought),
         prices_of=prices_of(market, bought),
         prices_elsewhere=elsewhere(market, bought),
-        given_prices=given.model_dump(mode="json", by_alias=True, exclude_defaults=True) if given else None,
+        given_prices=given.shown() if given else None,
         snapshot=snapshot,
         before=before,
         after=after,

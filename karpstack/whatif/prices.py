@@ -9,20 +9,26 @@ The file, YAML; all of it may be left out:
       c6g.large: {us-east-1a: 0.0231, us-east-1b: 0.0240}
     discounts: {m5: 0.28}          # of the on-demand price: a Savings Plan or a reservation, by family
 
+`karpstack prices fetch` writes such a file, with a head that says of which cloud and of when its prices are. With a
+region, only the prices of the file and of facts/ count: those of another region say nothing of this one.
+
 A discount is given to all nodes of its family that are not on spot: whether the commitment is large enough for them is
 not known here. Families are those of the cloud's label, such as m5 on AWS and D on Azure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from karpstack.karpenter import price_file
 from karpstack.karpenter.instance_types import Facts
 from karpstack.scale_test.judging.replay import NodeClaim, Replay
 from karpstack.scale_test.market.prices import Offering
@@ -33,7 +39,8 @@ from karpstack.text.yaml_file import YamlError, read
 
 _FAMILIES = ("karpenter.k8s.aws/instance-family", "karpenter.azure.com/sku-family")
 _SPOT = "spot"
-Usd = Annotated[float, Field(gt=0, le=100_000)]
+_DIGITS = 12  # of a file's SHA-256
+Usd = Annotated[float, Field(gt=0, le=price_file.HIGHEST)]
 Discount = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -45,6 +52,11 @@ class Given(BaseModel):
     """A file of prices.
 
     Attributes:
+        kind: That of a file that was fetched; None for one of one's own.
+        version: Version of the format, of a file that was fetched.
+        cloud: The cloud whose prices they are.
+        fetched: Time of the prices.
+        currency: Of all prices.
         region: Where the nodes are thought to be; None for where they are.
         on_demand: Instance type -> USD an hour.
         spot: Instance type -> USD an hour, or zone -> USD an hour.
@@ -55,17 +67,33 @@ class Given(BaseModel):
         alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
     )
 
+    kind: Literal["karpstack-prices"] | None = None
+    version: Literal[1] | None = None
+    cloud: Literal["aws", "azure"] | None = None
+    fetched: datetime | None = None
+    currency: Literal["USD"] = "USD"
     region: str | None = None
     on_demand: dict[str, Usd] = {}
     spot: dict[str, Usd | dict[str, Usd]] = {}
     discounts: dict[str, Discount] = {}
 
+    @model_validator(mode="after")
+    def _check_head(self) -> Given:
+        if self.kind and not (self.version and self.cloud and self.fetched and self.region and self.on_demand):
+            raise ValueError("a file that was fetched has version, cloud, fetched, region and onDemand: fetch it again")
+        return self
+
     def spot_price(self, instance_type: str, zone: str | None) -> float | None:
         """USD an hour in a zone, or without one in the cheapest; None where the file does not say."""
-        found = self.spot.get(instance_type)
-        if isinstance(found, Mapping):
-            return found.get(zone) if zone else min(found.values(), default=None)
-        return found
+        return price_file.spot_price(self.spot.get(instance_type), zone)
+
+    def shown(self) -> dict[str, Any]:
+        """The content of the file for an answer; of a file with the prices of a whole region, what tells it apart."""
+        content = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        if not self.kind:
+            return content
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+        return {key: content[key] for key in content if key not in ("onDemand", "spot")} | {"sha256": digest}
 
 
 def load(path: Path, facts: Facts | None) -> Given:
@@ -88,7 +116,7 @@ def load(path: Path, facts: Facts | None) -> Given:
                 [
                     f"{path.name}: {shown.key(details['loc'])}: {shown.value(details['input'])}: {details['msg']}, so "
                     "no price is taken from the file; known are region, onDemand, spot and discounts (a discount is a "
-                    "share: 0.28 takes 28 % off)"
+                    "share: 0.28 takes 28 % off; all prices are USD an hour)"
                     for details in error.errors(include_url=False)[: shown.LINES]
                 ]
             )
@@ -99,13 +127,19 @@ def load(path: Path, facts: Facts | None) -> Given:
 
 
 def _check(given: Given, source: str, facts: Facts) -> None:
+    if given.cloud and given.cloud != facts.cloud:
+        raise PricesError(
+            f"{source}: cloud: {given.cloud}: the cluster is at {facts.cloud}, so no node would have a price; fetch "
+            f"its prices: karpstack prices fetch {facts.cloud} REGION"
+        )
     families = {family for type_ in facts.types.values() if (family := _family(facts, type_.name))}
     problems = [
         f"{source}: {section}.{name}: no such instance type at {facts.cloud}, so the price would be nobody's; "
         "correct the name"
         for section, names in (("onDemand", given.on_demand), ("spot", given.spot))
         for name in names
-        if name not in facts.types
+        # A region may sell what the facts do not have.
+        if name not in facts.types and not given.kind
     ]
     problems += [
         f"{source}: discounts.{name}: no such family at {facts.cloud}, so the discount would be nobody's; write one "
@@ -146,11 +180,16 @@ class Priced(Market):
         """The same for what has a price of its own; None where neither it nor the file says one."""
         own = None if self.given.region else usd
         if offering.capacity_type == _SPOT:
-            zone = None if self.given.region else offering.zone
+            zone = None if self.is_moved else offering.zone
             price = self.given.spot_price(offering.instance_type, zone)
             return own if price is None else price
         price = self._on_demand(offering.instance_type)
         return self._discounted(offering.instance_type, own if price is None else price)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether nodes are priced as if they were in another region than they are."""
+        return self.given.region not in (None, self.region)
 
     def is_simulated(self, offering: Offering) -> bool:
         """Whether the price of what was bought is the rehearsal's rule for spot."""
@@ -172,12 +211,10 @@ class Priced(Market):
         """USD an hour of what may be bought, in the cheapest zone."""
         name = choice.type.name
         if capacity_type == _SPOT:
-            found = [
-                price
-                for zone in (choice.zones if not self.given.region else ())
-                if (price := self.given.spot_price(name, zone)) is not None
-            ]
-            price = min(found, default=self.given.spot_price(name, None) if self.given.region else None)
+            # Zones of a choice are not known in a region that the facts do not have: the cheapest of all is a bound.
+            zones = (None,) if self.is_moved or (self.given.region and not choice.zones) else choice.zones
+            found = [usd for zone in zones if (usd := self.given.spot_price(name, zone)) is not None]
+            price = min(found, default=None)
             return price if price is not None or self.given.region else super().price(choice, capacity_type)
         own = self._on_demand(name)
         if own is None and not self.given.region:
@@ -207,7 +244,7 @@ def elsewhere(market: Priced, bought: set[Offering]) -> str | None:
         return None
     return (
         f"Dollars are at the prices of {where}, not of {market.region}: compare them with each other, or give yours "
-        "with --prices."
+        f"with --prices: {_fetch(market)}."
     )
 
 
@@ -227,11 +264,18 @@ def sentences(market: Priced, bought: set[Offering]) -> list[str]:
     if any(market.is_simulated(one) for one in bought):
         said.append(
             "Spot prices are the rehearsal's own rule and no market's: dollars of spot nodes compare one rehearsal "
-            "with another, and are no forecast. Real ones can be given with --prices."
+            "with another, and are no forecast. Real ones can be given with --prices"
+            f"{f': {_fetch(market)}' if market.region else ''}."
         )
-    if given.spot or given.on_demand:
-        said.append("Prices of the file that was given go before others.")
-    if given.region:
+    when = f" of {given.fetched:%Y-%m-%d}" if given.fetched else ""
+    if given.region == market.region:
+        said.append(
+            f"Prices are those of {given.region}{when}, from the file that was given; an instance type that it lacks "
+            "has no price. Karpenter chose nodes by its own prices."
+        )
+    elif given.spot or given.on_demand:
+        said.append(f"Prices of the file that was given{when} go before others.")
+    if market.is_moved:
         said.append(f"Nodes are priced as if they were in {given.region}; Karpenter chose them by its own prices.")
     if given.discounts:
         taken = ", ".join(f"{family} {discount:.0%}" for family, discount in sorted(given.discounts.items()))
@@ -240,6 +284,11 @@ def sentences(market: Priced, bought: set[Offering]) -> list[str]:
             "family is not known, and Karpenter chose without them."
         )
     return said
+
+
+def _fetch(market: Priced) -> str:
+    """The command that gets the prices of the stack's region."""
+    return f"karpstack prices fetch {market.facts.cloud} {market.region}"
 
 
 def _family(facts: Facts, instance_type: str) -> str | None:

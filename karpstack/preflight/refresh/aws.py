@@ -31,6 +31,9 @@ _PRODUCT: Final = {
     "capacitystatus": "Used",
     "marketoption": "OnDemand",
 }
+#: What Karpenter asks for (`UpdateSpotPricing` in pkg/providers/pricing/pricing.go of its provider 1.15).
+_SPOT_PRODUCTS: Final = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
+_SPOT: Final = "ec2:DescribeSpotPriceHistory"
 _VERSIONS: Final = "eks:DescribeClusterVersions"
 _IMAGES: Final = "ec2:DescribeImages"
 _NAMES: Final = {
@@ -51,7 +54,7 @@ def types(ask: Ask, region: str, head: Mapping[str, Any]) -> Document:
     Raises:
         NotAskedError: A call is refused or fails, or no price is listed.
     """
-    zones, prices = _zones(ask(region)), _prices(ask(_PRICES_IN), region)
+    zones, prices = _zones(ask(region)), on_demand(ask, region)
     described = ask(region).all("ec2", "DescribeInstanceTypes", "InstanceTypes")
     here = [one for one in described if one["InstanceType"] in zones and one["InstanceType"] in prices]
     entries = (
@@ -83,25 +86,60 @@ def _zones(aws: Aws) -> dict[str, list[str]]:
     return found
 
 
-def _prices(aws: Aws, region: str) -> dict[str, float]:
+def on_demand(ask: Ask, region: str) -> dict[str, float]:
+    """Return USD an hour by instance type: Linux, shared tenancy, and bare metal as dedicated.
+
+    Raises:
+        NotAskedError: The call is refused or fails, or no price in USD is listed.
+    """
     found: dict[str, float] = {}
+    currencies: set[str] = set()
     for tenancy, family in _PRODUCTS:
         wanted = {**_PRODUCT, "regionCode": region, "tenancy": tenancy, "productFamily": family}
         filters = [{"Type": "TERM_MATCH", "Field": key, "Value": value} for key, value in wanted.items()]
-        for text in aws.all("pricing", "GetProducts", "PriceList", ServiceCode="AmazonEC2", Filters=filters):
+        for text in ask(_PRICES_IN).all(
+            "pricing", "GetProducts", "PriceList", ServiceCode="AmazonEC2", Filters=filters
+        ):
             product = json.loads(text)
-            for usd in _usd(product):
-                found[product["product"]["attributes"]["instanceType"]] = usd
+            for per_unit in _per_unit(product):
+                currencies.update(per_unit)
+                if (usd := float(per_unit.get("USD", 0))) > 0:
+                    found[product["product"]["attributes"]["instanceType"]] = usd
     if not found:
-        raise NotAskedError(_PRICES, f"it lists no price in USD of {region}", refused=False)
+        others = f", only in {', '.join(sorted(currencies))}" if currencies - {"USD"} else ""
+        raise NotAskedError(_PRICES, f"it lists no price in USD of {region}{others}", refused=False)
     return found
 
 
-def _usd(product: Mapping[str, Any]) -> Iterator[float]:
+def _per_unit(product: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """The prices of a product, each by its currencies."""
     for term in product["terms"].get("OnDemand", {}).values():
         for dimension in term["priceDimensions"].values():
-            if (usd := float(dimension["pricePerUnit"].get("USD", 0))) > 0:
-                yield usd
+            yield dimension["pricePerUnit"]
+
+
+def spot(ask: Ask, region: str, now: datetime) -> dict[str, dict[str, float]]:
+    """Return USD an hour by instance type and zone, as Karpenter asks for it: the prices that hold at a moment.
+
+    Raises:
+        NotAskedError: The call is refused or fails, or no price is listed.
+    """
+    latest: dict[tuple[str, str], tuple[datetime, float]] = {}
+    for one in ask(region).all(
+        "ec2",
+        "DescribeSpotPriceHistory",
+        "SpotPriceHistory",
+        StartTime=now.isoformat(),
+        ProductDescriptions=list(_SPOT_PRODUCTS),
+    ):
+        where, price = (one["InstanceType"], one["AvailabilityZone"]), (one["Timestamp"], float(one["SpotPrice"]))
+        latest[where] = max(latest.get(where, price), price)
+    if not latest:
+        raise NotAskedError(_SPOT, f"it lists no price of {region}", refused=False)
+    found: dict[str, dict[str, float]] = {}
+    for (name, zone), (_, usd) in sorted(latest.items()):
+        found.setdefault(name, {})[zone] = usd
+    return found
 
 
 def versions(ask: Ask, region: str, before: Document, today: date) -> Document:

@@ -80,21 +80,34 @@ def prices() -> Prices:
 
     def ask(region: str) -> Mapping[str, float]:
         if region not in answers:
-            found = {str(one["armSkuName"]): float(one["retailPrice"]) for one in _retail(region) if _is_linux(one)}
-            if not found:
-                raise NotAskedError(_PRICES, f"it lists no price of {region}", refused=False)
-            answers[region] = found
+            answers[region], _ = price_list(region)
         return answers[region]
 
     return ask
 
 
-def _is_linux(item: Mapping[str, Any]) -> bool:
-    """Whether an item is a Linux VM on demand, by the endings that Karpenter goes by (pkg/providers/pricing)."""
-    product, sku, meter = (str(item.get(key, "")) for key in ("productName", "skuName", "meterName"))
-    return bool(item.get("armSkuName")) and not (
-        product.endswith(" Windows") or sku.endswith(" Spot") or meter.endswith((" Low Priority", " Spot"))
-    )
+def price_list(region: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Return USD an hour by VM size with Linux, on demand and on spot.
+
+    Items are told apart by the endings that Karpenter goes by (pkg/providers/pricing).
+
+    Raises:
+        NotAskedError: The price list fails, or lists no price in USD.
+    """
+    on_demand: dict[str, float] = {}
+    spot: dict[str, float] = {}
+    for item in _retail(region):
+        product, sku, meter = (str(item.get(key, "")) for key in ("productName", "skuName", "meterName"))
+        if not item.get("armSkuName") or product.endswith(" Windows") or meter.endswith(" Low Priority"):
+            continue
+        if (currency := item.get("currencyCode")) != "USD":
+            raise NotAskedError(_PRICES, f"it lists prices of {region} in {currency}, not in USD", refused=False)
+        of_kind = spot if sku.endswith(" Spot") or meter.endswith(" Spot") else on_demand
+        if (usd := float(item["retailPrice"])) > 0:
+            of_kind[str(item["armSkuName"])] = usd
+    if not on_demand:
+        raise NotAskedError(_PRICES, f"it lists no price of {region}", refused=False)
+    return on_demand, spot
 
 
 def _retail(region: str) -> Iterator[dict[str, Any]]:

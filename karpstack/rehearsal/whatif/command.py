@@ -132,6 +132,8 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
     for side in (base, *sides):
         side.stack_file.check_versions()
         _check_same(base, side)
+    if options.prices:
+        _accept(tools, "prices", "check", str(options.prices.resolve()), "--cloud", base.stack_file.cloud)
     for side in dict.fromkeys((base, *sides)):
         _check_settings(side, tools)
     if len(sides) == 1:
@@ -276,9 +278,9 @@ def _alone(options: Asked, base: Source, side: Source, results: Path, project: P
     return given
 
 
-def _accept(tools: Tools, package: str, command: str, file: str) -> None:
+def _accept(tools: Tools, package: str, command: str, file: str, *more: str) -> None:
     """Refuse a file that a command of another package refuses, in its words."""
-    if refused := tools.refusal(package, command, file):
+    if refused := tools.refusal(package, command, file, *more):
         raise ValueError(refused)
 
 

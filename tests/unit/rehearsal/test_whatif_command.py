@@ -69,6 +69,17 @@ def test_one_change_is_rehearsed_against_the_base(tmp_path: Path) -> None:
     assert rehearsals.changes == ["b", "working-tree", "new-image"]
 
 
+def test_a_file_of_prices_is_checked_before_anything_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, prices = stack_file(tmp_path, "a.yaml"), tmp_path / "prices.yaml"
+    rehearsals = Rehearsals(tmp_path)
+    assert rehearsals.ask(base, prices=prices) == 0
+    assert ("prices", "check", str(prices), "--cloud", "aws") in rehearsals.checked
+    assert rehearsals.questions[0].judge == ("--prices", str(prices))
+    asked = command.Asked("eks", base, output=tmp_path / "answers", prices=prices)
+    assert command.run(asked, command.Tools(lambda *given: "no price" if given[0] == "prices" else "")) == 2
+    assert "no price" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

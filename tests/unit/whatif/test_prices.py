@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,7 @@ def in_paris(
     made.pool()
     made.node("one", simulated=simulated)
     made.node("two", type_="c5.large", capacity="spot", price=0.03)
+    made.pod("web-1", "one")
     lines = made.lines()
     lines[0] = {**lines[0], "stack": {**STACK, "outputs": {"cloud": "aws", "region": region}}}
     return judged(read(lines), given=given, real=real)
@@ -123,6 +125,55 @@ def test_dollars_of_the_stacks_region_are_not() -> None:
         assert "Dollars are at the prices of" not in markdown.render(found)
 
 
+FETCHED = Given(
+    kind="karpstack-prices",
+    version=1,
+    cloud="aws",
+    fetched=datetime(2026, 11, 26, tzinfo=UTC),
+    region="eu-west-3",
+    on_demand={"m5.large": 0.112},
+    spot={"c5.large": {"eu-west-3a": 0.05, "us-east-1a": 0.04, "eu-west-3c": 0.01}},
+)
+
+
+def test_prices_that_were_fetched_for_the_stacks_region_are_those_of_each_zone() -> None:
+    found = in_paris(FETCHED)
+    # The node on spot is in us-east-1a: the zone counts, and not the cheapest.
+    assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.112, "c5.large": 0.04}
+    assert found.prices_elsewhere is found.prices_of is None
+    assert found.before.spot_simulated is False
+    assert any("Prices are those of eu-west-3 of 2026-11-26" in text for text in found.prices)
+    assert not any("as if they were" in text for text in found.prices)
+    # The whole list would be most of the answer.
+    assert found.given_prices == {
+        "kind": "karpstack-prices",
+        "version": 1,
+        "cloud": "aws",
+        "fetched": "2026-11-26T00:00:00Z",
+        "region": "eu-west-3",
+        "sha256": FETCHED.shown()["sha256"],
+    }
+
+
+def test_the_lower_bound_has_the_prices_that_were_fetched() -> None:
+    dearer = FETCHED.model_copy(update={"on_demand": {"m5.large": 0.224}})
+    bounds = [in_paris(given).before.lower_bound_usd_per_hour for given in (FETCHED, dearer)]
+    assert bounds[0]
+    assert bounds[1] == pytest.approx(2 * bounds[0])
+
+
+def test_prices_that_were_fetched_for_another_region_are_said_to_be_elsewheres() -> None:
+    found = in_paris(FETCHED, "eu-central-1")
+    assert any("as if they were in eu-west-3" in text for text in found.prices)
+    assert found.before.spot_usd_per_hour == 0.01
+
+
+def test_what_to_fetch_is_said() -> None:
+    assert "give yours with --prices: karpstack prices fetch aws eu-west-3." in (
+        in_paris(Given()).prices_elsewhere or ""
+    )
+
+
 def test_a_region_that_the_facts_have() -> None:
     assert usd(Given(region="us-east-1"))["m5.large"] == 0.096
 
@@ -146,6 +197,10 @@ def test_real_spot_prices_are_not_marked_as_simulated() -> None:
         ("onDemand: {m5.large: 0}", "onDemand.m5.large: 0: Input should be greater than 0"),
         ("onDemnd: {m5.large: 1}", "onDemnd: {'m5.large': 1}: Extra inputs are not permitted"),
         ("region: mars-1", "region: 'mars-1': facts/ has no prices of it and the file has no onDemand"),
+        ("currency: EUR", "currency: 'EUR': Input should be 'USD'"),
+        ("version: 2", "version: 2: Input should be 1"),
+        ("kind: karpstack-prices", "a file that was fetched has version, cloud, fetched, region and onDemand"),
+        ("cloud: azure", "cloud: azure: the cluster is at aws, so no node would have a price; fetch its prices"),
         ("[1]", "prices.yml"),
         ("a: [", "not YAML"),
         ("spot: {m5.large: !!python/name:os.system 1}", "makes something else than data"),

@@ -104,6 +104,7 @@ def patch(patches: Patches, prices: PriceTable) -> None:
                 )
         return (
             '<DescribeSpotPriceHistoryResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">'
+            "<requestId>00000000-0000-0000-0000-000000000000</requestId>"
             f"<spotPriceHistorySet>{''.join(items)}</spotPriceHistorySet><nextToken/>"
             "</DescribeSpotPriceHistoryResponse>"
         )

@@ -1,0 +1,83 @@
+"""`karpstack prices fetch`: the prices of a region as a file, got with the user's own read-only credentials."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from karpstack.karpenter import price_file
+from karpstack.karpenter.described import VM_SIZE
+from karpstack.text import files
+from karpstack.text.codes import Code, reported
+from karpstack.text.files import OutputError
+from karpstack.text.shown import listed, visible
+
+from ..aws.asking import Aws
+from ..finding import InputError, NotAskedError, UnknowableError
+from . import aws, azure
+
+_CODES: Final[Mapping[type[BaseException], Code]] = {
+    InputError: Code.WRONG,
+    OutputError: Code.WRONG,
+    OSError: Code.WRONG,
+    UnknowableError: Code.UNKNOWN,
+}
+_NAMED: Final = 5
+
+
+@reported(_CODES)
+def fetch(cloud: Literal["aws", "azure"], region: str, output: Path, *, profile: str = "") -> int:
+    """Get the prices of a region and write them."""
+    files.check_output(output, "--output", "file of prices", lambda content: price_file.KIND.encode() in content)
+    print(f"Asking for the prices of {region}", file=sys.stderr, flush=True)
+    try:
+        document = _of(cloud, region, profile)
+    except NotAskedError as error:
+        raise UnknowableError(_not_fetched(region, error)) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UnknowableError(
+            f"{region}: the answer has another shape ({type(error).__name__}: {error}), so no prices are written; "
+            "report it"
+        ) from error
+    files.write(output, price_file.text(document))
+    on_demand, spot = document["onDemand"], document["spot"]
+    if without := sorted(spot.keys() - on_demand.keys()):
+        print(f"note: no on-demand price is listed for {listed(without, _NAMED)}", file=sys.stderr)
+    print(f"{visible(output)}: prices of {region}: {len(on_demand)} on demand, {len(spot)} on spot")
+    return Code.GOOD
+
+
+def _of(cloud: str, region: str, profile: str) -> dict[str, Any]:
+    """The content of the file.
+
+    Raises:
+        NotAskedError: A call is refused or fails, or lists no price, or one that cannot be.
+    """
+    now = datetime.now(UTC).replace(microsecond=0)
+    on_demand: Mapping[str, float]
+    spot: Mapping[str, price_file.Spot]
+    if cloud == "aws":
+        ask = cache(lambda where: Aws.connect(where, profile))
+        on_demand, spot = aws.on_demand(ask, region), aws.spot(ask, region, now)
+    else:
+        # Price lists have dedicated hosts too.
+        on_demand, spot = (
+            {name: usd for name, usd in found.items() if VM_SIZE.fullmatch(name)} for found in azure.price_list(region)
+        )
+    for name, usd in [*on_demand.items(), *((name, each) for name, one in spot.items() for each in _each(one))]:
+        if not 0 < usd <= price_file.HIGHEST:
+            raise NotAskedError("the price list", f"{name} costs {usd} USD an hour, which cannot be", refused=False)
+    return price_file.document(cloud, region, now.isoformat(), on_demand, spot)
+
+
+def _each(spot: price_file.Spot) -> list[float]:
+    return list(spot.values()) if isinstance(spot, Mapping) else [spot]
+
+
+def _not_fetched(region: str, error: NotAskedError) -> str:
+    mend = f"grant {error.call} to these credentials" if error.refused else "see why it does, and ask again"
+    return f"{region}: {error.call}: {error}, so no prices are written; {mend}"
