@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 KIND: Final = "karpstack-prices"
@@ -45,6 +46,25 @@ def spot_price(found: Spot | None, zone: str | None) -> float | None:
     if isinstance(found, Mapping):
         return found.get(zone) if zone else min(found.values(), default=None)
     return found
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """Prices of a region.
+
+    Attributes:
+        region: The region.
+        on_demand: Instance type -> USD an hour.
+        spot: Instance type -> USD an hour, or zone -> USD an hour.
+    """
+
+    region: str
+    on_demand: Mapping[str, float]
+    spot: Mapping[str, Spot]
+
+    def spot_price(self, instance_type: str, zone: str | None = None) -> float | None:
+        """Return USD an hour; None where the type is not sold on spot."""
+        return spot_price(self.spot.get(instance_type), zone)
 
 
 def _value(value: object) -> str:

@@ -150,7 +150,8 @@ def _moved(moment: str | None, later: timedelta) -> str | None:
 
 def _market(told: Told, facts: Facts, given: Given | None) -> Priced:
     region = str(told.stack.outputs.get("region", ""))
-    return Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
+    sold_at = told.settings.get("soldAt")
+    return Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given(), sold_at)
 
 
 def _moments(told: Told) -> list[Moment]:

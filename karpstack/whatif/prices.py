@@ -163,10 +163,17 @@ class Priced(Market):
     Attributes:
         replay: The whole timeline.
         given: Prices of one's own.
+        sold_at: The region at whose given prices the simulated cloud sold; None where it sold at its own.
     """
 
     replay: Replay = field(default_factory=Replay)
     given: Given = field(default_factory=Given)
+    sold_at: str | None = None
+
+    @property
+    def prices_of(self) -> str | None:
+        """The regions whose prices a rehearsed controller has where it has none of the stack's; None where it has."""
+        return None if self.sold_at else super().prices_of
 
     def usd(self, claim: NodeClaim) -> float | None:
         """USD an hour of a NodeClaim; None where it is not known."""
@@ -193,7 +200,7 @@ class Priced(Market):
 
     def is_simulated(self, offering: Offering) -> bool:
         """Whether the price of what was bought is the rehearsal's rule for spot."""
-        if offering.capacity_type != _SPOT or not self.simulated or self.given.region:
+        if offering.capacity_type != _SPOT or not self.simulated or self.given.region or self.sold_at:
             return False
         return self.given.spot_price(offering.instance_type, offering.zone) is None
 
@@ -261,6 +268,8 @@ def sentences(market: Priced, bought: set[Offering]) -> list[str]:
             for source in sorted(sources)
         )
         said.append(f"Prices are {where}.")
+    if market.sold_at and not given.region:
+        said.append(f"The simulated cloud sold at the prices of {market.sold_at} that it was given.")
     if any(market.is_simulated(one) for one in bought):
         said.append(
             "Spot prices are the rehearsal's own rule and no market's: dollars of spot nodes compare one rehearsal "
@@ -271,7 +280,7 @@ def sentences(market: Priced, bought: set[Offering]) -> list[str]:
     if given.region == market.region:
         said.append(
             f"Prices are those of {given.region}{when}, from the file that was given; an instance type that it lacks "
-            "has no price. Karpenter chose nodes by its own prices."
+            f"has no price. Karpenter chose nodes by {'the same' if market.sold_at else 'its own'} prices."
         )
     elif given.spot or given.on_demand:
         said.append(f"Prices of the file that was given{when} go before others.")

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from karpstack.karpenter.price_file import PriceList
 from karpstack.rehearsal.aws import cluster_time, descriptions, dispatch, load_balancers
 from karpstack.rehearsal.aws.cloud import AccountView, AwsCloud
 from karpstack.rehearsal.aws.ec2 import catalogue, instances, lookups, nat_gateways, prices
@@ -103,15 +104,17 @@ class Account:
         used_spot: bool = False,
         account_id: str = ACCOUNT_ID,
         networks: Networks | None = None,
+        fetched: PriceList | None = None,
     ) -> None:
         """An account that is empty, and new to spot instances unless `used_spot` says otherwise.
 
-        `prices` is the table that `PriceTable.load` reads; `networks` are those that are there already.
+        `prices` is the table that `PriceTable.load` reads; `networks` are those that are there already; `fetched` are
+        prices of its region that go before the table.
         """
         self.account_id = account_id
         self.region = region
         self.timing = timing
-        self.prices = PriceTable.load(prices)
+        self.prices = PriceTable.load(prices, fetched)
         self.roles = Roles(account_id)
         self.eks = Eks(account_id, region, self.roles)
         self.fleet = Fleets(self.prices, self.roles)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from karpstack.karpenter.price_file import PriceList
 from karpstack.rehearsal.azure.arm.errors import refused
 from karpstack.rehearsal.azure.arm.faults import Faults
 from karpstack.rehearsal.azure.arm.identifiers import ResourceId
@@ -66,6 +67,7 @@ class Subscription:
         timing: Timing,
         durations: Durations | None = None,
         subscription_id: str = SUBSCRIPTION_ID,
+        fetched: PriceList | None = None,
     ) -> None:
         """Make it; `start` puts it on the wire.
 
@@ -75,11 +77,12 @@ class Subscription:
             timing: Simulated durations.
             durations: Of long-running operations; the usual ones when None.
             subscription_id: Its id, a GUID in lower case.
+            fetched: Prices of its region that go before the table.
 
         Raises:
             ValueError: The price table does not have the region.
         """
-        table = PriceTable.load(prices) if isinstance(prices, Path) else PriceTable(prices)
+        table = PriceTable.load(prices, fetched) if isinstance(prices, Path) else PriceTable(prices, fetched)
         if region not in table.regions:
             raise ValueError(
                 f"the price table has no Azure region {region!r}, so no VM size would be sold there; use one of "

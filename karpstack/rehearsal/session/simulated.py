@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
+from karpstack.karpenter.price_file import PriceList
 from karpstack.rehearsal import control
 from karpstack.rehearsal.attachment.package import Configuration
 from karpstack.rehearsal.cluster.control_plane import Clusters
 from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session.fetched_prices import PRICES, of_region
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.timing import Timing
@@ -33,6 +37,12 @@ class Parts:
     engines: EngineSet
     timing: Timing
     clusters: Clusters
+
+    @property
+    def fetched_prices(self) -> PriceList | None:
+        """The prices of the stack's region that the daemon was given."""
+        given = os.environ.get(PRICES)
+        return of_region(Path(given) if given else None, self.stack_file.cloud, self.stack_file.region)
 
 
 class Simulation(ABC):

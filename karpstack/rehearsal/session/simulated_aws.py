@@ -34,6 +34,7 @@ class SimulatedAws(Simulation):
             used_spot=bool(os.environ.get("REHEARSAL_USED_SPOT")),
             account_id=stack_file.account or ACCOUNT_ID,
             networks=read(stack_file.network, Networks.load),
+            fetched=parts.fetched_prices,
         )
         self._account.roles.uses.write_to(parts.folder.rights)
         self._cluster = read(stack_file.cluster, Description.load)

@@ -28,6 +28,7 @@ class SimulatedAzure(Simulation):
             parts.engines.prices("azure"),
             parts.timing,
             subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
+            fetched=parts.fetched_prices,
         )
         self._subscription.uses.write_to(parts.folder.rights)
         if (network := read(stack_file.network, existing.load)) is not None:

@@ -21,6 +21,7 @@ from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
 from karpstack.rehearsal.session import daemon, lifetime, speed
 from karpstack.rehearsal.session.deployment import CommandError, Deployment
+from karpstack.rehearsal.session.fetched_prices import PRICES, of_region
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import tell
 from karpstack.rehearsal.session.waits import Waits
@@ -58,6 +59,7 @@ class Question:
         patience: Seconds until a side that has not settled is judged as it is.
         judge: More arguments for `karpstack whatif report`.
         life: What the changed cluster lives through; None for nothing.
+        prices: File of prices; None for none.
     """
 
     stack: str
@@ -68,6 +70,7 @@ class Question:
     patience: int
     judge: tuple[str, ...] = ()
     life: Life | None = None
+    prices: Path | None = None
 
 
 def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -> int:
@@ -90,6 +93,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
         ensure([changed.cloud], changed.releases)
         started = time.monotonic()
         os.environ[NODES_STAY] = "1"  # for the daemon
+        os.environ[PRICES] = str(question.prices or "")
         if question.life:
             os.environ[DAYS] = "1"  # for the daemon
         highest: float | None = speed.ceiling(os.environ)
@@ -180,6 +184,7 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
         "settings": json.dumps(
             {
                 **_settings(question.waits, question.base.stack_file, changed),
+                "soldAt": sold_at(question.prices, changed),
                 "notes": list(dict.fromkeys((*question.base.notes, *change.notes))),
             }
         ),
@@ -198,6 +203,11 @@ def _lived(life: Life) -> Mapping[str, str]:
         "image_seconds": f"{life.image_every.total_seconds():.0f}",
         "curve": str(life.curve or ""),
     }
+
+
+def sold_at(prices: Path | None, side: StackFile) -> str | None:
+    """Return the region at whose given prices the simulated cloud sells; None where it sells at its own."""
+    return side.region if of_region(prices, side.cloud, side.region) else None
 
 
 def _settings(waits: Waits, *sides: StackFile) -> Mapping[str, object]:

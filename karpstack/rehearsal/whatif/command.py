@@ -158,6 +158,7 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
             options.patience,
             tuple(judge),
             life,
+            options.prices.resolve() if options.prices else None,
         )
         folder = ownership.place_results(results / sides[0].name, "--output")
         return tools.rehearse(question, sides[0], folder, keep=options.keep)

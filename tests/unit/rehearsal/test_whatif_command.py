@@ -75,6 +75,7 @@ def test_a_file_of_prices_is_checked_before_anything_starts(tmp_path: Path, caps
     assert rehearsals.ask(base, prices=prices) == 0
     assert ("prices", "check", str(prices), "--cloud", "aws") in rehearsals.checked
     assert rehearsals.questions[0].judge == ("--prices", str(prices))
+    assert rehearsals.questions[0].prices == prices
     asked = command.Asked("eks", base, output=tmp_path / "answers", prices=prices)
     assert command.run(asked, command.Tools(lambda *given: "no price" if given[0] == "prices" else "")) == 2
     assert "no price" in capsys.readouterr().err

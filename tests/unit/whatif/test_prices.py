@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -70,7 +71,12 @@ def test_another_region_has_no_prices_of_this_one() -> None:
 
 
 def in_paris(
-    given: Given, region: str = "eu-west-3", *, simulated: bool = True, real: list[RealNode] | None = None
+    given: Given,
+    region: str = "eu-west-3",
+    *,
+    simulated: bool = True,
+    real: list[RealNode] | None = None,
+    sold_at: str | None = None,
 ) -> Answer:
     made = Made()
     made.pool()
@@ -79,7 +85,8 @@ def in_paris(
     made.pod("web-1", "one")
     lines = made.lines()
     lines[0] = {**lines[0], "stack": {**STACK, "outputs": {"cloud": "aws", "region": region}}}
-    return judged(read(lines), given=given, real=real)
+    found = read(lines)
+    return judged(replace(found, settings={**found.settings, "soldAt": sold_at}), given=given, real=real)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +160,15 @@ def test_prices_that_were_fetched_for_the_stacks_region_are_those_of_each_zone()
         "region": "eu-west-3",
         "sha256": FETCHED.shown()["sha256"],
     }
+
+
+def test_dollars_of_a_cloud_that_sold_at_the_regions_prices_are_not_marked() -> None:
+    found = in_paris(Given(), sold_at="eu-west-3")
+    assert found.prices_elsewhere is found.prices_of is None
+    assert found.before.spot_simulated is False
+    assert any("sold at the prices of eu-west-3" in text for text in found.prices)
+    assert any("by its own prices" in text for text in in_paris(FETCHED).prices)
+    assert any("by the same prices" in text for text in in_paris(FETCHED, sold_at="eu-west-3").prices)
 
 
 def test_the_lower_bound_has_the_prices_that_were_fetched() -> None:

@@ -8,6 +8,8 @@ The price list API has data for the regions of the table only (today us-east-1);
 empty list, and Karpenter keeps its built-in prices. Spot prices and the stand-in's own choice among instance types
 use the us-east-1 figures everywhere.
 
+With the prices of a region that were fetched, all of these are the file's.
+
 Replaces in moto: `DescribeSpotPriceHistory`, which answers 0.00001 for everything. Adds `GetProducts`, which moto
 has not.
 """
@@ -21,6 +23,7 @@ from typing import Any
 
 from karpstack.karpenter import clock
 from karpstack.karpenter.instance_types import share
+from karpstack.karpenter.price_file import PriceList
 from karpstack.rehearsal.aws.patching import Patches
 
 _BASE_REGION = "us-east-1"
@@ -31,21 +34,24 @@ LOWEST, SPREAD = 0.30, 0.15
 class PriceTable:
     """Dollars per hour of each instance type."""
 
-    def __init__(self, table: Mapping[str, Mapping[str, float]]) -> None:
-        self._table = table
-        self._base = table[_BASE_REGION]
+    def __init__(self, table: Mapping[str, Mapping[str, float]], fetched: PriceList | None = None) -> None:
+        self._table = {**table, fetched.region: fetched.on_demand} if fetched else table
+        self._base = self._table[fetched.region if fetched else _BASE_REGION]
+        self._fetched = fetched
 
     @classmethod
-    def load(cls, path: Path) -> PriceTable:
-        """Read `{region: {instance type: dollars per hour}}`."""
-        return cls(json.loads(path.read_text()))
+    def load(cls, path: Path, fetched: PriceList | None = None) -> PriceTable:
+        """Read `{region: {instance type: dollars per hour}}`; prices that were fetched go before."""
+        return cls(json.loads(path.read_text()), fetched)
 
     def on_demand(self, instance_type: str) -> float | None:
         """Dollars per hour, Linux, shared tenancy; None when the table has no price."""
         return self._base.get(instance_type)
 
     def spot(self, instance_type: str, zone: str) -> float | None:
-        """Dollars per hour by the rule of this module."""
+        """Dollars per hour: as fetched, or by the rule of this module."""
+        if self._fetched:
+            return self._fetched.spot_price(instance_type, zone)
         price = self.on_demand(instance_type)
         if price is None:
             return None
