@@ -84,7 +84,9 @@ def ec2_node_class(
     completed.setdefault("subnetSelectorTerms", deepcopy(list(subnets)))
     completed.setdefault("securityGroupSelectorTerms", deepcopy(list(security_groups)))
     if overlay:
-        completed["kubelet"] = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
+        kubelet = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
+        # `maxPods: null` leaves it to Karpenter after all.
+        completed["kubelet"] = {key: value for key, value in kubelet.items() if value is not None}
     completed["tags"] = {**tags, **(completed.get("tags") or {})}
     return _node_class(EC2_NODE_CLASS, name, completed)
 

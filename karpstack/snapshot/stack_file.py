@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import yaml
 
-from karpstack.karpenter.quantities import quantity
 from karpstack.text import refusals
 from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
 from .api_nodes import OF_THE_IMAGE, spec_of_class
 from .model import NodeClass, Snapshot
+from .pod_limits import Interfaces, interfaces, max_pods, own_limit, pods_of
 from .problems import SnapshotError, finding
 
 _REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
@@ -82,18 +82,27 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     model = next(iter(models), "") if isinstance(models, dict) else ""
     base = models[model] if isinstance(models, dict) and model else {}
     images = _images(models if isinstance(models, dict) else {})
-    classes = {one.name: _node_class(one, base, images, _pods(snapshot, one)) for one in snapshot.node_classes}
+    classes = {one.name: _node_class(one, base, images, pods_of(snapshot, one)) for one in snapshot.node_classes}
+    karpenter, limit = config.get("karpstack:karpenter") or {}, interfaces(snapshot)
+    if limit:
+        of_karpenter = max_pods(limit, karpenter.get("chartVersion"))
+        for one in snapshot.node_classes:
+            if not own_limit(one.spec):
+                classes[one.name]["kubelet"] = {**(classes[one.name].get("kubelet") or {}), "maxPods": of_karpenter}
     changed = {
         **config,
         **({_REGIONS[cloud]: region} if region else {}),
         "karpstack:nodeClasses": classes or models,
         "karpstack:nodePools": {one.name: one.spec for one in snapshot.node_pools},
     }
+    if limit and limit.reserved:
+        settings = {**(karpenter.get("settings") or {}), "reservedENIs": str(limit.reserved)}
+        changed["karpstack:karpenter"] = {**karpenter, "settings": settings}
     network = config.get("karpstack:network")
     if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
-    notes = [*_taken(config, snapshot, base, like.name), *_notes(snapshot, classes)]
+    notes = [*_taken(config, snapshot, base, like.name), *_notes(snapshot, classes, limit)]
     return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
 
 
@@ -139,7 +148,7 @@ def _node_class(
     made = {**base, **{key: value for key, value in of.spec.items() if value and key not in OF_THE_IMAGE}}
     if of.spec.get("blockDeviceMappings"):
         made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]
-    if len(pods) != 1 or _max_pods(of.spec):
+    if len(pods) != 1 or own_limit(of.spec):
         return made
     (number,) = pods
     if of.kind == _OF_AWS:
@@ -154,25 +163,6 @@ def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]
     like = others.get(mapping.get("deviceName")) or next(iter(others.values()), {})
     known = {key: value for source in (like, disk) for key, value in source.items() if key == "encrypted"}
     return {**mapping, "ebs": {**disk, **known}}
-
-
-def _max_pods(spec: Mapping[str, Any]) -> Any:
-    """How many pods a node of a class takes, as far as the class says; None where it does not."""
-    return spec.get("maxPods") or (spec.get("kubelet") or {}).get("maxPods")
-
-
-def _pods(snapshot: Snapshot, of: NodeClass) -> set[int]:
-    """How many pods the nodes of a node class take."""
-    pools = {one.name for one in snapshot.node_pools if _class_name(one.spec) == of.name}
-    return {
-        round(quantity(node.capacity["pods"]))
-        for node in snapshot.nodes
-        if node.node_pool in pools and "pods" in node.capacity
-    }
-
-
-def _class_name(spec: Mapping[str, Any]) -> Any:
-    return (((spec.get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}).get("name")
 
 
 def _taken(config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any], like: str) -> Iterator[str]:
@@ -191,16 +181,46 @@ def _taken(config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any
         )
 
 
-def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for one in snapshot.node_classes:
-        pods = _pods(snapshot, one)
-        if len(pods) > 1 and not _max_pods(one.spec):
-            has = _max_pods(classes[one.name]) or _THE_PROGRAMS
+def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]], limit: Interfaces | None) -> Iterator[str]:
+    silent = [one for one in snapshot.node_classes if not own_limit(one.spec)]
+    if limit:
+        if silent:
+            yield from _of_interfaces(limit, [classes[one.name] for one in silent])
+        return
+    for one in silent:
+        pods = pods_of(snapshot, one)
+        if not pods and snapshot.cluster.cloud == "azure":
+            yield (
+                f"AKSNodeClass {one.name}: no node shows how many pods a node takes, so it is assumed that the network "
+                "is an overlay, with 250 pods on each node; if it is not, set maxPods"
+            )
+        if len(pods) > 1:
+            has = own_limit(classes[one.name]) or _THE_PROGRAMS
             yield (
                 f"nodeClasses.{one.name}: in the cluster, its nodes take {min(pods)} to {max(pods)} pods, by instance "
                 f"type; here each takes {has}, so Karpenter packs small pods more densely. For fewer pods on "
                 f"each node, set maxPods to {min(pods)}"
             )
+
+
+def _of_interfaces(limit: Interfaces, classes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say what was assumed or concluded of the pods that network interfaces have addresses for."""
+    if not limit.seen:
+        yield (
+            "no node shows how many pods a node takes, so it is assumed that the VPC CNI limits them by instance type, "
+            "without prefix delegation and without reserved network interfaces; if it does not, set kubelet.maxPods of "
+            "the node classes, or karpenter.settings.reservedENIs"
+        )
+    if limit.reserved:
+        yield (
+            f"nodes take as many pods as with {limit.reserved} reserved network interfaces (custom networking), so "
+            f"karpenter.settings.reservedENIs is {limit.reserved}"
+        )
+    if limit.beside and not any(map(own_limit, classes)):
+        yield (
+            f"each rehearsed node runs {limit.beside} DaemonSet pods that yours does not, and Karpenter before 1.15 "
+            "cannot add them to its limit of pods: nodes that are full of pods take so many fewer of yours"
+        )
 
 
 def _zones(snapshot: Snapshot) -> list[str]:

@@ -144,6 +144,10 @@ def test_a_node_class_gets_what_it_does_not_say() -> None:
     assert spec["tags"] == {"owner": "us", "Name": "x"}
 
 
+def test_null_leaves_the_number_of_pods_to_karpenter() -> None:
+    assert node_class({"kubelet": {"maxPods": None, "podsPerCore": 4}})["kubelet"] == {"podsPerCore": 4}
+
+
 def test_a_node_pool_gets_reference_and_taint() -> None:
     empties: list[dict[str, Any]] = [{}, {"template": {}}, {"template": {"spec": {"startupTaints": None}}}]
     for empty in empties:

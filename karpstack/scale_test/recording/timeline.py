@@ -227,7 +227,8 @@ def excerpt(kind: str, item: dict[str, Any]) -> Line:
         kept |= _pick(status, "disruptionsAllowed", "desiredHealthy", "expectedPods")
     elif kind.endswith("NodeClass"):
         # The one has it in the kubelet's configuration, the other beside it.
-        kept |= _pick({**spec, **(spec.get("kubelet") or {})}, "maxPods")
+        pods = {**spec, **(spec.get("kubelet") or {})}.get("maxPods")
+        kept |= {"maxPods": pods} if isinstance(pods, int) else {}  # or an expression, by instance type
         if aliases := [term["alias"] for term in spec.get("amiSelectorTerms") or () if "alias" in term]:
             kept["images"] = aliases
         if "subnets" in status:  # on AWS; on Azure they are no zone's

@@ -29,6 +29,7 @@ def file(folder: Path, region: str = REGION, on_demand: dict[str, float] = ON_DE
 
 def test_the_prices_of_a_whole_region_count(tmp_path: Path) -> None:
     found = of_region(file(tmp_path), "aws", REGION)
+    assert found
     assert found == PriceList(REGION, ON_DEMAND, SPOT)
     assert found.spot_price("m5.large", "eu-west-1a") == 0.041
     assert (found.spot_price("m5.large"), found.spot_price("m5.large", "eu-west-1b")) == (0.039, None)

@@ -223,6 +223,8 @@ def test_an_excerpt_keeps_how_many_pods_a_node_class_allows() -> None:
     metadata = {"name": "default", "uid": "u"}
     assert excerpt("EC2NodeClass", {"metadata": metadata, "spec": {"kubelet": {"maxPods": 110}}})["maxPods"] == 110
     assert excerpt("AKSNodeClass", {"metadata": metadata, "spec": {"maxPods": 250}})["maxPods"] == 250
+    by_type = {"metadata": metadata, "spec": {"kubelet": {"maxPods": "max_pods + 2"}}}
+    assert "maxPods" not in excerpt("EC2NodeClass", by_type)
     assert "maxPods" not in excerpt("AKSNodeClass", {"metadata": metadata, "spec": {}})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.model import NodeClass, Snapshot
 from karpstack.snapshot.reading import SnapshotError, load
 from karpstack.snapshot.stack_file import StackFile, stack_file
 from tests.unit.command_line import karpstack
@@ -193,3 +193,102 @@ def test_where_they_take_as_many_as_their_types_do_that_is_said() -> None:
     # What the node class says itself is so for all of its nodes.
     own = of.model_copy(update={"spec": {"kubelet": {"maxPods": 58}}})
     assert notes(stack_file(snapshot.model_copy(update={"node_classes": [own]}), EKS)) == []
+
+
+def of_interfaces(pods: dict[str, int], *daemon_sets: str, **more: Any) -> Snapshot:
+    """The small snapshot with nodes of these types that take so many pods, and with DaemonSets of a cluster."""
+    snapshot = load(SMALL).snapshot
+    node = next(one for one in snapshot.nodes if one.node_pool)
+    nodes = [
+        node.model_copy(update={"name": type_, "instance_type": type_, "capacity": {"pods": str(number)}})
+        for type_, number in pods.items()
+    ]
+    model = snapshot.workloads[0]
+    controller = model.controller.model_copy(update={"kind": "DaemonSet"})
+    own = [
+        model.model_copy(update={"namespace": "kube-system", "name": name, "controller": controller})
+        for name in daemon_sets
+    ]
+    apps = [one for one in snapshot.workloads if one.namespace != "kube-system"]
+    return snapshot.model_copy(update={"nodes": nodes, "workloads": [*own, *apps], **more})
+
+
+def limit(made: StackFile) -> Any:
+    return yaml.safe_load(made.text)["config"]["karpstack:nodeClasses"]["default"].get("kubelet")
+
+
+def settings(made: StackFile) -> Any:
+    return (yaml.safe_load(made.text)["config"].get("karpstack:karpenter") or {}).get("settings", {})
+
+
+OF_AZURE = {"apiVersion": "karpenter.azure.com/v1beta1", "kind": "AKSNodeClass", "spec": {}}
+
+# Three interfaces of ten addresses, and four of fifteen (misc/eni-max-pods.txt of aws/amazon-vpc-cni-k8s).
+ENI = {"m5.large": 29, "m5.2xlarge": 58}
+
+
+def test_pods_of_network_interfaces_are_left_to_karpenter() -> None:
+    made = stack_file(of_interfaces(ENI, "aws-node", "kube-proxy"), EKS)
+    # Cilium's two pods and the identity agent's take no room of the cluster's own.
+    assert limit(made) == {"maxPods": "max_pods + 3"}
+    assert "reservedENIs" not in settings(made)
+    assert notes(made) == []
+    # One type alone would be one number for all types.
+    assert limit(stack_file(of_interfaces({"m5.large": 29}, "aws-node"), EKS)) == {"maxPods": "max_pods + 3"}
+    ours = stack_file(of_interfaces(ENI, "cilium", "cilium-envoy", "eks-pod-identity-agent"), EKS)
+    assert limit(ours) == {"maxPods": None}
+
+
+@pytest.mark.parametrize(
+    ("pods", "reserved"),
+    [({"m5.large": 20, "m5.2xlarge": 44}, "1"), ({"m5.large": 11, "m5.2xlarge": 30}, "2"), ({"t3.medium": 12}, "1")],
+)
+def test_reserved_interfaces_become_karpenters_setting(pods: dict[str, int], reserved: str) -> None:
+    made = stack_file(of_interfaces(pods, "aws-node"), EKS)
+    assert limit(made) == {"maxPods": "max_pods + 3"}
+    assert settings(made)["reservedENIs"] == reserved
+    (note,) = notes(made)
+    assert f"as with {reserved} reserved network interfaces (custom networking)" in note
+
+
+def test_prefix_delegation_is_what_the_node_class_says() -> None:
+    snapshot = of_interfaces({"m5.large": 110, "m5.2xlarge": 110}, "aws-node")
+    (first, *others) = snapshot.node_classes
+    own = first.model_copy(update={"spec": {**first.spec, "kubelet": {"maxPods": 110}}})
+    made = stack_file(snapshot.model_copy(update={"node_classes": [own, *others]}), EKS)
+    assert limit(made) == {"maxPods": 110}
+    # Without it, user data of the nodes says so, which a snapshot does not have: the nodes count.
+    assert limit(stack_file(snapshot, EKS)) == {"maxPods": 110}
+
+
+def test_what_no_node_shows_is_assumed_and_said() -> None:
+    made = stack_file(of_interfaces({}, "aws-node"), EKS)
+    assert limit(made) == {"maxPods": "max_pods + 3"}
+    (note,) = notes(made)
+    assert "it is assumed that the VPC CNI limits them by instance type, without prefix delegation" in note
+    # Without the VPC CNI, nothing says so.
+    assert limit(stack_file(of_interfaces({}, "calico-node"), EKS)) == {"maxPods": 110}
+
+
+def test_an_older_karpenter_has_no_expressions(tmp_path: Path) -> None:
+    content = yaml.safe_load(EKS.read_text())
+    content["config"]["karpstack:karpenter"] = {
+        **(content["config"].get("karpstack:karpenter") or {}),
+        "chartVersion": "1.14.3",
+    }
+    like = tmp_path / "like.yaml"
+    like.write_text(yaml.safe_dump(content))
+    made = stack_file(of_interfaces(ENI, "aws-node"), like)
+    assert limit(made) == {"maxPods": None}
+    assert "each rehearsed node runs 3 DaemonSet pods that yours does not" in made.notes[-1]
+
+
+def test_a_node_class_of_azure_without_nodes_is_like_the_others() -> None:
+    snapshot = of_interfaces({"Standard_D2s_v5": 30})
+    classes = [NodeClass.model_validate(OF_AZURE | {"name": name}) for name in ("default", "twin")]
+    cluster = snapshot.cluster.model_copy(update={"cloud": "azure", "region": "westus2"})
+    snapshot = snapshot.model_copy(update={"cluster": cluster, "node_classes": classes})
+    found = yaml.safe_load(stack_file(snapshot, AKS).text)["config"]["karpstack:nodeClasses"]
+    assert {name: one["maxPods"] for name, one in found.items()} == {"default": 30, "twin": 30}
+    made = stack_file(snapshot.model_copy(update={"nodes": []}), AKS)
+    assert any("it is assumed that the network is an overlay, with 250 pods" in note for note in notes(made))

@@ -1,0 +1,126 @@
+"""How many pods the nodes of a cluster take, and how a rehearsed node takes as many.
+
+Karpenter decides it, and so it does here. On AWS, without `maxPods` in the EC2NodeClass, a node takes what its network
+interfaces have addresses for: (interfaces - reserved) x (addresses - 1) + 2. The reserved ones are the controller's
+setting `reservedENIs`, for custom networking. (`ENILimitedPods` and `pods` in pkg/providers/instancetype/types.go of
+aws/karpenter-provider-aws at 1d927085, 2026-08-21. misc/eni-max-pods.txt of aws/amazon-vpc-cni-k8s, 2026-08-11, has
+the same numbers but for four types with several network cards, of which Karpenter counts the first.) It knows no prefix
+delegation: who uses that sets `maxPods`. On Azure, without `maxPods` in the
+AKSNodeClass, it is one number by the network: 250 with an overlay or without a plugin, 30 with addresses of the
+subnet, else 110 (`GetMaxPods` in pkg/utils/utils.go of Azure/karpenter-provider-azure at 352646f5, 2026-08-21).
+
+A snapshot has no environment variables, so the setting is not in it: the nodes say what Karpenter's sum came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+from karpstack.karpenter.instance_types import Facts
+from karpstack.karpenter.quantities import quantity
+from karpstack.karpenter.releases import number
+
+from .model import NodeClass, Snapshot
+
+#: DaemonSets of a rehearsed EKS cluster. Those that the snapshot lacks take a pod of each node.
+_REHEARSED: Final = ("cilium", "cilium-envoy", "eks-pod-identity-agent")
+_VPC_CNI: Final = "aws-node"
+_SYSTEM: Final = "kube-system"
+_AWS: Final = "aws"
+_MOST_RESERVED: Final = 3
+#: From this release on, `maxPods` may be an expression (karpenter-provider-aws#9326).
+_EXPRESSIONS: Final = "1.15"
+
+
+class Interfaces(NamedTuple):
+    """Nodes that take as many pods as their network interfaces have addresses for.
+
+    Attributes:
+        reserved: Interfaces that Karpenter leaves out.
+        seen: Whether nodes of the snapshot say so; otherwise it is assumed.
+        beside: Pods that each rehearsed node runs besides, because the snapshot's cluster does not have them.
+    """
+
+    reserved: int
+    seen: bool
+    beside: int
+
+
+def interfaces(snapshot: Snapshot) -> Interfaces | None:
+    """Return how interfaces limit the pods of nodes whose node class does not say; None if they do not."""
+    if snapshot.cluster.cloud != _AWS:
+        return None
+    named = {one.name for one in snapshot.workloads if one.controller.kind == "DaemonSet" and one.namespace == _SYSTEM}
+    beside = len(set(_REHEARSED) - named)
+    silent = {one.name for one in snapshot.node_classes if not _limited(one.spec)}
+    pools = {one.name for one in snapshot.node_pools if class_name(one.spec) in silent}
+    types = Facts.load(_AWS).types
+    pods = {
+        (most, round(quantity(node.capacity["pods"])))
+        for node in snapshot.nodes
+        if node.node_pool in pools and "pods" in node.capacity
+        if node.instance_type in types and (most := types[node.instance_type].max_pods)
+    }
+    if not pods:
+        return Interfaces(0, False, beside) if _VPC_CNI in named else None
+    for reserved in range(_MOST_RESERVED + 1):
+        if all(_fits(most, found, reserved) for most, found in pods):
+            return Interfaces(reserved, True, beside)
+    return None
+
+
+def _fits(most: int, found: int, reserved: int) -> bool:
+    """Whether a node can take so many pods with some interfaces left out, of so many with all of them."""
+    if not reserved:
+        return found == most
+    each, rest = divmod(most - found, reserved)  # pods of one interface
+    return each > 0 and not rest and (most - 2) % each == 0 and found > 2
+
+
+def own_limit(spec: Mapping[str, Any]) -> Any:
+    """Return how many pods a node of a class takes, as far as the class says; None where it does not."""
+    return spec.get("maxPods") or (spec.get("kubelet") or {}).get("maxPods")
+
+
+def _limited(spec: Mapping[str, Any]) -> bool:
+    return bool(own_limit(spec) or (spec.get("kubelet") or {}).get("podsPerCore"))
+
+
+def max_pods(limit: Interfaces, release: str | None) -> str | None:
+    """Return the `maxPods` of a node class that leaves it to Karpenter; None for what Karpenter does without one.
+
+    For each pod more, Karpenter reserves 11 MiB of the node's memory.
+
+    Args:
+        limit: How interfaces limit the pods.
+        release: Of Karpenter; None for the newest.
+    """
+    if not limit.beside or (release and number(release) < number(_EXPRESSIONS)):
+        return None
+    return f"max_pods + {limit.beside}"
+
+
+def class_name(spec: Mapping[str, Any]) -> Any:
+    """Return the name of a NodePool's node class."""
+    return (((spec.get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}).get("name")
+
+
+def pods_of(snapshot: Snapshot, of: NodeClass) -> set[int]:
+    """Return how many pods the nodes of a node class take.
+
+    On Azure the network decides it: a node class without nodes is like the others that do not say it either.
+    """
+    if found := _seen(snapshot, {of.name}):
+        return found
+    others = {one.name for one in snapshot.node_classes if not own_limit(one.spec)}
+    return _seen(snapshot, others) if snapshot.cluster.cloud == "azure" and of.name in others else set()
+
+
+def _seen(snapshot: Snapshot, classes: Collection[str]) -> set[int]:
+    pools = {one.name for one in snapshot.node_pools if class_name(one.spec) in classes}
+    return {
+        round(quantity(node.capacity["pods"]))
+        for node in snapshot.nodes
+        if node.node_pool in pools and "pods" in node.capacity
+    }
