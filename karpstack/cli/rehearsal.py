@@ -233,4 +233,4 @@ def add(app: typer.Typer) -> None:
     command(app, "status", "karpstack status eks")(_status)
     command(app, "env", 'eval "$(karpstack env eks)"')(_env)
     command(app, "rights", "karpstack rights eks --format markdown")(_rights)
-    command(app, "network", "karpstack network eks --cidr 10.30.0.0/16 --write")(_network)
+    command(app, "network", "karpstack network eks --cidr 10.30.0.0/16 --write --overwrite")(_network)
