@@ -18,6 +18,7 @@ from karpstack.text.projects import ProjectError
 from karpstack.text.shown import visible
 
 from . import (
+    advise,
     assistance,
     engines,
     preflight,
@@ -38,7 +39,7 @@ _EXAMPLE: Final = "karpstack up eks          # a simulated stack on this machine
 _COMPLETE: Final = "_KARPSTACK_COMPLETE"
 #: Title of a section of `karpstack --help` -> its commands.
 SECTIONS: Final = {
-    "What a change does": ("whatif", "snapshot", "review", "pull-request"),
+    "What a change does": ("whatif", "advise", "snapshot", "review", "pull-request"),
     "Stacks on this machine": ("up", "run", "down", "status", "env", "rights", "network"),
     "Your account": ("preflight", "facts", "prices", "real-run"),
     "Scale tests": ("scenario", "story", "report", "compare", "why"),
@@ -85,6 +86,7 @@ def _all(version: _Version = False) -> None:
 rehearsal.add(app)
 review.add(app)
 app.add_typer(whatif.app)
+advise.add(app)
 preflight.add(app)
 app.add_typer(snapshot.app)
 stories.add(app)

@@ -14,7 +14,51 @@ from .shape import DEFAULT, StackGroup, command, group
 app = group("whatif", "Rehearse a change of a stack: which nodes and pods it moves, and what it costs.", StackGroup)
 _COMMAND: Final = "karpstack.rehearsal.whatif.command"
 
-_Prices = Annotated[
+SnapshotsStack = Annotated[
+    str | None,
+    argument(
+        "STACK",
+        "name of the stack: eks, for Pulumi.eks.yaml (default: the one for clusters like the snapshot's)",
+        autocompletion=stacks,
+        parser=stack_name,
+    ),
+]
+StackFiles = Annotated[
+    Path | None,
+    option(
+        "--project",
+        metavar="FOLDER",
+        help="folder with the stack files; git refs are those of its repository (default: the nearest one upward "
+        "from the current folder)",
+    ),
+]
+WaitFactor = Annotated[
+    float | None,
+    option(
+        "--wait-factor",
+        metavar="N",
+        parser=parsed(f"{_COMMAND}:parse_factor"),
+        help="divide each NodePool's consolidateAfter by N, for both sides; the answer says so (default: 1)",
+    ),
+]
+Curve = Annotated[
+    Path | None,
+    option(
+        "--curve",
+        metavar="FILE",
+        help="with --for: a daily curve of replicas, see docs/how-to/whatif.md (default: replicas stay)",
+    ),
+]
+AtOnce = Annotated[
+    int | None,
+    option(
+        "--at-once",
+        metavar="N",
+        parser=parsed(f"{_COMMAND}:parse_count"),
+        help="how many candidates run at the same time (default: as many as the memory allows)",
+    ),
+]
+Prices = Annotated[
     Path | None, option("--prices", metavar="FILE", help="your own prices and discounts, see docs/how-to/whatif.md")
 ]
 _Folders = Annotated[list[Path], argument("FOLDER", "folders of what-ifs, each with whatif.json in it")]
@@ -27,15 +71,7 @@ _Folders = Annotated[list[Path], argument("FOLDER", "folders of what-ifs, each w
     "karpstack whatif eks --base origin/main --change Pulumi.candidate.yaml --workloads snapshot.json.gz",
 )
 def _stack(
-    stack: Annotated[
-        str | None,
-        argument(
-            "STACK",
-            "name of the stack: eks, for Pulumi.eks.yaml (default: the one for clusters like the snapshot's)",
-            autocompletion=stacks,
-            parser=stack_name,
-        ),
-    ] = None,
+    stack: SnapshotsStack = None,
     base: Annotated[
         str | None,
         option(
@@ -65,15 +101,7 @@ def _stack(
             help="snapshot of the cluster (default: examples/snapshots/200-pods.json, a made-up one)",
         ),
     ] = None,
-    project: Annotated[
-        Path | None,
-        option(
-            "--project",
-            metavar="FOLDER",
-            help="folder with the stack files; git refs are those of its repository (default: the nearest one upward "
-            "from the current folder)",
-        ),
-    ] = None,
+    project: StackFiles = None,
     nodes: Annotated[
         Literal["as-is", "fresh"] | None,
         option(
@@ -87,15 +115,7 @@ def _stack(
         Path | None,
         option("--output", metavar="FOLDER", help="folder for the answers (default: build/whatif/<stack>)"),
     ] = None,
-    wait_factor: Annotated[
-        float | None,
-        option(
-            "--wait-factor",
-            metavar="N",
-            parser=parsed(f"{_COMMAND}:parse_factor"),
-            help="divide each NodePool's consolidateAfter by N, for both sides; the answer says so (default: 1)",
-        ),
-    ] = None,
+    wait_factor: WaitFactor = None,
     at: Annotated[
         datetime | None,
         option(
@@ -125,14 +145,7 @@ def _stack(
             "disruption of each day: 7d, 36h (default: the rehearsal ends when the cluster has settled)",
         ),
     ] = None,
-    curve: Annotated[
-        Path | None,
-        option(
-            "--curve",
-            metavar="FILE",
-            help="with --for: a daily curve of replicas, see docs/how-to/whatif.md (default: replicas stay)",
-        ),
-    ] = None,
+    curve: Curve = None,
     image_every: Annotated[
         timedelta | None,
         option(
@@ -147,16 +160,8 @@ def _stack(
     limits: Annotated[
         Path | None, option("--limits", metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
     ] = None,
-    prices: _Prices = None,
-    at_once: Annotated[
-        int | None,
-        option(
-            "--at-once",
-            metavar="N",
-            parser=parsed(f"{_COMMAND}:parse_count"),
-            help="how many candidates run at the same time (default: as many as the memory allows)",
-        ),
-    ] = None,
+    prices: Prices = None,
+    at_once: AtOnce = None,
     keep: Annotated[bool, option("--keep", help="leave the stack up; with one candidate only")] = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -208,7 +213,7 @@ def _report(
         Path | None,
         option("--limits", metavar="FILE", help="limits, with a section `whatif` (default: playbooks/thresholds.yml)"),
     ] = None,
-    prices: _Prices = None,
+    prices: Prices = None,
     form: Format = "text",
 ) -> int:
     """Judge a what-if by its timeline, and write whatif.json, whatif.md and whatif.html."""

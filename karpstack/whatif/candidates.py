@@ -131,16 +131,21 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
         ]
     else:
         notes = ["Each was asked once: how far two rehearsals of the same are apart is not known.\n"]
-    notes += [f"{escape(text)}\n" for text in dict.fromkeys(one.truth.sentence for one in answers)]
-    notes += [f"{escape(text)}\n" for text in dict.fromkeys(one.prices_elsewhere for one in answers) if text]
+    notes += [f"{escape(text)}\n" for text in remarks(answers)]
     notes += [
         f"{escape(f'{one.candidate}: {wording.open_end(one.after)}')}\n"
         for one in answers
         if one.after and one.after.open_end
     ]
-    if any(one.before.spot_simulated or (one.after and one.after.spot_simulated) for one in answers):
-        notes.append("Spot prices are simulated.\n")
     return "\n".join([*lines, *notes]).rstrip() + "\n"
+
+
+def remarks(answers: Sequence[Answer]) -> Iterator[str]:
+    """What is to be known of several answers: how far to trust them, and whose prices they have."""
+    yield from dict.fromkeys(one.truth.sentence for one in answers)
+    yield from dict.fromkeys(text for one in answers if (text := one.prices_elsewhere))
+    if any(one.before.spot_simulated or (one.after and one.after.spot_simulated) for one in answers):
+        yield "Spot prices are simulated."
 
 
 def spread(answers: Sequence[Answer]) -> str:

@@ -35,16 +35,24 @@ def side_by_side(wanted: int) -> int:
     return max(1, min(wanted, psutil.virtual_memory().available // _BYTES_EACH))
 
 
-def rehearse_all(commands: Sequence[tuple[str, Sequence[str], Path]], at_once: int) -> dict[str, int]:
-    """Run the what-if of each candidate; name -> exit code.
+def rehearse_all(
+    commands: Sequence[tuple[str, Sequence[str], Path]], at_once: int | None = None, minutes: float | None = None
+) -> dict[str, int]:
+    """Run the what-if of each candidate; name -> exit code of those that ended in time.
 
     Args:
         commands: Name of a candidate, the arguments of its own `karpstack`, and its folder.
-        at_once: How many run at the same time.
+        at_once: How many run at the same time; None for as many as the memory allows.
+        minutes: After how many minutes those that still run are interrupted, and no other begins; None for no limit.
     """
+    at_once = at_once or side_by_side(len(commands))
+    ends = None if minutes is None else time.monotonic() + minutes * 60
     waiting, running, codes = list(commands), list[_Running](), dict[str, int]()
     try:
         while waiting or running:
+            if ends is not None and time.monotonic() >= ends:
+                tell(f"{minutes:g} minutes are over: {len(waiting) + len(running)} what-ifs have not ended.")
+                break
             while waiting and len(running) < at_once:
                 name, arguments, folder = waiting.pop(0)
                 folder.mkdir(parents=True, exist_ok=True)

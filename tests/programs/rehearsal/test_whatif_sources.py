@@ -125,3 +125,8 @@ def test_as_many_run_at_once_as_the_memory_holds_and_all_are_run(tmp_path: Path)
     commands = [(name, ["--no-such"], tmp_path / name) for name in ("a", "b", "c")]
     assert candidates.rehearse_all(commands, 2) == {"a": 2, "b": 2, "c": 2}
     assert "Usage" in (tmp_path / "c" / "rehearsal.log").read_text()
+
+
+def test_nothing_begins_when_the_time_is_over(tmp_path: Path) -> None:
+    assert candidates.rehearse_all([("a", ["--no-such"], tmp_path / "a")], minutes=0) == {}
+    assert not (tmp_path / "a").exists()

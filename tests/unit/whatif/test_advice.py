@@ -1,0 +1,217 @@
+"""`karpstack advise`: what answers recommend, and how the command asks for them. No engine starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from karpstack.snapshot.examples import FOLDER
+from karpstack.whatif.advice import Advice, Advised, advise, markdown
+from karpstack.whatif.advising import Asked, Tools, run
+from karpstack.whatif.answer import Answer, Group, Life, Limit
+from karpstack.whatif.proposals import Candidate
+from tests.unit.command_line import parsed
+from tests.unit.whatif.test_candidates import asked, rows
+
+SNAPSHOT = FOLDER / "20-pods.json"
+COMMANDS = list[tuple[str, Sequence[str], Path]]
+
+
+def candidate(name: str) -> Candidate:
+    return Candidate(name, f"Why {name}.", {"general": {"weight": len(name)}}, ["general"], [])
+
+
+def advice(**answers: Answer | list[Answer]) -> Advice:
+    given = {name: one if isinstance(one, list) else [one] for name, one in answers.items()}
+    return advise("cluster.json", [candidate(name) for name in given], given)
+
+
+def of(found: Advice, name: str) -> Advised:
+    return next(one for one in found.candidates if one.name == name)
+
+
+def verdicts(found: Advice) -> dict[str, str]:
+    return {one.name: one.verdict for one in found.candidates}
+
+
+def lived(answer: Answer, usd_per_day: float, moved: int) -> Answer:
+    life = Life(
+        begins="2026-11-23T00:00:00+00:00",
+        ends="2026-11-25T00:00:00+00:00",
+        real_seconds=1,
+        skipped_seconds=0,
+        curve=None,
+        images=[],
+        usd=2 * usd_per_day,
+        usd_per_day=usd_per_day,
+        disruptions={},
+        disruptions_by_hour={},
+        pods_moved=moved,
+        homeless=[],
+        without_home=0,
+        without_home_at_once=0,
+        longest_without_home=0,
+        never=[],
+        hours=[],
+        days=[],
+    )
+    return answer.model_copy(update={"life": life})
+
+
+def test_cheaper_is_more_than_the_spread_of_the_bases() -> None:
+    found = advice(a=asked("a", 0.05, 0.10), b=asked("b", 0.09, 0.11), c=asked("c", 0.15, 0.10))
+    assert found.usd_spread == pytest.approx(0.01)
+    # 0.02 less for b, 0.05 less for a
+    assert verdicts(found) == {"a": "better", "b": "better", "c": "not better"}
+    found = advice(a=asked("a", 0.05, 0.10), b=asked("b", 0.11, 0.12))
+    assert verdicts(found) == {"a": "better", "b": "not better"}  # 0.01 less, where 0.02 is the spread
+
+
+def test_the_spread_of_repeated_answers_counts() -> None:
+    found = advice(a=[asked("a", 0.05), asked("a", 0.09)], b=asked("b", 0.07))
+    assert found.usd_spread == pytest.approx(0.04)
+    assert (of(found, "a").asked, of(found, "a").usd_per_hour) == (2, 0.07)
+    assert verdicts(found) == {"a": "not better", "b": "not better"}
+
+
+def test_one_answer_decides_nothing() -> None:
+    found = advice(a=asked("a", 0.01))
+    assert verdicts(found) == {"a": "not decided"}
+    assert of(found, "a").reasons == ["asked once, so the spread is not known: ask again with --repeat 2"]
+
+
+def test_the_what_ifs_own_limits_decide() -> None:
+    broken = Limit(name="maxPodsKilled", limit="at most 0 pods", seen="2 pods", kept=False)
+    red = asked("a", 0.01).model_copy(update={"limits": [broken], "verdict": "limits broken"})
+    refused = asked("b", 0.01).model_copy(update={"refused": "no such zone\nmore", "verdict": "refused"})
+    found = advice(a=red, b=refused, c=asked("c", 0.05))
+    assert verdicts(found) == {"a": "not recommended", "b": "not recommended", "c": "better"}
+    assert of(found, "a").reasons == ["maxPodsKilled: at most 0 pods, seen 2 pods"]
+    assert of(found, "b").reasons == ["refused: no such zone"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"), [(3, 1, "not recommended"), (3, 2, "better"), (1, 1, "better")]
+)
+def test_half_of_the_zones_is_not_recommended(before: int, after: int, verdict: str) -> None:
+    one = asked("a", 0.01)
+    assert one.after
+    zones = [Group(name=f"us-east-1{letter}", nodes=1, usd_per_hour=0.1) for letter in "abc"]
+    sides = {"before": one.before.model_copy(update={"by_zone": zones[:before]})}
+    one = one.model_copy(update={**sides, "after": one.after.model_copy(update={"by_zone": zones[:after]})})
+    assert of(advice(a=one, b=asked("b", 0.2)), "a").verdict == verdict
+
+
+def test_calmer_and_cheaper_in_some_days() -> None:
+    candidates = [candidate(name) for name in ("calm", "cheap")]
+    answers = {
+        "calm": [lived(asked("calm", 0.096), 2.4, 10)],
+        "cheap": [lived(asked("cheap", 0.096), 1.2, 38)],
+    }
+    unchanged = [lived(asked("unchanged", 0.096), 2.4, 40), lived(asked("unchanged", 0.096), 2.64, 44)]
+    found = advise("cluster.json", candidates, answers, unchanged=unchanged)
+    assert found.usd_spread == pytest.approx(0.01)
+    assert found.moved_spread == 2
+    assert {one.name: (one.cheaper, one.calmer) for one in found.candidates} == {
+        "calm": (False, True),
+        "cheap": (True, False),  # 19 a day instead of 21, which is the spread
+    }
+    assert of(found, "cheap").usd_per_hour_before == pytest.approx(0.105)
+
+
+def test_markdown_has_the_table_and_the_changes() -> None:
+    candidates = [candidate(name) for name in ("dear", "cheap", "late", "failed")]
+    answers = {"dear": [asked("dear", 0.2)], "cheap": [asked("cheap", 0.05)]}
+    found = advise("my `c`.json", candidates, answers, dropped={"arm64": "needs --arm64"}, failed={"failed": "no room"})
+    text = markdown(found, candidates, {"general": {}})
+    assert "1 of 2 changes better than now" in text
+    cells = rows(text)
+    assert list(cells) == ["cheap", "dear", "late", "failed"]
+    assert [cells[name][0] for name in cells] == ["**cheaper**", "not better", "not rehearsed", "no answer"]
+    assert cells["cheap"][1:4] == ["\\$0.0960", "\\$0.0500", "\N{MINUS SIGN}\\$0.0460 (\N{MINUS SIGN}48 %)"]
+    assert "- **failed**: no room" in text
+    assert "- arm64 was not rehearsed: needs --arm64." in text
+    assert "Answers to the same question differ by up to \\$0.00 an hour" in text
+    assert "+  weight: 5" in text
+    assert "my `" not in text
+
+
+class Rehearsed:
+    """Stands for the rehearsals: writes these answers."""
+
+    def __init__(self, answers: Mapping[str, Callable[[], Answer] | int]) -> None:
+        self.commands: COMMANDS = []
+        self._answers = answers
+
+    def ask(self, output: Path, **options: Any) -> int:
+        return run(Asked(SNAPSHOT, output, **options), Tools(self._place, self._rehearse))
+
+    def _place(self, folder: Path) -> Path:
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _rehearse(self, commands: Sequence[tuple[str, Sequence[str], Path]]) -> dict[str, int]:
+        self.commands = list(commands)
+        codes = {}
+        for name, _, folder in commands:
+            what = name.partition("/")[0]
+            if (one := self._answers.get(what)) is None:
+                continue
+            (folder / what).mkdir(parents=True)
+            if isinstance(one, int):
+                (folder / "rehearsal.log").write_text("note: a\nerror: no engine\nbye\n")
+                codes[name] = one
+                continue
+            codes[name] = 0
+            (folder / what / "whatif.json").write_text(one().model_dump_json(by_alias=True))
+        return codes
+
+
+def test_the_command_asks_a_what_if_of_each_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rehearsed = Rehearsed({"spot": lambda: asked("spot", 0.05), "more-types": lambda: asked("more-types", 0.2)})
+    assert rehearsed.ask(tmp_path, options=["--prices", "p.yml"], form="json") == 0
+    name, arguments, folder = rehearsed.commands[0]
+    assert (name, folder) == ("spot/1", tmp_path / "spot-1")
+    given = parsed(arguments)[1]
+    assert (given["output"], given["workloads"], given["prices"]) == (folder, SNAPSHOT, Path("p.yml"))
+    manifests = tmp_path / "manifests"
+    assert (given["base"], given["change"]) == (str(manifests / "unchanged.yaml"), [str(manifests / "spot.yaml")])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == json.loads((tmp_path / "advice.json").read_text())
+    assert [one["verdict"] for one in answer["candidates"]] == ["better", "not better", *["not rehearsed"] * 3]
+    assert {one["name"] for one in answer["candidates"]} | {"unchanged"} == {
+        path.stem for path in (tmp_path / "manifests").iterdir()
+    }
+    assert (tmp_path / "advice.md").read_text().startswith("## Advice for 20-pods.json: 1 of 2 changes better")
+
+
+def test_a_candidate_without_an_answer_is_named(tmp_path: Path) -> None:
+    assert Rehearsed({"spot": 3}).ask(tmp_path, only=["spot"]) == 3
+    advised = json.loads((tmp_path / "advice.json").read_text())["candidates"][0]
+    assert (advised["verdict"], advised["reasons"]) == (
+        "no answer",
+        [f"no engine (log: {tmp_path / 'spot-1' / 'rehearsal.log'})"],
+    )
+
+
+def test_days_are_compared_with_those_of_the_unchanged_cluster_asked_twice(tmp_path: Path) -> None:
+    rehearsed = Rehearsed({})
+    assert rehearsed.ask(tmp_path, only=["spot", "later"], days=True) == 0
+    assert [name for name, _, _ in rehearsed.commands] == ["unchanged/1", "spot/1", "later/1", "unchanged/2"]
+
+
+def test_a_list_rehearses_nothing(tmp_path: Path) -> None:
+    rehearsed = Rehearsed({})
+    assert rehearsed.ask(tmp_path, only_list=True) == 0
+    assert not rehearsed.commands
+    assert (tmp_path / "manifests" / "spot.yaml").is_file()
+
+
+def test_the_command_line() -> None:
+    words = ["advise", "eks", "--workloads", "a.json", "--for", "1d", "--limit-minutes", "15", "--only", "spot"]
+    command, given = parsed(words)
+    assert (command, given["stack"], given["only"], given["limit_minutes"]) == ("karpstack advise", "eks", ["spot"], 15)

@@ -1,0 +1,205 @@
+"""Changes of NodePools that `karpstack advise` tries."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import yaml
+
+from karpstack.snapshot.examples import FOLDER
+from karpstack.snapshot.model import Cluster, NodePool, Snapshot
+from karpstack.snapshot.reading import load
+from karpstack.whatif.proposals import PROPOSALS, Derived, derive
+
+ARCH, CAPACITY = "kubernetes.io/arch", "karpenter.sh/capacity-type"
+AWS = "karpenter.k8s.aws/instance-"
+ALL = ("arm64", "days")
+SHOP = load(FOLDER / "20-pods.json").snapshot
+
+
+def requirement(key: str, *values: str, operator: str = "In", **more: Any) -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(values), **more}
+
+
+def pool(*requirements: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    node = {"requirements": list(requirements)}
+    return {"template": {"spec": node}, "disruption": {"consolidateAfter": "1m"}, **spec}
+
+
+def derived(*only: str, cloud: str = "aws", **pools: dict[str, Any]) -> Derived:
+    snapshot = Snapshot(
+        kind="karpstack-snapshot",
+        version=1,
+        taken=datetime(2026, 11, 22, 10, tzinfo=UTC),
+        source="made",
+        cluster=Cluster(cloud=cloud, region="us-east-1"),
+        node_pools=[NodePool(name=name, spec=deepcopy(spec)) for name, spec in pools.items()],
+    )
+    return derive(snapshot, ALL, only)
+
+
+def changed(name: str, spec: dict[str, Any], cloud: str = "aws") -> dict[str, Any] | None:
+    """The NodePool with a change; None if the change is dropped."""
+    found = derived(name, cloud=cloud, general=spec).candidates
+    return found[0].pools["general"] if found else None
+
+
+def asked(spec: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
+    return [(one["key"], one["operator"], one.get("values", [])) for one in spec["template"]["spec"]["requirements"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "first", "second"), [("spot", CAPACITY, "on-demand", "spot"), ("arm64", ARCH, "amd64", "arm64")]
+)
+def test_a_second_value_is_added_where_only_the_first_is_listed(name: str, key: str, first: str, second: str) -> None:
+    found = changed(name, pool(requirement(key, first)))
+    assert found
+    assert asked(found) == [(key, "In", [first, second])]
+    for spec in (pool(), pool(requirement(key, first, second)), pool(requirement(key, first), replicas=3)):
+        assert changed(name, spec) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "cloud", "before", "after"),
+    [
+        ("more-types", "aws", [("family", "m5", "t3")], [("category", "c", "m", "r", "t")]),
+        (
+            "more-types",
+            "aws",
+            [("category", "m"), ("generation", "Gt", "4")],
+            [("category", "c", "m", "r"), ("generation", "Gt", "2")],
+        ),
+        (
+            "more-types",
+            "aws",
+            [("category", "m"), ("generation", "Gt", "1")],
+            [("category", "c", "m", "r"), ("generation", "Gt", "1")],
+        ),
+        ("newer-types", "aws", [("family", "m5")], [("category", "c", "m", "r"), ("generation", "Gt", "5")]),
+        (
+            "newer-types",
+            "aws",
+            [("category", "m"), ("generation", "Gt", "6")],
+            [("category", "c", "m", "r"), ("generation", "Gt", "6")],
+        ),
+        ("more-types", "azure", [("family", "D")], [("family", "D", "E", "F")]),
+        ("newer-types", "azure", [("family", "D", "B")], [("family", "D", "E", "F", "B"), ("version", "Gt", "4")]),
+    ],
+)
+def test_kinds_of_general_use(name: str, cloud: str, before: list[Any], after: list[Any]) -> None:
+    prefix = AWS if cloud == "aws" else "karpenter.azure.com/sku-"
+
+    def written(rows: list[tuple[str, ...]]) -> list[dict[str, Any]]:
+        return [
+            requirement(prefix + key, *values[1:], operator="Gt")
+            if values[0] == "Gt"
+            else requirement(prefix + key, *values)
+            for key, *values in rows
+        ]
+
+    found = changed(name, pool(*written(before)), cloud)
+    assert found
+    assert found["template"]["spec"]["requirements"] == written(after)
+
+
+@pytest.mark.parametrize(
+    "requirements",
+    [
+        [],
+        [requirement(f"{AWS}family", "g5", "m5")],
+        [requirement(f"{AWS}category", "c", "p")],
+        [requirement("node.kubernetes.io/instance-type", "x2gd.large")],
+        [requirement(f"{AWS}category", "m"), requirement(f"{AWS}gpu-count", "0", operator="Gt")],
+    ],
+)
+def test_types_of_other_use_stay(requirements: list[dict[str, Any]]) -> None:
+    assert changed("more-types", pool(*requirements)) is None
+
+
+def test_the_least_number_of_values_stays() -> None:
+    found = changed("more-types", pool(requirement(f"{AWS}family", "m5", "m6i", minValues=2)))
+    assert found
+    assert {"key": f"{AWS}family", "operator": "Exists", "minValues": 2} in (found["template"]["spec"]["requirements"])
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("consolidate", {"consolidationPolicy": "WhenEmpty"}, {"consolidationPolicy": "WhenEmptyOrUnderutilized"}),
+        ("consolidate", {"consolidateAfter": "Never"}, {"consolidateAfter": "1m"}),
+        ("sooner", {"consolidateAfter": "1h"}, {"consolidateAfter": "1m"}),
+        ("sooner", {"consolidateAfter": "Never"}, None),
+        ("later", {"consolidateAfter": "1h"}, None),
+        ("later", {}, {"consolidateAfter": "15m"}),
+        ("quiet-hours", {"budgets": [{"nodes": "0", "schedule": "@daily", "duration": "1h"}]}, None),
+    ],
+)
+def test_disruption(name: str, before: dict[str, Any], after: dict[str, Any] | None) -> None:
+    found = changed(name, pool(disruption=before))
+    assert (found and found["disruption"]) == after
+
+
+def test_quiet_hours_keep_the_other_budgets() -> None:
+    found = changed("quiet-hours", pool())
+    assert found
+    assert [one["nodes"] for one in found["disruption"]["budgets"]] == ["10%", "0"]
+
+
+def test_node_pools_whose_nodes_are_alike_become_one() -> None:
+    spot, on_demand = (pool(requirement(ARCH, "amd64"), requirement(CAPACITY, kind)) for kind in ("spot", "on-demand"))
+    (found,) = derived("one-node-pool", a=spot, b=on_demand).candidates
+    assert (found.changed, found.removed) == (["a"], ["b"])
+    assert asked(found.pools["a"])[1] == (CAPACITY, "In", ["spot", "on-demand"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pool(requirement(ARCH, "arm64")),  # images may not exist for it
+        pool(requirement(ARCH, "amd64"), requirement(CAPACITY, "spot")),
+        pool(requirement(ARCH, "amd64"), disruption={}),
+        {"template": {"metadata": {"labels": {"team": "a"}}, "spec": {"requirements": [requirement(ARCH, "amd64")]}}},
+    ],
+)
+def test_other_node_pools_stay(other: dict[str, Any]) -> None:
+    assert not derived("one-node-pool", a=pool(requirement(ARCH, "amd64")), b=other).candidates
+
+
+def test_node_pools_with_limits_stay() -> None:
+    one = pool(requirement(ARCH, "amd64"), limits={"cpu": "10"})
+    assert not derived("one-node-pool", a=one, b=one).candidates
+
+
+def test_dropped_changes_are_named_with_the_reason() -> None:
+    found = derive(SHOP)
+    assert found.dropped == {
+        "arm64": "needs --arm64",
+        "consolidate": "changes nothing on this cluster",
+        **dict.fromkeys(("later", "sooner", "quiet-hours"), "needs --for"),
+    }
+    only_spot = derived(general=pool(requirement(CAPACITY, "on-demand")))
+    assert only_spot.dropped["spot-and-more-types"] == "the same as spot"
+
+
+def test_manifests_are_karpenters_objects() -> None:
+    found = derive(SHOP, only=["spot"]).candidates[0]
+    objects = list(yaml.safe_load_all(found.manifests))
+    assert {(one["apiVersion"], one["kind"]) for one in objects} == {("karpenter.sh/v1", "NodePool")}
+    assert {one["metadata"]["name"]: one["spec"] for one in objects} == found.pools
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="--only spots: no such candidate; use of spot, more-types"):
+        derived("spots", general=pool())
+
+
+def test_a_snapshot_without_node_pools_is_refused() -> None:
+    with pytest.raises(ValueError, match="the snapshot has no NodePools of AWS or Azure"):
+        derived()
+
+
+def test_names_are_unique() -> None:
+    assert len({one.name for one in PROPOSALS}) == len(PROPOSALS)
