@@ -27,7 +27,7 @@ def _max_pods(resources: list[PolicyResource], judgement: Judgement) -> None:
                         f"the VPC, which pods do not use here, up to 737 of them; {why}.",
                         node_class.urn,
                     )
-                elif not isinstance(pods, str) and int(pods) > room:  # not an expression of Karpenter 1.15
+                elif int(pods) > room:
                     judgement.violation(
                         f"spec.kubelet.maxPods of {node_class.name} is {int(pods)}; {why}.", node_class.urn
                     )
