@@ -66,7 +66,7 @@ class SettingsError(pulumi.RunError):
         super().__init__("\n\n".join(parts))
 
 
-def doubts(problems: Iterable[Finding]) -> list[Finding]:
+def warnings_only(problems: Iterable[Finding]) -> list[Finding]:
     """The problems, where all of them are warnings.
 
     Raises:

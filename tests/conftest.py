@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.karpenter import age
+from karpstack.karpenter import fact_dates
 from karpstack.karpenter.fact_files import FOLDER, VARIABLE
 from tests.alone import alone
 from tests.garbage import collect_seldom, spare_what_is_here
@@ -33,19 +33,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 #: The day of all tests in this process but those of the age of facts: they hold whenever they run.
 DAY = date(2026, 11, 24)
-_days = age.days
+_days = fact_dates.days
 
 
 def pytest_configure() -> None:
     os.environ[VARIABLE] = str(FOLDER)  # not what this checkout may have refreshed
-    age.today = lambda: DAY
-    age.days = cache(lambda cloud, region="": {})
+    fact_dates.today = lambda: DAY
+    fact_dates.days = cache(lambda cloud, region="": {})
 
 
 @pytest.fixture
 def days_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """The facts are as old as their files say."""
-    monkeypatch.setattr(age, "days", _days)
+    monkeypatch.setattr(fact_dates, "days", _days)
     collect_seldom()
 
 

@@ -20,7 +20,7 @@ from ..documents.aks_addons import advanced_networking
 from ..documents.aks_proxy import http_proxy_config, trusted
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
-from ..kubernetes import warns_of_no_way
+from ..kubernetes import no_access_warning
 from ..naming import AksNames
 from ..replacement import Keeper
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
@@ -184,7 +184,7 @@ class Cluster(pulumi.ComponentResource):
                     f"{name}-control-plane",
                     lost="the cluster, with everything that runs in it,",
                     # Where the network is somebody else's, there may be a way into it.
-                    before_create=[warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)]
+                    before_create=[no_access_warning(f"{name}-no-way", fix=_NO_WAY)]
                     if private and args.network.subnet_id is None
                     else [],
                     before_update=[*guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes)],

@@ -24,7 +24,7 @@ from ..outputs import Outputs
 from ..replacement import Keeper
 from ..settings import aks_identity, refuse_contradictions
 from ..settings.aks import AksSettings
-from . import addons, last_environment, told
+from . import addons, last_environment, stack_outputs
 from .access import DeployerAccess, DeployerAccessArgs
 from .addon_rights import AddonRights, AddonRightsArgs
 from .cluster import Cluster, ClusterArgs
@@ -71,7 +71,9 @@ class Environment(pulumi.ComponentResource):
         node_pools = self._node_pools(cluster, [*([karpenter] if karpenter else []), *([rights] if rights else [])])
 
         brings_some = karpenter is None and args.node_provisioning.default_node_pools == "Auto"
-        self.outputs = told.outputs(args, cluster, karpenter, node_pools, BROUGHT_BY_AKS if brings_some else [])
+        self.outputs = stack_outputs.outputs(
+            args, cluster, karpenter, node_pools, BROUGHT_BY_AKS if brings_some else []
+        )
         self.register_outputs(self.outputs.named())
 
     def _group(self) -> resources.ResourceGroup:

@@ -16,13 +16,13 @@ from pulumi_azure_native import authorization, network
 from pulumi_azure_native import containerservice as aks
 
 from ..documents.kubeconfig import aks as aks_kubeconfig
-from ..problems import doubts
+from ..problems import warnings_only
 from ..settings import ExistingAksSettings
 from ..settings import existing_aks_cluster as judged
 from ..settings.aks import names_of_network
 from ..settings.existing_aks_cluster import FoundCluster, FoundPool
 from ..workloads import aks as existing_workloads
-from .existing_network import unless_absent
+from .existing_network import get_if_exists
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class ExistingCluster(pulumi.ComponentResource):
         settings = args.settings
         ask = pulumi.InvokeOptions(parent=self)
         cluster = settings.cluster
-        seen = unless_absent(
+        seen = get_if_exists(
             lambda: aks.get_managed_cluster(
                 resource_group_name=cluster.resource_group, resource_name=cluster.existing, opts=ask
             )
@@ -79,11 +79,13 @@ class ExistingCluster(pulumi.ComponentResource):
         self.vnet_guid = str(vnet.resource_guid or "") if vnet else ""
         found = _found(seen, pools, [str(one.name).lower() for one in vnet.subnets or []] if vnet else None)
         kubeconfig = ""
-        if found.answers and not any(judged.enters(settings, found)):
+        if found.answers and not any(judged.check_kubeconfig_access(settings, found)):
             kubeconfig = _kubeconfig(settings, seen.name, ask)
-            workloads = existing_workloads.look(kubeconfig, settings.name, controller=settings.mode == "self-hosted")
+            workloads = existing_workloads.read_workloads(
+                kubeconfig, settings.name, controller=settings.mode == "self-hosted"
+            )
             found = replace(found, workloads=workloads)
-        for doubt in doubts(judged.problems(settings, found)):
+        for doubt in warnings_only(judged.problems(settings, found)):
             pulumi.log.warn(str(doubt), self)
 
         kubelet = (seen.identity_profile or {}).get("kubeletidentity")
@@ -177,7 +179,7 @@ def _network(subnet_id: str, subscription_id: str, ask: pulumi.InvokeOptions) ->
     subscription, group, name = names_of_network(subnet_id)
     if subscription.lower() != subscription_id:
         return None
-    return unless_absent(
+    return get_if_exists(
         lambda: network.get_virtual_network(resource_group_name=group, virtual_network_name=name, opts=ask)
     )
 

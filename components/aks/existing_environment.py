@@ -17,7 +17,7 @@ from ..naming import STACK_LABEL, AksNames
 from ..outputs import Outputs
 from ..replacement import Keeper
 from ..settings import ExistingAksSettings, aks_identity, refuse_contradictions
-from . import last_environment, told
+from . import last_environment, stack_outputs
 from .existing_cluster import ExistingCluster, ExistingClusterArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
 from .objects import kubernetes_provider
@@ -42,7 +42,7 @@ class ExistingEnvironment(pulumi.ComponentResource):
         karpenter = self._karpenter(cluster)
         node_pools = self._node_pools(cluster, karpenter)
 
-        self.outputs = told.outputs(args, cluster, karpenter, node_pools, cluster.found.brought)
+        self.outputs = stack_outputs.outputs(args, cluster, karpenter, node_pools, cluster.found.brought)
         self.register_outputs(self.outputs.named())
 
     def _karpenter(self, cluster: ExistingCluster) -> SelfHostedKarpenter | None:

@@ -29,7 +29,7 @@ def find(subnet_id: str, settings: AksSettings, ask: pulumi.InvokeOptions) -> Fo
         ask: Whose provider is asked.
     """
     _, group, name = names_of_network(subnet_id)
-    vnet = unless_absent(
+    vnet = get_if_exists(
         lambda: network.get_virtual_network(resource_group_name=group, virtual_network_name=name, opts=ask)
     )
     subnets = {str(one.name).lower(): _subnet(one) for one in (vnet.subnets if vnet else None) or []}
@@ -87,14 +87,14 @@ def _has_zone(settings: AksSettings, ask: pulumi.InvokeOptions) -> bool:
     if zone is None or zone.split("/")[2].lower() != settings.subscription_id:
         return True
     group, name = _group_and_name(zone)
-    found = unless_absent(
+    found = get_if_exists(
         lambda: privatedns.get_private_zone(resource_group_name=group, private_zone_name=name, opts=ask)
     )
     return found is not None
 
 
 def _has_cluster(names: AksNames, ask: pulumi.InvokeOptions) -> bool:
-    found = unless_absent(
+    found = get_if_exists(
         lambda: containerservice.get_managed_cluster(
             resource_group_name=names.resource_group, resource_name=names.cluster, opts=ask
         )
@@ -102,8 +102,8 @@ def _has_cluster(names: AksNames, ask: pulumi.InvokeOptions) -> bool:
     return found is not None
 
 
-def unless_absent(ask: Callable[[], _Answer]) -> _Answer | None:
-    """An answer; None where Azure says that there is no such thing."""
+def get_if_exists(ask: Callable[[], _Answer]) -> _Answer | None:
+    """Return the answer; None if Azure says that the object does not exist."""
     try:
         return ask()
     except Exception as error:  # the SDK has no type of its own for what Azure answers

@@ -14,7 +14,7 @@ import pulumi
 from pulumi_azure_native import network
 
 from ..naming import AksNames
-from ..problems import doubts
+from ..problems import warnings_only
 from ..replacement import Keeper
 from ..settings import existing_vnet as judged
 from ..settings.aks import AksSettings, network_of
@@ -137,7 +137,7 @@ class Network(pulumi.ComponentResource):
     def _adopt(self, settings: AksSettings, subnet_id: str) -> None:
         """Take an existing network as it is, or stop with what is wrong with it."""
         found = existing_network.find(subnet_id, settings, pulumi.InvokeOptions(parent=self))
-        for doubt in doubts(judged.problems(settings, found)):
+        for doubt in warnings_only(judged.problems(settings, found)):
             pulumi.log.warn(str(doubt), self)
         # Azure goes by the gateway of a subnet before any load balancer, whatever AKS is told.
         self.egress = found.egress([subnet_id, *settings.further_subnet_ids])

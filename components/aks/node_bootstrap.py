@@ -99,7 +99,7 @@ class NodeBootstrap(pulumi.ComponentResource):
 
 def _warn(data: Mapping[str, str] | None) -> None:
     expiration = base64.b64decode((data or {}).get("expiration", "")).decode()
-    if concern := bootstrap_tokens.concern(expiration, datetime.now(UTC)):
+    if concern := bootstrap_tokens.token_problem(expiration, datetime.now(UTC)):
         pulumi.log.warn(concern)
 
 

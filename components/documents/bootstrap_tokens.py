@@ -47,8 +47,8 @@ def token(*, token_id: str, secret: str, now: datetime, days: int) -> dict[str, 
     }
 
 
-def concern(expiration: str, now: datetime) -> str:
-    """What is to be done about the token in use; empty while there is nothing.
+def token_problem(expiration: str, now: datetime) -> str:
+    """Return what to do about the token in use; empty if nothing.
 
     Args:
         expiration: As in its Secret; empty where that has none, as tokens had in earlier versions.

@@ -39,7 +39,7 @@ def mirrored(values: Mapping[str, Any], images: Images, mirrors: Mapping[str, st
         images: The chart's images.
         mirrors: What stands in place of a registry: `{"quay.io": "registry.example.com/quay"}`.
     """
-    changed = _anew(values)
+    changed = _copy_maps(values)
     for place, name in images.items():
         registry, _, path = name.partition("/")
         if registry in mirrors:
@@ -50,6 +50,6 @@ def mirrored(values: Mapping[str, Any], images: Images, mirrors: Mapping[str, st
     return changed
 
 
-def _anew(values: Mapping[str, Any]) -> dict[str, Any]:
-    """New maps, and what is in them as it is: outputs have no copy."""
-    return {key: _anew(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+def _copy_maps(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy the maps, but not their values: outputs cannot be copied."""
+    return {key: _copy_maps(value) if isinstance(value, Mapping) else value for key, value in values.items()}

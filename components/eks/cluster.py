@@ -17,7 +17,7 @@ from pulumi_aws import cloudwatch, ec2, eks, iam, kms
 
 from ..documents.iam import service_trust
 from ..documents.kubeconfig import eks as eks_kubeconfig
-from ..kubernetes import live, warns_of_another_way
+from ..kubernetes import live, private_access_warning
 from ..naming import DISCOVERY_TAG
 from ..replacement import Keeper
 from ..settings.eks import ClusterSettings
@@ -242,7 +242,7 @@ def _warnings(name: str, args: ClusterArgs) -> list[pulumi.ResourceHook]:
     if args.settings.public_access_cidrs or not args.vpc_id:
         return []
     networks, destination = args.settings.private_access_cidrs, args.vpc_cidr[1]
-    return [warns_of_another_way(f"{name}-another-way", networks=networks, destination=destination)]
+    return [private_access_warning(f"{name}-another-way", networks=networks, destination=destination)]
 
 
 def _issuer(identities: Sequence[eks.outputs.ClusterIdentity]) -> str:

@@ -43,7 +43,7 @@ from ..outputs import Outputs
 from ..problems import SettingsError
 from ..replacement import Keeper
 from ..settings import EksSettings, ExistingEksSettings, eks_identity, refuse_contradictions
-from ..settings.reach_checks import out_of_reach
+from ..settings.api_access_checks import check_api_access
 from . import last_environment
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
@@ -187,7 +187,7 @@ class Environment(pulumi.ComponentResource):
         """Network, cluster, Cilium, system nodes and add-ons of the stack's own."""
         refused = [*eks_identity.version_steps(args, self._before)]
         if not self._before.cluster:
-            refused += out_of_reach(args.network, args.cluster)
+            refused += check_api_access(args.network, args.cluster)
         if refused:
             raise SettingsError(refused)
         network = self._network(args)

@@ -16,14 +16,14 @@ from pulumi_aws import eks, iam
 
 from ..documents.endpoints import host_names
 from ..documents.kubeconfig import eks as eks_kubeconfig
-from ..problems import doubts
+from ..problems import warnings_only
 from ..settings import ExistingEksSettings
 from ..settings import existing_cluster as judged
 from ..settings.existing_cluster import FoundCluster
 from ..settings.workloads import Workloads
 from ..workloads import eks as existing_workloads
 from . import existing_network
-from .asking import is_there, looking, unless_absent
+from .lookups import exists, get_if_exists, name_missing_permission
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,9 @@ class ExistingCluster(pulumi.ComponentResource):
         super().__init__("karpstack:eks:ExistingCluster", name, {}, opts)
         settings = args.settings
         ask = pulumi.InvokeOptions(parent=self)
-        with looking("cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"):
+        with name_missing_permission(
+            "cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"
+        ):
             seen = _described(settings.cluster.existing, ask)
             if seen is None:
                 raise judged.missing(settings)
@@ -76,7 +78,7 @@ class ExistingCluster(pulumi.ComponentResource):
                 role_arn=args.role_arn,
             )
             found = _found(seen, kubeconfig, settings, ask)
-        for doubt in doubts(judged.problems(settings, found)):
+        for doubt in warnings_only(judged.problems(settings, found)):
             pulumi.log.warn(str(doubt), self)
 
         network = judged.node_network(settings, found.vpc_id, found.subnet_ids)
@@ -127,7 +129,7 @@ def _found(
         has_provider=settings.karpenter.identity != "irsa" or _has_provider(_issuer(seen), ask),
         cni_role=_cni_role(seen.name, ask),
         network=existing_network.find(vpc.vpc_id, selection, seen.name, ask),
-        workloads=existing_workloads.look(kubeconfig, settings.name) if is_active else Workloads(),
+        workloads=existing_workloads.read_workloads(kubeconfig, settings.name) if is_active else Workloads(),
     )
 
 
@@ -139,7 +141,7 @@ def _of_node_groups(cluster: str, ask: pulumi.InvokeOptions) -> list[str]:
 
 
 def _has_provider(issuer: str, ask: pulumi.InvokeOptions) -> bool:
-    return is_there(
+    return exists(
         lambda: iam.get_open_id_connect_provider(url=issuer, opts=ask),
         "whether the account has an OIDC provider for its issuer, by which the controller gets its credentials",
     )
@@ -147,7 +149,7 @@ def _has_provider(issuer: str, ask: pulumi.InvokeOptions) -> bool:
 
 def _cni_role(cluster: str, ask: pulumi.InvokeOptions) -> bool:
     """Whether the VPC CNI, as an add-on of EKS, has a role of its own."""
-    addon = unless_absent(
+    addon = get_if_exists(
         lambda: eks.get_addon(cluster_name=cluster, addon_name="vpc-cni", opts=ask),
         "whether its VPC CNI has a role of its own: where it has none, Karpenter's nodes need its rights",
     )

@@ -16,7 +16,7 @@ from pulumi_aws import ec2, eks
 from ..documents.endpoints import EndpointService
 from ..documents.partitions import endpoint_services
 from ..settings.existing_network import ANYWHERE, FoundNetwork, FoundSubnet, Selection, WayOut, way_out
-from .asking import is_there
+from .lookups import exists
 
 #: What a route can lead to, as the provider calls it.
 _TARGETS = (
@@ -142,7 +142,7 @@ def _endpoints(vpc: ec2.GetVpcResult, ask: pulumi.InvokeOptions) -> frozenset[st
 def _has_endpoint(vpc: ec2.GetVpcResult, service: str, ask: pulumi.InvokeOptions) -> bool:
     """Whether there is an endpoint of a service; the provider has no list of endpoints."""
     return any(
-        is_there(
+        exists(
             partial(ec2.get_vpc_endpoint, vpc_id=vpc.id, service_name=name, state="available", opts=ask),
             f"whether {vpc.id} has an endpoint of {service}, on which nodes without a way out depend",
         )

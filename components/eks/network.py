@@ -23,13 +23,13 @@ from pydantic.alias_generators import to_camel
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
-from ..problems import SettingsError, doubts, finding, key_of
+from ..problems import SettingsError, finding, key_of, warnings_only
 from ..replacement import Keeper
 from ..settings import existing_network as judged
 from ..settings.eks import EksSettings
 from ..settings.eks_identity import EksBefore, other_control_plane_zones
 from . import existing_network
-from .asking import looking
+from .lookups import name_missing_permission
 
 #: The tag by which load balancers without a public address find their subnets.
 _INTERNAL: Final = "kubernetes.io/role/internal-elb"
@@ -102,9 +102,9 @@ class Network(pulumi.ComponentResource):
     def _adopt(self, name: str, args: NetworkArgs, vpc_id: str) -> None:
         """Take an existing VPC as it is, or stop with what is wrong with it."""
         settings, network = args.settings, args.settings.network
-        with looking("network", "vpcId", vpc_id, "whether the cluster can work in it"):
+        with name_missing_permission("network", "vpcId", vpc_id, "whether the cluster can work in it"):
             found = existing_network.find(vpc_id, network, settings.name, pulumi.InvokeOptions(parent=self))
-        for doubt in doubts(judged.problems(settings, found)):
+        for doubt in warnings_only(judged.problems(settings, found)):
             pulumi.log.warn(str(doubt), self)
         self._keep_zones(args, {subnet.zone for subnet in found.control_plane_subnets(network)})
         self.isolated = any(not subnet.leads_out for subnet in found.node_subnets(network))

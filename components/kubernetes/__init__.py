@@ -6,11 +6,11 @@ provider, through `opts.providers`.
 
 from . import live
 from .accepted import wait_until_accepted
+from .api_access import no_access_warning, private_access_warning
 from .cilium import Cilium, CiliumArgs, CiliumRollOut, DefaultDeny
 from .karpenter import Karpenter, KarpenterArgs
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
-from .reach import warns_of_another_way, warns_of_no_way
 from .trusted_certificates import TrustedCertificates
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "TrustedCertificates",
     "in_cluster",
     "live",
+    "no_access_warning",
+    "private_access_warning",
     "wait_until_accepted",
-    "warns_of_another_way",
-    "warns_of_no_way",
 ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import pulumi
 import yaml
 
-from ..workloads.asking import asked
+from ..workloads.api_client import query_with_config
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -56,7 +56,7 @@ async def wait_until_accepted(
     began = time.monotonic()
     waits = itertools.chain(pauses, itertools.repeat(pauses[-1]))
     told = False
-    while found := await asyncio.to_thread(asked, config, _refusal):
+    while found := await asyncio.to_thread(query_with_config, config, _refusal):
         answered, reason = found
         server = config["clusters"][0]["cluster"]["server"]
         waited = time.monotonic() - began

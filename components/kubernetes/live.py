@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from ..documents.manifests import plural
-from ..workloads.asking import asked
+from ..workloads.api_client import query_with_config
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -50,7 +50,7 @@ async def wait_until_served(
         )
     until = time.monotonic() + within
     waits = itertools.chain(pauses, itertools.repeat(pauses[-1]))
-    while reason := await asyncio.to_thread(asked, config, _refusal):
+    while reason := await asyncio.to_thread(query_with_config, config, _refusal):
         if time.monotonic() > until:
             server = config["clusters"][0]["cluster"]["server"]
             raise pulumi.RunError(
@@ -74,7 +74,9 @@ def explanation(name: str, kubeconfig: pulumi.Input[str]) -> pulumi.ResourceHook
         inputs = failed.new_inputs or {}
         if config and failed.failed_operation in ("create", "update"):
             try:
-                unmet = await asyncio.to_thread(asked, json.loads(config), lambda api: unmet_conditions(api, inputs))
+                unmet = await asyncio.to_thread(
+                    query_with_config, json.loads(config), lambda api: unmet_conditions(api, inputs)
+                )
             except Exception as error:  # an explanation that cannot be had must not hide what has failed
                 unmet = f"its conditions cannot be read ({error})"
             if unmet:

@@ -21,7 +21,7 @@ from pulumi import log
 from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
-from karpstack.karpenter import age
+from karpstack.karpenter import fact_dates
 from karpstack.karpenter.findings import Finding
 
 from ..problems import NAMESPACE, SettingsError, finding, from_pydantic, key_of, without
@@ -128,8 +128,8 @@ def load(
     )
     settings = None
     if not problems:
-        day = today or age.today()
-        judged = age.played(cloud.name, day) if simulated else day
+        day = today or fact_dates.today()
+        judged = fact_dates.played(cloud.name, day) if simulated else day
         settings, problems = _checked(_for_cluster(cloud, values), values, judged)
         accepted = str(values.get(key_of("acceptOldFacts"))).lower() == "true"
         region = str(values.get(str(cloud.schema.model_fields["region"].validation_alias)))
@@ -151,7 +151,7 @@ def refuse_contradictions(settings: Settings) -> None:
     """
     is_there = isinstance(settings, ExistingEksSettings | ExistingAksSettings)
     cloud = (_EXISTING if is_there else _CLOUDS)[settings.cloud]
-    refused, _ = _parted(_beyond_sections(cloud, dict(settings), [], age.today()))
+    refused, _ = _parted(_beyond_sections(cloud, dict(settings), [], fact_dates.today()))
     if refused:
         raise SettingsError(refused)
 

@@ -26,15 +26,15 @@ _OF_THE_CONTROLLER: Final = (
 )
 
 
-def version_of_none(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Finding]:
-    """A version of an add-on that the stack does not have."""
+def check_unused_version(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Finding]:
+    """Find a version of an add-on that the stack does not install."""
     version = cluster.addon_versions.get("aws-ebs-csi-driver")
     if version is not None and not addons.ebs_csi:
         yield finding("addon-version-without-addon", ("cluster", "addonVersions", "aws-ebs-csi-driver"), version)
 
 
-def taint_of_none(name: str, spec: Mapping[str, Any], addons: AddonsSettings) -> Iterator[Finding]:
-    """A startup taint that only the EBS CSI driver lifts, where the stack has none."""
+def check_ebs_taint(name: str, spec: Mapping[str, Any], addons: AddonsSettings) -> Iterator[Finding]:
+    """Find a startup taint that only the EBS CSI driver removes, in a stack without the driver."""
     key = EBS_CSI_STARTUP_TAINT["key"]
     taints = manifests.node_template(spec).get("startupTaints")
     declared = [each.get("key") for each in taints or [] if isinstance(each, Mapping)]
@@ -44,8 +44,8 @@ def taint_of_none(name: str, spec: Mapping[str, Any], addons: AddonsSettings) ->
         )
 
 
-def tags_of_others(tags: Mapping[str, str], addons: AddonsSettings) -> Iterator[Finding]:
-    """Tags with which the driver or the controller would not start: they are given all of the stack's."""
+def check_reserved_tags(tags: Mapping[str, str], addons: AddonsSettings) -> Iterator[Finding]:
+    """Find tags of the stack with which the driver or the controller would not start."""
     for key, value in tags.items():
         of_driver = key in _OF_THE_DRIVER or key.startswith(_PREFIXES_OF_THE_DRIVER)
         if (addons.ebs_csi and of_driver) or (addons.load_balancer_controller and key in _OF_THE_CONTROLLER):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .aks_addons import AddonsSettings, CiliumSettings
 
 
-def rights_of_nobody(say: Judge, addons: AddonsSettings) -> Iterator[Finding]:
-    """Vaults for an add-on that the stack does not have: its identity comes and goes with it."""
+def unassigned_permissions(say: Judge, addons: AddonsSettings) -> Iterator[Finding]:
+    """Find vaults for an add-on that the stack does not install: without it, there is no identity for them."""
     if addons.vault_ids and not addons.secrets_provider:
         yield say("vaults-without-secrets-provider", "addons.vaultIds")
 

@@ -23,7 +23,7 @@ _RESOURCES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def of_type(what: str, harm: str) -> Callable[[str], str]:
+def resource_type_check(what: str, harm: str) -> Callable[[str], str]:
     """A check that a text is the resource ID of one kind of resource.
 
     Args:
@@ -51,7 +51,7 @@ def of_type(what: str, harm: str) -> Callable[[str], str]:
 RegistryId = Annotated[
     str,
     AfterValidator(
-        of_type(
+        resource_type_check(
             "container registry", "no node could pull from it, and Azure refuses the role after the cluster is created"
         )
     ),
@@ -59,13 +59,17 @@ RegistryId = Annotated[
 VaultId = Annotated[
     str,
     AfterValidator(
-        of_type("key vault", "no pod could read its secrets, and Azure refuses the role after the cluster is created")
+        resource_type_check(
+            "key vault", "no pod could read its secrets, and Azure refuses the role after the cluster is created"
+        )
     ),
 ]
 MetricsWorkspaceId = Annotated[
     str,
     AfterValidator(
-        of_type("Azure Monitor workspace", "Azure refuses the data collection rule after the cluster is created")
+        resource_type_check(
+            "Azure Monitor workspace", "Azure refuses the data collection rule after the cluster is created"
+        )
     ),
 ]
 

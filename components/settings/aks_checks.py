@@ -19,13 +19,13 @@ from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Judge, Shown, finding, key_of
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, is_subnet_id, names_of_network, network_of
-from .aks_addon_checks import dns_on_the_node, rights_of_nobody, workspaces
-from .aks_proxy_checks import ways_through_a_proxy
+from .aks_addon_checks import dns_on_the_node, unassigned_permissions, workspaces
+from .aks_proxy_checks import check_proxy
 from .chart_checks import controller_values
 from .node_pool_checks import endless_drain, negative_limits, node_class_reference
 from .region_checks import azure_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
-from .rules import judged
+from .rules import check_sections
 from .sections import public_network
 from .version_checks import aks_version, joining
 
@@ -102,8 +102,8 @@ def _subnet_of_the_api_server(
         yield say("api-server-subnet-when-self-hosted", key)
 
 
-def who_runs_karpenter(mode: str, valid: Mapping[str, Any]) -> Iterator[Finding]:
-    """Settings of a controller of the stack's own, which are there exactly where it has one."""
+def check_controller_settings(mode: str, valid: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check that settings of a self-hosted controller are set if, and only if, the stack has one."""
     if "karpenter" not in valid:
         return
     if mode == "nap" and valid["karpenter"] is not None:
@@ -123,8 +123,8 @@ def _joining(karpenter: KarpenterSettings, cluster: ClusterSettings) -> Iterator
     yield from joining(cluster.version, karpenter=karpenter.chart_version)
 
 
-def whose_images(say: Judge, mode: str, images: ImagesSettings) -> Iterator[Finding]:
-    """Mirrors are for the controller's chart, which AKS has outside the cluster in mode nap."""
+def check_image_mirrors(say: Judge, mode: str, images: ImagesSettings) -> Iterator[Finding]:
+    """Find mirrors in mode nap: they are for the controller's chart, and AKS runs it outside the cluster."""
     if mode == "nap" and images.mirrors:
         yield say("mirrors-in-nap", "images.mirrors")
 
@@ -134,8 +134,8 @@ def _no_default_pools(say: Judge, mode: str, node_provisioning: NodeProvisioning
         yield say("default-node-pools-when-self-hosted", "nodeProvisioning.defaultNodePools")
 
 
-def brought_by_aks(section: str, name: str, brought: Collection[str]) -> Iterator[Finding]:
-    """An object of the name of one of `brought`, those that AKS brings."""
+def check_names_of_aks(section: str, name: str, brought: Collection[str]) -> Iterator[Finding]:
+    """Find an object with the name of one that AKS creates (`brought`)."""
     if name in brought:
         yield finding("name-used-by-aks", (section, name), Shown("(set)"))
 
@@ -199,11 +199,11 @@ def dataplane_label(name: str, spec: Mapping[str, Any], dataplane: str) -> Itera
 
 
 def _class_of_aks(name: str, brought: Collection[str]) -> Iterator[Finding]:
-    yield from brought_by_aks("nodeClasses", name, brought)
+    yield from check_names_of_aks("nodeClasses", name, brought)
 
 
 def _pool_of_aks(name: str, brought: Collection[str]) -> Iterator[Finding]:
-    yield from brought_by_aks("nodePools", name, brought)
+    yield from check_names_of_aks("nodePools", name, brought)
 
 
 def _label(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
@@ -226,7 +226,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     is_automatic = provisioning is not None and provisioning.default_node_pools == "Auto"
     brought = BROUGHT_BY_AKS if mode == "nap" and is_automatic else ()
     is_known = classes is not None and mode is not None and provisioning is not None
-    return judged(
+    return check_sections(
         "azure",
         valid,
         today,
@@ -235,16 +235,16 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             region_checks,
             _of_type,
             azure_zones,
-            rights_of_nobody,
+            unassigned_permissions,
             workspaces,
             _which_subnet,
             _foreign_subnet,
             _too_few_addresses,
             _zone_of_the_api_server,
             _subnet_of_the_api_server,
-            who_runs_karpenter,
-            ways_through_a_proxy,
-            whose_images,
+            check_controller_settings,
+            check_proxy,
+            check_image_mirrors,
             controller_values,
             _too_many_replicas,
             _joining,

@@ -14,12 +14,12 @@ from karpstack.karpenter.findings import Finding
 
 from ..problems import Judge
 from .aks import is_subnet_id
-from .aks_checks import linux_alone, node_class, reference, who_runs_karpenter, whose_images
+from .aks_checks import check_controller_settings, check_image_mirrors, linux_alone, node_class, reference
 from .chart_checks import controller_values
 from .node_pool_checks import endless_drain, negative_limits
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
-from .rules import judged
+from .rules import check_sections
 
 if TYPE_CHECKING:
     from .aks_existing import ExistingNetworkSettings
@@ -33,11 +33,11 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
         today: Of no matter here: the cluster has a version already.
     """
     classes = valid.get("node_classes")
-    return judged(
+    return check_sections(
         "azure",
         valid,
         today,
-        rules=(region_checks, controller_values, who_runs_karpenter, whose_images, _no_subnet),
+        rules=(region_checks, controller_values, check_controller_settings, check_image_mirrors, _no_subnet),
         of_node_classes=(node_class, _subnet_id),
         of_node_pools=(linux_alone, reference, endless_drain, negative_limits, requirement_checks),
         # In mode nap the cluster may have node classes of AKS's, which are known when it was asked.

@@ -32,7 +32,7 @@ _LABEL: Final = r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _NAME: Final = re.compile(rf"\.?{_LABEL}(\.{_LABEL})*")
 
 
-def ways_through_a_proxy(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
+def check_proxy(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     """Problems of both settings.
 
     Args:

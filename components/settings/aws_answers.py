@@ -36,8 +36,8 @@ def is_refused(text: str) -> bool:
     return bool(_REFUSED.search(text))
 
 
-def not_allowed(section: str, field: str, value: object, text: str, unknown: str) -> SettingsError:
-    """The error for a look that AWS refuses.
+def permission_error(section: str, field: str, value: object, text: str, unknown: str) -> SettingsError:
+    """Return the error for a lookup that AWS denies.
 
     Args:
         section: With `field` the setting by which that is meant which is looked at.

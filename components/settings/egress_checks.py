@@ -32,11 +32,11 @@ def egress_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     )
     if egress.for_nodes:
         for name, spec in (valid.get("node_classes") or {}).items():
-            yield from _told_of_egress(name, spec, egress)
+            yield from _check_node_class(name, spec, egress)
 
 
-def _told_of_egress(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Finding]:
-    """Problems of a node class whose nodes are to be told how they get out."""
+def _check_node_class(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Finding]:
+    """Find problems of a node class whose nodes need the settings of the proxy."""
     family = user_data.family(spec)
     if family not in user_data.FAMILIES:
         yield finding("user-data-unknown-to-stack", ("nodeClasses", name, "amiFamily"), spec.get("amiFamily", family))
@@ -95,10 +95,10 @@ def _before_environment(release: str) -> bool:
     return release.isdecimal() and int(release) < user_data.KNOWS_ENVIRONMENT
 
 
-def opened_before_it_is_trusted(
+def early_call_warning(
     settings: ProxySettings | None, certificates: Sequence[str], region: str, endpoints: Collection[str]
 ) -> Iterator[Finding]:
-    """A warning about a call that nodes make before they know any certificate but the public ones.
+    """Warn about a call that nodes make before they trust the stack's certificates.
 
     On Amazon Linux 2023 nodeadm-config.service is before cloud-init.service (awslabs/amazon-eks-ami). On Bottlerocket
     pluto.service is before settings-applier.service, by which certdog adds `settings.pki` to what is trusted, and fails

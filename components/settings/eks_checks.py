@@ -23,15 +23,15 @@ from .. import versions
 from ..documents import manifests
 from ..documents.partitions import endpoint_services
 from ..problems import Judge, did_you_mean, finding, key_of
-from .addon_checks import tags_of_others, taint_of_none, version_of_none
+from .addon_checks import check_ebs_taint, check_reserved_tags, check_unused_version
 from .block_device_checks import block_devices
 from .chart_checks import controller_values
-from .egress_checks import egress_checks, opened_before_it_is_trusted, system_nodes_too_old
+from .egress_checks import early_call_warning, egress_checks, system_nodes_too_old
 from .eks import needed_endpoints, unreached_registries
 from .node_pool_checks import endless_drain, negative_limits, node_class_reference
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
-from .rules import judged
+from .rules import check_sections
 from .sections import public_network
 from .version_checks import cilium_version, eks_version, karpenter_support, support_ended
 
@@ -149,7 +149,7 @@ def _trusted_too_late(
     """What leads out of a VPC that is there, the settings do not say: existing_network does."""
     if not network.vpc_id:
         endpoints = ("ec2",) if network.endpoints is True else network.endpoints or ()
-        yield from opened_before_it_is_trusted(proxy, trusted_certificates, known_region, endpoints)
+        yield from early_call_warning(proxy, trusted_certificates, known_region, endpoints)
 
 
 def _system_nodes(say: Judge, system_nodes: SystemNodesSettings, known_region: str) -> Iterator[Finding]:
@@ -330,15 +330,15 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
         today: The day that decides which versions are offered.
     """
     network: NetworkSettings | None = valid.get("network")
-    return judged(
+    return check_sections(
         "aws",
         valid,
         today,
         rules=(
             _of_versions,
-            version_of_none,
+            check_unused_version,
             region_checks,
-            tags_of_others,
+            check_reserved_tags,
             _public_vpc,
             _whose_network,
             _no_way_in,
@@ -359,7 +359,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
         of_node_pools=(
             windows_alone,
             *OF_NODE_POOLS,
-            taint_of_none,
+            check_ebs_taint,
             bottlerocket_on_arm,
             _zones_without_subnet,
             requirement_checks,

@@ -20,7 +20,7 @@ from .egress_checks import egress_checks
 from .eks_checks import OF_NODE_POOLS, bottlerocket_on_arm, node_class, windows_alone
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
-from .rules import judged
+from .rules import check_sections
 from .version_checks import karpenter_support
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
     network: ExistingNetworkSettings | None = valid.get("network")
     cilium: ExistingCiliumSettings | None = valid.get("cilium")
     overlay = cilium is not None and cilium.install
-    return judged(
+    return check_sections(
         "aws",
         valid,
         today,

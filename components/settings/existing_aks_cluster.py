@@ -22,7 +22,7 @@ from ..documents.provisioning import BROUGHT_BY_AKS
 from ..naming import KARPENTER_NAMESPACE
 from ..problems import Judge, SettingsError
 from .aks import names_of_network, network_of
-from .aks_checks import brought_by_aks, dataplane_label
+from .aks_checks import check_names_of_aks, dataplane_label
 from .aks_existing import ExistingAksSettings
 from .node_pool_checks import node_class_reference
 from .version_checks import existing_aks_version
@@ -136,8 +136,8 @@ def missing(settings: ExistingAksSettings) -> SettingsError:
     return SettingsError([Judge(settings, **words)("existing-aks-missing", _CLUSTER)])
 
 
-def enters(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
-    """What keeps the deployer from getting a kubeconfig; nobody asks the cluster while there is something."""
+def check_kubeconfig_access(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Finding]:
+    """Find what keeps the deployer from getting a kubeconfig. If there is something, the cluster is not asked."""
     say, local = Judge(settings, cluster=settings.cluster.existing), settings.cluster.local_accounts
     if not (found.local_accounts if local else found.entra):
         yield say("no-local-accounts" if local else "no-entra", "cluster.localAccounts")
@@ -172,7 +172,7 @@ def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Fin
     yield from _network(say, settings, found)
     yield from (_provisioning(say, found) if settings.mode == "nap" else _self_hosted(say, settings, found))
     yield from _specs(say, settings, found)
-    yield from enters(settings, found)
+    yield from check_kubeconfig_access(settings, found)
     if found.workloads.refusal:
         yield say("existing-aks-not-authorized", _CLUSTER, refusal=found.workloads.refusal)
         return
@@ -264,11 +264,11 @@ def _specs(say: Judge, settings: ExistingAksSettings, found: FoundCluster) -> It
     """Node classes and NodePools in this cluster."""
     known = {*settings.node_classes, *found.brought}
     for name, spec in settings.node_classes.items():
-        yield from brought_by_aks("nodeClasses", name, found.brought)
+        yield from check_names_of_aks("nodeClasses", name, found.brought)
         if subnet := spec.get("vnetSubnetID"):
             yield from _subnet(say, name, str(subnet), settings, found)
     for name, spec in settings.node_pools.items():
-        yield from brought_by_aks("nodePools", name, found.brought)
+        yield from check_names_of_aks("nodePools", name, found.brought)
         yield from dataplane_label(name, spec, found.dataplane)
         if settings.mode == "nap":
             yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)

@@ -18,10 +18,10 @@ from karpstack.karpenter.findings import Finding
 from ..documents import manifests
 from ..naming import KARPENTER_NAMESPACE
 from ..problems import Judge, SettingsError, Shown
-from .egress_checks import opened_before_it_is_trusted
+from .egress_checks import early_call_warning
 from .eks_checks import image_checks
 from .eks_existing import ExistingEksSettings
-from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, group_checks, selected_elsewhere
+from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, group_checks, subnets_of_other_vpcs
 from .version_checks import existing_eks_version
 from .workloads import Workloads
 
@@ -139,7 +139,7 @@ def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Fin
         yield say("pod-identity-agent-missing", "karpenter.identity")
     yield from _subnets(say, settings, found)
     yield from group_checks(say, settings.network.node_security_group_ids, found.network, found.vpc_id)
-    yield from opened_before_it_is_trusted(
+    yield from early_call_warning(
         settings.proxy, settings.trusted_certificates, settings.region, found.network.endpoints
     )
     if there.refusal:
@@ -164,7 +164,7 @@ def _subnets(say: Judge, settings: ExistingEksSettings, found: FoundCluster) -> 
         yield say("existing-tags-without-subnet" if network.subnet_tags else "existing-subnets-unknown", key, value)
     if missing := [one for one in network.subnet_ids if one not in {subnet.id for subnet in subnets}]:
         yield say("existing-subnets-of-other-vpc", key, value, missing=missing)
-    yield from selected_elsewhere(say, found.network, found.vpc_id)
+    yield from subnets_of_other_vpcs(say, found.network, found.vpc_id)
     for subnet in subnets:
         if subnet.way_out == "public":  # the cluster's own nodes may live in such ones
             code = "subnet-public" if subnet.gives_public_addresses else "subnet-public-without-address"

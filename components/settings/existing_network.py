@@ -20,7 +20,7 @@ from ..documents.partitions import endpoint_services
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
 from ..problems import Judge
-from .egress_checks import opened_before_it_is_trusted
+from .egress_checks import early_call_warning
 from .eks import EksSettings, NetworkSettings, needed_endpoints, unreached_registries
 
 #: Free addresses that EKS demands in each subnet of a control plane, and those that it recommends.
@@ -174,9 +174,7 @@ def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Finding]:
     yield from _missing(say, network, found)
     yield from _control_plane(say, network, found)
     yield from _ways_out(say, settings, found)
-    yield from opened_before_it_is_trusted(
-        settings.proxy, settings.trusted_certificates, settings.region, found.endpoints
-    )
+    yield from early_call_warning(settings.proxy, settings.trusted_certificates, settings.region, found.endpoints)
     yield from _others(say, network, settings.name, found)
     yield from group_checks(say, network.node_security_group_ids, found, network.vpc_id)
     nodes, free = settings.system_nodes.desired_size, sum(one.free for one in found.node_subnets(network))
@@ -193,7 +191,7 @@ def group_checks(say: Judge, groups: Sequence[str], found: FoundNetwork, vpc_id:
             yield say(code, ("network", "nodeSecurityGroupIds", index), vpc=vpc)
 
 
-def selected_elsewhere(say: Judge, found: FoundNetwork, vpc_id: str | None) -> Iterator[Finding]:
+def subnets_of_other_vpcs(say: Judge, found: FoundNetwork, vpc_id: str | None) -> Iterator[Finding]:
     """Find subnets of other VPCs that have the tags: Karpenter looks in the whole region."""
     if elsewhere := sorted(one for one in found.selected if found.subnets[one].vpc_id != vpc_id):
         yield say("subnet-tags-in-other-vpc", "network.subnetTags", elsewhere=elsewhere)
@@ -209,7 +207,7 @@ def _missing(say: Judge, network: NetworkSettings, found: FoundNetwork) -> Itera
     if network.subnet_tags:
         if not found.node_subnets(network):
             yield say("subnet-tags-without-subnet", "network.subnetTags")
-        yield from selected_elsewhere(say, found, network.vpc_id)
+        yield from subnets_of_other_vpcs(say, found, network.vpc_id)
 
 
 def _control_plane(say: Judge, network: NetworkSettings, found: FoundNetwork) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from karpstack.karpenter import age
+from karpstack.karpenter import fact_dates
 from karpstack.karpenter.findings import Finding
 
 from ..problems import finding, key_of
@@ -26,12 +26,12 @@ def old_facts(cloud: str, region: str, today: date, *, accepted: bool, simulated
         accepted: Whether the settings accept facts of any age.
         simulated: Whether the account is simulated, which has what the facts have.
     """
-    ages = {name: (today - day).days for name, day in age.days(cloud, region).items()}
-    old = {name: days for name, days in ages.items() if days > age.OLD}
+    ages = {name: (today - day).days for name, day in fact_dates.days(cloud, region).items()}
+    old = {name: days for name, days in ages.items() if days > fact_dates.OLD}
     if not old:
         return
     listed = ", ".join(f"{name} {days} days" for name, days in sorted(old.items(), key=lambda one: -one[1]))
     judging = [days for name, days in old.items() if not name.startswith(_WARNING_ONLY)]
-    refused = max(judging, default=0) > age.REFUSED and not accepted and not simulated
+    refused = max(judging, default=0) > fact_dates.REFUSED and not accepted and not simulated
     code = "facts-too-old" if refused else "facts-old"
     yield finding(code, _KEY, accepted, listed=listed, cloud=cloud, region=region)

@@ -19,7 +19,7 @@ from karpstack.karpenter.requirements import (
     allows,
     contradiction,
     fits,
-    given,
+    node_label_requirement,
     requirement,
     values_of,
 )
@@ -98,7 +98,7 @@ def _placed(spec: Mapping[str, Any]) -> Iterator[tuple[_Place, Requirement]]:
     """Each requirement with its place in the spec; a label's, and that of a list of values."""
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     for key, value in labels.items():
-        yield ("template", "metadata", "labels", key), given(key, value)
+        yield ("template", "metadata", "labels", key), node_label_requirement(key, value)
     for index, entry in enumerate(manifests.node_template(spec).get("requirements") or ()):
         yield (
             (*_AT, index, "values"),

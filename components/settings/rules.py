@@ -22,7 +22,7 @@ from ..problems import Judge
 Rule = Callable[..., Iterator[Finding]]
 
 
-def judged(
+def check_sections(
     cloud: str,
     valid: Mapping[str, Any],
     today: date,

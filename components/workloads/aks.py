@@ -21,15 +21,15 @@ _OF_THE_CONTROLLER: Final = (
 )
 
 
-def look(kubeconfig: str, stack: str, *, controller: bool) -> Workloads:
-    """Ask a cluster.
+def read_workloads(kubeconfig: str, stack: str, *, controller: bool) -> Workloads:
+    """Read the workloads of a cluster.
 
     Args:
         kubeconfig: As JSON or YAML.
         stack: Name of the environment, which knows by it what it has installed itself.
         controller: Whether the stack brings a controller of its own.
     """
-    return running.answered(kubeconfig, lambda api: _look(api, stack, controller))
+    return running.workloads_or_refusal(kubeconfig, lambda api: _look(api, stack, controller))
 
 
 def _look(api: ApiClient, stack: str, controller: bool) -> Workloads:

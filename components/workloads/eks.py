@@ -18,14 +18,14 @@ _KUBE_PROXY: Final = "kube-proxy"
 _ROLE: Final = "eks.amazonaws.com/role-arn"
 
 
-def look(kubeconfig: str, stack: str) -> Workloads:
-    """Ask a cluster.
+def read_workloads(kubeconfig: str, stack: str) -> Workloads:
+    """Read the workloads of a cluster.
 
     Args:
         kubeconfig: As JSON.
         stack: Name of the environment, which knows by it what it has installed itself.
     """
-    return running.answered(kubeconfig, lambda api: _look(api, stack))
+    return running.workloads_or_refusal(kubeconfig, lambda api: _look(api, stack))
 
 
 def _look(api: ApiClient, stack: str) -> Workloads:
@@ -34,7 +34,7 @@ def _look(api: ApiClient, stack: str) -> Workloads:
     if not running.may(api, "*", "*", "*"):
         return Workloads(refusal="it knows who that is, and does not let them do everything in it")
     daemons: list[Any] = AppsV1Api(api).list_daemon_set_for_all_namespaces(_request_timeout=running.PATIENCE).items
-    own = {daemon.metadata.name for daemon in daemons if running.is_of(stack, daemon)}
+    own = {daemon.metadata.name for daemon in daemons if running.is_of_stack(stack, daemon)}
     names = {daemon.metadata.name for daemon in daemons} - own
     return replace(
         running.scaled_by(api, stack, "ec2nodeclasses.karpenter.k8s.aws"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..naming import KARPENTER_NAMESPACE, STACK_LABEL
 from ..settings.workloads import Workloads
-from .asking import ask
+from .api_client import query
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -27,14 +27,14 @@ _OF_THE_RELEASE: Final = {
 _OF_KARPENTER: Final = "karpenter.sh/nodepool"
 
 
-def answered(kubeconfig: str, question: Callable[[ApiClient], Workloads]) -> Workloads:
+def workloads_or_refusal(kubeconfig: str, question: Callable[[ApiClient], Workloads]) -> Workloads:
     """Return what a cluster answers; a refusal where it does not."""
     from kubernetes.client import ApiException
     from kubernetes.config import ConfigException
     from urllib3.exceptions import HTTPError
 
     try:
-        return ask(kubeconfig, question)
+        return query(kubeconfig, question)
     except ApiException as error:
         return Workloads(refusal=f"{error.status} {error.reason}")
     except (HTTPError, OSError, ConfigException) as error:
@@ -56,11 +56,11 @@ def scaled_by(api: ApiClient, stack: str, kind: str) -> Workloads:
     found = list(definitions(api, (*_DEFINITIONS, kind)))
     return Workloads(
         autoscalers=list(running(deployments, AUTOSCALER)),
-        controllers=list(running([one for one in deployments if not is_of(stack, one)], KARPENTER)),
+        controllers=list(running([one for one in deployments if not is_of_stack(stack, one)], KARPENTER)),
         own_definitions=[name for name, of_release in found if of_release],
         foreign_definitions=[name for name, of_release in found if not of_release],
         ready=len(nodes),
-        places=sum(map(takes_controller, nodes)),
+        places=sum(map(can_run_controller, nodes)),
     )
 
 
@@ -103,7 +103,7 @@ def definitions(api: ApiClient, names: Collection[str]) -> Iterator[tuple[str, b
             yield name, _OF_THE_RELEASE.items() <= (found.metadata.annotations or {}).items()
 
 
-def is_of(stack: str, item: Any) -> bool:
+def is_of_stack(stack: str, item: Any) -> bool:
     """Whether a stack has installed it; `stack` is the name of its environment."""
     return bool((item.metadata.labels or {}).get(STACK_LABEL) == stack)
 
@@ -113,7 +113,7 @@ def is_ready(node: Any) -> bool:
     return any(one.type == "Ready" and one.status == "True" for one in node.status.conditions or ())
 
 
-def takes_controller(node: Any) -> bool:
+def can_run_controller(node: Any) -> bool:
     """Whether Karpenter's controller, as its chart has it, can be scheduled there."""
     labels = node.metadata.labels or {}
     keys = {taint.key for taint in node.spec.taints or () if taint.effect != "PreferNoSchedule"}

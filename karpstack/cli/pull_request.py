@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from karpstack.pull_request.given import AUTHOR, PATIENCE, RESULTS
+from karpstack.pull_request.inputs import AUTHOR, PATIENCE, RESULTS
 
 from .options import option
 from .shape import command, group
@@ -53,7 +53,7 @@ def _list(
     """Print which stacks a change touches, as a JSON list of names."""
     from karpstack.pull_request import commands
 
-    return commands.touched_stacks(commands.Touching(base, head, project, stacks), files=files)
+    return commands.touched_stacks(commands.AffectedStacks(base, head, project, stacks), files=files)
 
 
 @command(app, "rehearse", "karpstack pull-request rehearse --base origin/main --workloads snapshot.json")
@@ -102,7 +102,7 @@ def _rehearse(
     from karpstack.pull_request import commands
 
     return commands.rehearse(
-        commands.Touching(base, head, project, stacks),
+        commands.AffectedStacks(base, head, project, stacks),
         results,
         whatif=whatif == "true",
         passed_on={

@@ -39,7 +39,7 @@ def _left(stack: Stack, config_file: ConfigFile = None, form: Format = "text") -
     """
     from karpstack.real_run import commands
 
-    return commands.left(stack, config_file=config_file, form=form)
+    return commands.list_leftovers(stack, config_file=config_file, form=form)
 
 
 @command(app, "remove", "karpstack real-run remove real-eks --yes")

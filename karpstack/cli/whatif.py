@@ -176,7 +176,7 @@ def _stack(
     from karpstack.rehearsal.whatif import command as rehearsed
 
     return rehearsed.run(
-        rehearsed.Asked(
+        rehearsed.WhatifOptions(
             stack,
             base,
             project,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from karpstack.karpenter.described import ec2_type
+from karpstack.karpenter.type_facts import ec2_type
 from karpstack.rehearsal.aws.ec2 import prices
 
 SOURCE = {"name": "moto", "version": version("moto")}

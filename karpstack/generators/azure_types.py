@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karpstack.karpenter.described import vm_size
+from karpstack.karpenter.type_facts import vm_size
 from karpstack.rehearsal.azure.machines import prices
 from karpstack.rehearsal.azure.machines.catalogue import ZONES, sizes
 
@@ -37,7 +37,7 @@ def instance_types(table: Mapping[str, Mapping[str, float]]) -> list[dict[str, A
         if entry is None:
             raise ValueError(
                 f"VM size {size.name} does not follow Azure's naming, so its family and version labels cannot be "
-                "derived; extend the pattern in karpstack/karpenter/described.py"
+                "derived; extend the pattern in karpstack/karpenter/type_facts.py"
             )
         types.append(entry)
     return types

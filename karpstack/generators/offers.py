@@ -13,8 +13,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from karpstack.karpenter.described import VM_SIZE
 from karpstack.karpenter.fact_files import offers_document
+from karpstack.karpenter.type_facts import VM_SIZE
 
 #: Partitions that nobody outside has a way to.
 _CLOSED = re.compile("aws-iso")

@@ -140,7 +140,7 @@ def requirements(spec: Mapping[str, Any]) -> list[Requirement]:
     """
     template = spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels") or {}
-    wanted = [given(key, value) for key, value in labels.items()]
+    wanted = [node_label_requirement(key, value) for key, value in labels.items()]
     for index, entry in enumerate((template.get("spec") or {}).get("requirements") or ()):
         try:
             wanted.append(
@@ -163,8 +163,8 @@ def _count(least: Any) -> int:
     raise RequirementError(f"minValues {least}", "a whole number as minValues")
 
 
-def given(key: str, value: Any) -> Requirement:
-    """What a label is as a requirement that a NodePool puts on each of its nodes."""
+def node_label_requirement(key: str, value: Any) -> Requirement:
+    """Return a label as a requirement that a NodePool puts on each of its nodes."""
     return requirement(key, "In", (value,), given=True)
 
 

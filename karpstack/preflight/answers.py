@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from urllib3.exceptions import IncompleteRead
 
-from karpstack.text.json_file import is_beyond
+from karpstack.text.json_file import exceeds_values
 
 from .finding import NotAskedError
 
@@ -52,7 +52,7 @@ def parse(call: str, content: bytes) -> dict[str, Any]:
     Raises:
         NotAskedError: It is no JSON, or another value.
     """
-    if is_beyond(content, VALUES):
+    if exceeds_values(content, VALUES):
         raise NotAskedError(call, f"the answer has more than {VALUES:,} values", refused=False)
     try:
         found = json.loads(content)

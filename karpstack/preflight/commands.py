@@ -16,11 +16,11 @@ from karpstack.text.shown import visible
 
 from . import importing
 from .aws.identifiers import Planned
-from .finding import Checked, InputError, NotAskedError, UnknowableError, in_the_way
+from .checks import before_destroy, before_up, identifiers
+from .finding import Checked, InputError, NotAskedError, UnknowableError, blockers
+from .granting import as_text
 from .granting import rights as permissions
-from .granting import told
-from .looking import before_destroy, before_up, identifiers
-from .shown import as_data, each, headline, table
+from .output import all_findings, as_data, headline, table
 from .stack import configuration
 
 Form = Literal["text", "json", "markdown", "html", "sarif"]
@@ -28,9 +28,9 @@ Form = Literal["text", "json", "markdown", "html", "sarif"]
 _FORMATS: Final[Mapping[Form, Callable[[str, Sequence[Checked]], str]]] = {
     "text": table,
     "json": lambda title, checked: json.dumps(as_data(checked), indent=2),
-    "markdown": lambda title, checked: f"## {escape(title)}\n\n{findings.as_markdown(each(checked), 'JSON')}",
-    "html": lambda title, checked: f"<h2>{html.escape(visible(title))}</h2>\n{findings.as_html(each(checked))}",
-    "sarif": lambda title, checked: findings.as_sarif(each(checked), "karpstack preflight"),
+    "markdown": lambda title, checked: f"## {escape(title)}\n\n{findings.as_markdown(all_findings(checked), 'JSON')}",
+    "html": lambda title, checked: f"<h2>{html.escape(visible(title))}</h2>\n{findings.as_html(all_findings(checked))}",
+    "sarif": lambda title, checked: findings.as_sarif(all_findings(checked), "karpstack preflight"),
 }
 _CODES: Final[Mapping[type[BaseException], Code]] = {InputError: Code.WRONG, UnknowableError: Code.UNKNOWN}
 
@@ -82,7 +82,7 @@ def rights(
 ) -> int:
     """Print the permissions that the deployer of a stack needs."""
     found = permissions(configuration(config_file or _folder(project) / f"Pulumi.{stack}.yaml"), account)
-    print(json.dumps(found, indent=2) if form == "json" else told(stack, found))
+    print(json.dumps(found, indent=2) if form == "json" else as_text(stack, found))
     return Code.GOOD
 
 
@@ -116,7 +116,7 @@ def _ids(
     except NotAskedError as error:
         raise UnknowableError(f"{error.call}: {error}; {file} is as it was") from error
     files.write(file, json.dumps(filled.content, indent=4) + "\n")
-    print(visible(importing.told(file, filled)))
+    print(visible(importing.summary(file, filled)))
     return Code.GOOD
 
 
@@ -126,7 +126,7 @@ def _folder(project: Path | None) -> Path:
 
 def _shown(title: str, checked: list[Checked], form: Form) -> int:
     print(_FORMATS[form](f"{title}: {headline(checked)}", checked).rstrip())
-    return Code.NO if in_the_way(checked) else Code.GOOD
+    return Code.NO if blockers(checked) else Code.GOOD
 
 
 def _outputs(file: Path) -> Mapping[str, Any]:

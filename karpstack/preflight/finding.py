@@ -17,8 +17,8 @@ __all__ = [
     "NotAskedError",
     "Severity",
     "UnknowableError",
+    "blockers",
     "finding",
-    "in_the_way",
     "run",
 ]
 Subject = TypeVar("Subject")
@@ -77,8 +77,8 @@ def run(checks: Mapping[str, Callable[[Subject], Iterable[Finding]]], subject: S
     return [Checked(name, _findings(check, subject)) for name, check in checks.items()]
 
 
-def in_the_way(checked: Iterable[Checked]) -> list[Finding]:
-    """The errors."""
+def blockers(checked: Iterable[Checked]) -> list[Finding]:
+    """Return the findings that are errors."""
     return [each for one in checked for each in one.findings if each.severity == "error"]
 
 

@@ -15,7 +15,7 @@ from karpstack.components.settings.eks import EksStackSettings
 from .aws import documents
 from .aws.account import listed
 from .aws.asking import Aws
-from .aws.subject import greet
+from .aws.subject import identify_caller
 from .azure import assignments
 from .finding import UnknowableError
 from .stack import Configuration, deployer
@@ -47,7 +47,7 @@ def rights(configured: Configuration, account: str | None = None) -> dict[str, A
     return {"policies": documents.documents(settings, partition, own)}
 
 
-def told(stack: str, found: Mapping[str, Any]) -> str:
+def as_text(stack: str, found: Mapping[str, Any]) -> str:
     """The same for people."""
     return "\n".join(_policies(stack, found["policies"]) if "policies" in found else _assignments(found))
 
@@ -73,6 +73,6 @@ def _account(settings: EksStackSettings, raw: Mapping[str, Any]) -> str:
     if len(allowed) == 1:
         return allowed[0]
     try:
-        return greet(Aws.connect(settings.region, *deployer(raw))).account
+        return identify_caller(Aws.connect(settings.region, *deployer(raw))).account
     except UnknowableError as error:
         raise UnknowableError(f"{error}; or say which account it is, with --account") from error

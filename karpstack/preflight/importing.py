@@ -94,7 +94,7 @@ def read(path: Path, what: str) -> dict[str, Any]:
 _WRITE: Final = "write it with `pulumi preview --json --import-file import.json > preview.json`"
 
 
-def told(path: Path, filled: Filled) -> str:
+def summary(path: Path, filled: Filled) -> str:
     """What was done, for a terminal."""
     parts = [f"{path}: {filled.found} resources are there and have their IDs."]
     for texts, what in (

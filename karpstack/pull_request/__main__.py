@@ -13,7 +13,7 @@ from pathlib import Path
 from karpstack.text.output import run
 
 from . import commands
-from .given import AUTHOR, ENDINGS, PATIENCE, RESULTS
+from .inputs import AUTHOR, ENDINGS, PATIENCE, RESULTS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,8 +104,8 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _touching(given: argparse.Namespace) -> commands.Touching:
-    return commands.Touching(given.base, given.head, given.project, given.stacks)
+def _touching(given: argparse.Namespace) -> commands.AffectedStacks:
+    return commands.AffectedStacks(given.base, given.head, given.project, given.stacks)
 
 
 def _stacks(given: argparse.Namespace) -> int:

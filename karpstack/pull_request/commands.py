@@ -20,12 +20,12 @@ from karpstack.text.names import is_stack_name
 from karpstack.text.projects import find_stack_files
 
 from . import outcome, stacks, text
-from .given import AUTHOR, ENDINGS, PATIENCE, RESULTS
+from .inputs import AUTHOR, ENDINGS, PATIENCE, RESULTS
 from .job import Job, JobError, job
-from .outcome import Outcome, OutcomeError, Told
+from .outcome import Outcome, OutcomeError, OutcomeTexts
 from .rehearse import Question
 from .rehearse import rehearse as rehearse_all
-from .stacks import Change, StacksError, Touched
+from .stacks import AffectedStack, Change, StacksError
 
 #: Of the what-if; it says itself what they mean, and what is wrong with them.
 PASSED_ON: Final = (*ENDINGS, "wait-factor", "at", "patience")
@@ -38,17 +38,17 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
 }
 
 
-def _say(error: BaseException) -> None:
+def _print_error(error: BaseException) -> None:
     if isinstance(error, OSError):
         why = f"{error.filename}: cannot be written ({error.strerror}), so nothing came of it"
-        _tell(f"error: {why}; give another folder with --results")
+        _write_log(f"error: {why}; give another folder with --results")
     else:
-        _tell(f"error: {error}")
+        _write_log(f"error: {error}")
 
 
 @dataclass(frozen=True)
-class Touching:
-    """A change, and which stacks of it are meant.
+class AffectedStacks:
+    """A change, and the stacks to rehearse for it.
 
     Attributes:
         base: A git ref of the commit before the change.
@@ -63,8 +63,8 @@ class Touching:
     stacks: str = ""
 
 
-@reported(_CODES, _say)
-def touched_stacks(touching: Touching, *, files: bool = False) -> int:
+@reported(_CODES, _print_error)
+def touched_stacks(touching: AffectedStacks, *, files: bool = False) -> int:
     """Print which stacks a change touches, as a JSON list of names; or the names of their files on one line."""
     _, _, touched = _touched(touching)
     names = [one.stack for one in touched]
@@ -72,7 +72,7 @@ def touched_stacks(touching: Touching, *, files: bool = False) -> int:
     return Code.GOOD
 
 
-def _touched(touching: Touching) -> tuple[Path, Change, list[Touched]]:
+def _touched(touching: AffectedStacks) -> tuple[Path, Change, list[AffectedStack]]:
     project = (touching.project or find_stack_files()).resolve()
     changed = stacks.change(project, touching.base, touching.head)
     names = [name.strip() for name in touching.stacks.split(",") if name.strip()]
@@ -81,9 +81,13 @@ def _touched(touching: Touching) -> tuple[Path, Change, list[Touched]]:
     return project, changed, touched
 
 
-@reported(_CODES, _say)
+@reported(_CODES, _print_error)
 def rehearse(
-    touching: Touching, results: Path = RESULTS, *, whatif: bool = True, passed_on: Mapping[str, str] | None = None
+    touching: AffectedStacks,
+    results: Path = RESULTS,
+    *,
+    whatif: bool = True,
+    passed_on: Mapping[str, str] | None = None,
 ) -> int:
     """Review the stacks that a change touches, and rehearse the change of each.
 
@@ -101,7 +105,7 @@ def rehearse(
             f"karpstack whatif STACK --project {shlex.quote(str(project))} --base {changed.base[:12]}"
         )
     if not whatif:
-        touched = [Touched(one.stack, one.why, "off") for one in touched]
+        touched = [AffectedStack(one.stack, one.why, "off") for one in touched]
     values = {name: value for name, value in (passed_on or {}).items() if value}
     question = Question(
         project,
@@ -112,11 +116,11 @@ def rehearse(
     )
     outcomes = rehearse_all(question, touched)
     for one in outcomes:
-        _tell(f"{one.stack}: review {one.review}; what-if {one.whatif}")
+        _write_log(f"{one.stack}: review {one.review}; what-if {one.whatif}")
     return outcome.code(outcomes)
 
 
-@reported(_CODES, _say)
+@reported(_CODES, _print_error)
 def comment(
     results: Path = RESULTS,
     printed: str = "",
@@ -137,7 +141,7 @@ def comment(
     from .comment import post
     from .github import GitHub, GitHubError, NoRightsError
 
-    where, told = job(os.environ), _told(results, _names(printed))
+    where, told = job(os.environ), _read_outcomes(results, _names(printed))
     number = number or where.number
     if number is None:
         raise JobError(
@@ -152,36 +156,40 @@ def comment(
     except NoRightsError as error:
         _summarise(told, where)
         if where.reads_only:
-            _tell("The token of such a pull request may only read (a fork's, or Dependabot's): see the job's summary.")
+            _write_log(
+                "The token of such a pull request may only read (a fork's, or Dependabot's): see the job's summary."
+            )
             return Code.GOOD
         return _unanswered(error)
     except GitHubError as error:
         _summarise(told, where)
         return _unanswered(error)
     if posted is None:
-        _tell("The pull request touches no stack, and there is no comment to change.")
+        _write_log("The pull request touches no stack, and there is no comment to change.")
         return Code.GOOD
-    _tell(f"The comment is {'there' if posted.new else 'changed'}.")
+    _write_log(f"The comment is {'there' if posted.new else 'changed'}.")
     if posted.others:
-        _tell(f"{posted.others} more comments of {author} begin as this one does; they stay as they are.")
+        _write_log(f"{posted.others} more comments of {author} begin as this one does; they stay as they are.")
     print(posted.page)
     return Code.GOOD
 
 
-@reported(_CODES, _say)
+@reported(_CODES, _print_error)
 def summary(results: Path = RESULTS, printed: str = "") -> int:
     """Write what came of it into the job's summary, or print it."""
     elsewhere = Job("", None, "", reads_only=False, page="")
-    _summarise(_told(results, _names(printed)), job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere)
+    _summarise(
+        _read_outcomes(results, _names(printed)), job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere
+    )
     return Code.GOOD
 
 
-def _told(results: Path, names: Sequence[str]) -> list[Told]:
-    """What came of each stack; of some there may be nothing at all, as their job has not come that far."""
+def _read_outcomes(results: Path, names: Sequence[str]) -> list[OutcomeTexts]:
+    """Return the outcome of each stack; a stack whose job ended early has none."""
     found = outcome.read(results)
     missing = sorted(set(names) - {one.outcome.stack for one in found})
     return sorted(
-        [*found, *(Told(Outcome(stack, "failed", "failed"), "", {}) for stack in missing)],
+        [*found, *(OutcomeTexts(Outcome(stack, "failed", "failed"), "", {}) for stack in missing)],
         key=lambda one: one.outcome.stack,
     )
 
@@ -199,7 +207,7 @@ def _names(written: str) -> list[str]:
     return names
 
 
-def _summarise(told: Sequence[Told], where: Job) -> None:
+def _summarise(told: Sequence[OutcomeTexts], where: Job) -> None:
     said = text.summary(told, commit=where.commit, page=where.page)
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(file).open("a", encoding="utf-8") as summary:
@@ -208,22 +216,22 @@ def _summarise(told: Sequence[Told], where: Job) -> None:
         print(said, end="")
 
 
-def _explain(changed: Change, touched: Sequence[Touched]) -> None:
+def _explain(changed: Change, touched: Sequence[AffectedStack]) -> None:
     for path in stacks.unnamed(changed):
-        _tell(f"{shown.value(path)} names no stack that Pulumi would take, and is skipped.")
+        _write_log(f"{shown.value(path)} names no stack that Pulumi would take, and is skipped.")
     for stack in stacks.removed(changed):
-        _tell(f"{stack}: is no more, so there is nothing to rehearse.")
+        _write_log(f"{stack}: is no more, so there is nothing to rehearse.")
     for stack, reason in stacks.reasons(touched).items():
-        _tell(f"{stack}: {reason}")
+        _write_log(f"{stack}: {reason}")
     if not touched:
-        _tell("No stack is touched.")
+        _write_log("No stack is touched.")
 
 
 def _unanswered(error: Exception) -> int:
-    _tell(f"error: {error}")
+    _write_log(f"error: {error}")
     return Code.UNKNOWN
 
 
-def _tell(said: str) -> None:
+def _write_log(said: str) -> None:
     """Beside what is read by programs."""
     print(said, file=sys.stderr)

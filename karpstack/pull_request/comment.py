@@ -16,7 +16,7 @@ _PERMISSION: Final = (
 
 
 @dataclass(frozen=True)
-class Posted:
+class ExistingComment:
     """A comment that stands.
 
     Attributes:
@@ -30,7 +30,9 @@ class Posted:
     others: int
 
 
-def post(api: GitHub, repository: str, number: int, text: str, *, author: str, create: bool = True) -> Posted | None:
+def post(
+    api: GitHub, repository: str, number: int, text: str, *, author: str, create: bool = True
+) -> ExistingComment | None:
     """Change our comment, or make it.
 
     Ours begins with the marker and is by `author`: anybody can write the marker, and a comment of theirs stays.
@@ -54,12 +56,12 @@ def post(api: GitHub, repository: str, number: int, text: str, *, author: str, c
             ours = _ours(api, repository, number, author)
             if ours:
                 changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{ours[0]['id']}", {"body": text})
-                return Posted(str(changed.get("html_url", "")), new=False, others=len(ours) - 1)
+                return ExistingComment(str(changed.get("html_url", "")), new=False, others=len(ours) - 1)
             if not create:
                 return None
             try:
                 made = api.send("POST", f"/repos/{repository}/issues/{number}/comments", {"body": text})
-                return Posted(str(made.get("html_url", "")), new=True, others=0)
+                return ExistingComment(str(made.get("html_url", "")), new=True, others=0)
             except UnclearError:
                 # It may have been made all the same: the next turn looks, so that there are never two.
                 if attempt == _ATTEMPTS:

@@ -60,8 +60,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Told:
-    """An outcome, and what its documents say.
+class OutcomeTexts:
+    """An outcome, and its documents.
 
     Attributes:
         outcome: What came of the stack.
@@ -80,8 +80,8 @@ def write(outcome: Outcome, folder: Path) -> None:
     files.write(folder / FILE, json.dumps(asdict(outcome)) + "\n")
 
 
-def forget(folder: Path) -> None:
-    """Remove what an earlier rehearsal of a stack said, so that nothing of it is taken for what comes now."""
+def remove_outcome(folder: Path) -> None:
+    """Remove the results of an earlier rehearsal of a stack, so that they are not taken for the new ones."""
     if files.read_result(folder, FILE, most=_MOST) is not None:
         for document in (*folder.glob(f"{REVIEW}/review.*"), *folder.glob(f"{WHATIF}/*/whatif.*")):
             # Through a link it would be another folder's.
@@ -89,14 +89,14 @@ def forget(folder: Path) -> None:
                 document.unlink()
 
 
-def read(results: Path) -> list[Told]:
+def read(results: Path) -> list[OutcomeTexts]:
     """All that is in a folder of results, by stack; nothing where there is no such folder.
 
     Raises:
         OutcomeError: A file is no outcome.
     """
     try:
-        return [_told(results, file.parent.name) for file in sorted(results.glob(f"*/{FILE}"))]
+        return [_read_texts(results, file.parent.name) for file in sorted(results.glob(f"*/{FILE}"))]
     except files.ResultError as error:
         raise OutcomeError(str(error)) from error
 
@@ -106,10 +106,10 @@ def code(outcomes: Sequence[Outcome]) -> int:
     return max((outcome.code for outcome in outcomes), default=0)
 
 
-def _told(results: Path, stack: str) -> Told:
+def _read_texts(results: Path, stack: str) -> OutcomeTexts:
     outcome = _outcome(results, stack)
     candidates = sorted(document.parent.name for document in (results / stack / WHATIF).glob("*/whatif.md"))
-    return Told(
+    return OutcomeTexts(
         outcome,
         _text(results, f"{stack}/{REVIEW}/review.md"),
         {name: _text(results, f"{stack}/{WHATIF}/{name}/whatif.md") for name in candidates},

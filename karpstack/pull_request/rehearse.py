@@ -13,9 +13,9 @@ from karpstack.text import shown
 from karpstack.text.codes import Code
 
 from . import outcome
-from .given import ENDINGS, of_stack
+from .inputs import ENDINGS, file_for_stack
 from .outcome import REVIEW, WHATIF, Outcome
-from .stacks import Touched
+from .stacks import AffectedStack
 
 _ITS_OWN: Final = {
     "workloads": "the example's workload, which is made up",
@@ -43,7 +43,7 @@ class Question:
     options: Sequence[str] = ()
 
 
-def rehearse(question: Question, touched: Sequence[Touched]) -> list[Outcome]:
+def rehearse(question: Question, touched: Sequence[AffectedStack]) -> list[Outcome]:
     """Review each stack, and rehearse the change of it where that is asked.
 
     An outcome is written as soon as it is known; before that, the outcome is that there is none.
@@ -51,31 +51,31 @@ def rehearse(question: Question, touched: Sequence[Touched]) -> list[Outcome]:
     found = []
     for one in touched:
         folder = question.results / one.stack
-        outcome.forget(folder)
+        outcome.remove_outcome(folder)
         outcome.write(Outcome(one.stack, "failed", "failed" if one.whatif == "asked" else one.whatif), folder)
         found.append(_rehearsed(question, one, folder))
         outcome.write(found[-1], folder)
     return found
 
 
-def _rehearsed(question: Question, one: Touched, folder: Path) -> Outcome:
+def _rehearsed(question: Question, one: AffectedStack, folder: Path) -> Outcome:
     """Where a command said that something is refused, its document says what; without one it has failed."""
     code = _rehearsal(question, "review", one.stack, "--output", str(folder / REVIEW))
     refused = code == Code.NO and (folder / REVIEW / "review.md").is_file()
     review: outcome.Review = "passed" if code == 0 else "refused" if refused else "failed"
     if one.whatif != "asked":
         return Outcome(one.stack, review, one.whatif)
-    files = [part for option in question.files for part in _given(question, option, one.stack)]
+    files = [part for option in question.files for part in _file_option(question, option, one.stack)]
     options = ["--base", question.base, *files, *question.options, "--output", str(folder / WHATIF)]
     code = _rehearsal(question, "whatif", one.stack, *options)
     broken = code == Code.NO and any((folder / WHATIF).glob("*/whatif.md"))
     return Outcome(one.stack, review, "within limits" if code == 0 else "beyond limits" if broken else "failed")
 
 
-def _given(question: Question, option: str, stack: str) -> Iterator[str]:
+def _file_option(question: Question, option: str, stack: str) -> Iterator[str]:
     """The option with the stack's file; nothing, and the what-if takes its own, where the folder has none."""
     folder = question.files[option]
-    if file := of_stack(option, folder, stack):
+    if file := file_for_stack(option, folder, stack):
         yield from (f"--{option}", str(file))
     else:
         said = f"{stack}: {shown.visible(folder)} has no {stack}{ENDINGS[option][0]} and no default{ENDINGS[option][0]}"

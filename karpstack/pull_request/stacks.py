@@ -28,7 +28,7 @@ class StacksError(ValueError):
 
 
 @dataclass(frozen=True)
-class Touched:
+class AffectedStack:
     """A stack to rehearse.
 
     Attributes:
@@ -59,12 +59,12 @@ class Change:
     before: Sequence[str]
     after: Sequence[str]
 
-    def touched(self) -> list[Touched]:
+    def touched(self) -> list[AffectedStack]:
         """The stacks that this change touches, by name."""
         whys = {stack: self._why(stack) for stack in self.after}
         return [self._one(stack, why) for stack, why in whys.items() if why]
 
-    def named(self, stacks: Sequence[str]) -> list[Touched]:
+    def named(self, stacks: Sequence[str]) -> list[AffectedStack]:
         """These stacks, touched or not.
 
         Raises:
@@ -77,10 +77,10 @@ class Change:
             )
         return [self._one(stack, self._why(stack) or "asked for") for stack in dict.fromkeys(stacks)]
 
-    def _one(self, stack: str, why: str) -> Touched:
+    def _one(self, stack: str, why: str) -> AffectedStack:
         if stack not in self.before:
-            return Touched(stack, why, "new")
-        return Touched(stack, why, "policies" if why.startswith(_POLICIES) else "asked")
+            return AffectedStack(stack, why, "new")
+        return AffectedStack(stack, why, "policies" if why.startswith(_POLICIES) else "asked")
 
     def _why(self, stack: str) -> str:
         """The path that says most: what makes the stack is before what judges it. Empty for a stack as it was."""
@@ -120,7 +120,7 @@ def removed(changed: Change) -> list[str]:
     return [stack for stack in changed.before if stack not in changed.after]
 
 
-def reasons(touched: Sequence[Touched]) -> Mapping[str, str]:
+def reasons(touched: Sequence[AffectedStack]) -> Mapping[str, str]:
     """Stack -> in words, why it is rehearsed and how."""
     words: Mapping[WhatIf, str] = {
         "asked": "review and what-if",

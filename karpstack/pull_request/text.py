@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from karpstack.text.codes import Code
-from karpstack.text.markdown import escape, folded
+from karpstack.text.markdown import collapsed, escape
 
 from . import outcome
-from .outcome import Told
+from .outcome import OutcomeTexts
 
 #: Begins the comment; GitHub does not show it. It stays as it is for good: by it, the comment is found again.
 MARKER: Final = "<!-- karpstack: the rehearsal of this pull request -->"
@@ -58,18 +58,18 @@ class Section:
     folded: bool
 
 
-def comment(told: Sequence[Told], *, commit: str, page: str) -> str:
+def comment(told: Sequence[OutcomeTexts], *, commit: str, page: str) -> str:
     """The comment, marker included, of at most `LONGEST_COMMENT` characters."""
     return f"{MARKER}\n{_document(told, commit, page, LONGEST_COMMENT - len(MARKER) - 1)}"
 
 
-def summary(told: Sequence[Told], *, commit: str, page: str) -> str:
+def summary(told: Sequence[OutcomeTexts], *, commit: str, page: str) -> str:
     """The same for a job's summary: at most `LONGEST_SUMMARY` bytes."""
     return _document(told, commit, page, LONGEST_SUMMARY // 4)  # a character has four bytes at most
 
 
-def shortened(sections: Sequence[Section], longest: int, where: str) -> list[str]:
-    """Documents as they go into a text, of at most so many characters together.
+def shorten_documents(sections: Sequence[Section], longest: int, where: str) -> list[str]:
+    """Shorten documents to a number of characters together.
 
     What is short stays whole; what is long shares the rest evenly, and says at its end how much is missing. It ends
     between two blocks, so that no table, no code and no fold is cut in half.
@@ -83,16 +83,16 @@ def shortened(sections: Sequence[Section], longest: int, where: str) -> list[str
     return [_fitted(section, share, where) for section, share in zip(sections, shares, strict=True)]
 
 
-def _document(told: Sequence[Told], commit: str, page: str, longest: int) -> str:
+def _document(told: Sequence[OutcomeTexts], commit: str, page: str, longest: int) -> str:
     if not told:
         return f"{_NOTHING}\n"
     head = "\n".join(_head(told, commit, page))
     where = f"the artifacts of [the run]({page})" if page else "the run's artifacts"
     sections = [section for one in told[:_MOST_STACKS] for section in _sections(one)][:_MOST_SECTIONS]
-    return "\n\n".join([head, *shortened(sections, longest - len(head) - 2 * len(sections) - 1, where)]) + "\n"
+    return "\n\n".join([head, *shorten_documents(sections, longest - len(head) - 2 * len(sections) - 1, where)]) + "\n"
 
 
-def _head(told: Sequence[Told], commit: str, page: str) -> Iterator[str]:
+def _head(told: Sequence[OutcomeTexts], commit: str, page: str) -> Iterator[str]:
     yield f"## {_HEADLINES[outcome.code([one.outcome for one in told])]}\n"
     yield "| stack | what-if | review |\n| --- | --- | --- |"
     for one in told[:_MOST_STACKS]:
@@ -105,7 +105,7 @@ def _head(told: Sequence[Told], commit: str, page: str) -> Iterator[str]:
         yield f"\nThe pages, and all else, are artifacts of [the run]({page})."
 
 
-def _sections(told: Told) -> Iterator[Section]:
+def _sections(told: OutcomeTexts) -> Iterator[Section]:
     stack = told.outcome.stack
     for candidate, text in told.whatifs.items():
         also = f" ({candidate})" if len(told.whatifs) > 1 else ""
@@ -117,7 +117,7 @@ def _sections(told: Told) -> Iterator[Section]:
 def _framed(section: Section, text: str) -> str:
     if not section.folded:
         return text.strip()
-    return "\n".join(folded(section.title, [f"{text.strip()}\n"])).strip()
+    return "\n".join(collapsed(section.title, [f"{text.strip()}\n"])).strip()
 
 
 def _shares(lengths: Sequence[int], longest: int) -> list[int]:

@@ -19,8 +19,8 @@ from karpstack.components.settings import AksSettings, EksSettings
 from karpstack.preflight.aws.asking import Aws, direct_client
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
-from karpstack.preflight.finding import InputError, NotAskedError, UnknowableError, in_the_way, not_checked
-from karpstack.preflight.shown import as_data, table
+from karpstack.preflight.finding import InputError, NotAskedError, UnknowableError, blockers, not_checked
+from karpstack.preflight.output import as_data, table
 from karpstack.preflight.stack import Configuration, configuration, deployer
 from karpstack.scale_test.reports import reading
 from karpstack.text import files, json_file
@@ -29,10 +29,10 @@ from karpstack.text.projects import find_project
 from karpstack.text.shown import visible
 
 from . import removal_aws, removal_azure
+from .comparison import page
 from .cost import bill
-from .left import TAG
-from .left import left as find_left
-from .likeness import page
+from .leftovers import TAG
+from .leftovers import find_leftovers as find_left
 
 _RUN: Final = "run.json"
 _REPORT: Final = "report.json"
@@ -48,11 +48,11 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
 }
 
 
-def _say(error: BaseException) -> None:
+def _print_error(error: BaseException) -> None:
     say_error(UnknowableError(f"{error.call}: {error}") if isinstance(error, NotAskedError) else error)
 
 
-@reported(_CODES, _say)
+@reported(_CODES, _print_error)
 def cost(
     stack: str, report: Path, *, config_file: Path | None = None, ceiling: float = 3.0, form: Form = "text"
 ) -> int:
@@ -85,12 +85,12 @@ def cost(
     return Code.GOOD if enough else Code.NO
 
 
-@reported(_CODES, _say)
-def left(stack: str, *, config_file: Path | None = None, form: Form = "text") -> int:
+@reported(_CODES, _print_error)
+def list_leftovers(stack: str, *, config_file: Path | None = None, form: Form = "text") -> int:
     """List what is left of the stack in its account after `pulumi destroy`."""
     checked = find_left(_configured(stack, config_file))
     unknown = not_checked(checked)
-    found = in_the_way(checked)
+    found = blockers(checked)
     notes = any(check.findings for check in checked)
     title = f"After pulumi destroy of {stack}: " + (
         f"{len(found)} things are left"
@@ -103,7 +103,7 @@ def left(stack: str, *, config_file: Path | None = None, form: Form = "text") ->
     return Code.NO if found else Code.UNKNOWN if unknown else Code.GOOD
 
 
-@reported(_CODES, _say)
+@reported(_CODES, _print_error)
 def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) -> int:
     """Delete everything that has the stack's tag of the run."""
     configured = _configured(stack, config_file)
@@ -131,7 +131,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
     return Code.GOOD
 
 
-@reported(_CODES, _say)
+@reported(_CODES, _print_error)
 def compare(rehearsed: Path, real: Path, output: Path) -> int:
     """Write a page that compares a real run with its rehearsal."""
     folders = {"rehearsed": rehearsed, "real": real}

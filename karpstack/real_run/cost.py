@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from karpstack.components.settings import AksSettings, EksSettings, Settings
-from karpstack.karpenter import age, releases
+from karpstack.karpenter import fact_dates, releases
 from karpstack.karpenter.instance_types import Facts
 from karpstack.preflight.finding import InputError, UnknowableError
 
@@ -74,7 +74,9 @@ def bill(settings: Settings, report: Mapping[str, Any]) -> Bill:
 def _standing(settings: Settings) -> Iterator[tuple[str, float]]:
     if isinstance(settings, EksSettings):
         support = (
-            "extended" if releases.status("aws", settings.cluster.version, age.today()) == "extended" else "standard"
+            "extended"
+            if releases.status("aws", settings.cluster.version, fact_dates.today()) == "extended"
+            else "standard"
         )
         yield "control plane", _EKS[support]
         nodes, network = settings.system_nodes, settings.network

@@ -17,7 +17,7 @@ from karpstack.components.naming import EksNames
 from karpstack.karpenter import clock
 from karpstack.preflight.aws.asking import Aws
 
-from .left import TAG, is_gone, tagged
+from .leftovers import TAG, is_gone, tagged
 
 #: Gives boto3's client of a service.
 Client = Callable[[str], Any]

@@ -15,7 +15,7 @@ from karpstack.preflight.azure.api_versions import RESOURCES
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login
 
-from .left import TAG
+from .leftovers import TAG
 
 _LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _PATIENCE, _BETWEEN = 3600.0, 15.0

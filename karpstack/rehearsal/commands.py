@@ -34,10 +34,10 @@ from karpstack.rehearsal.rights import completeness, reasons
 from karpstack.rehearsal.session import crashes, daemon, descriptions, lifetime, lock, speed
 from karpstack.rehearsal.session.deployment import PROTECTION, CommandError, Deployment, environment, protected
 from karpstack.rehearsal.session.lifetime import TOOLS, Tools
-from karpstack.rehearsal.session.removal import NotLookedError
+from karpstack.rehearsal.session.removal import NotCheckedError
 from karpstack.rehearsal.session.reporting import rehearsing, say_error
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.terminal import console, tell
+from karpstack.rehearsal.session.terminal import console, print_message
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.text import files, refusals
@@ -101,7 +101,7 @@ class Target:
     def alone(self, patience: float = 0.5) -> Iterator[StackFolder]:
         """Give the stack's folder, made if it does not exist, while no other command works on the stack."""
         folder = self.folder()
-        with lifetime.alone(folder, f"karpstack {self.command} {folder.stack}", patience):
+        with lifetime.locked_folder(folder, f"karpstack {self.command} {folder.stack}", patience):
             yield folder
 
 
@@ -145,10 +145,12 @@ def _review_again(target: Target, folder: StackFolder, stack_file: StackFile, ou
         with lifetime.watched(folder):
             code = _deployment(target, folder).review(stack_file, output, updated=True)
     except CommandError as error:
-        tell(f"{error}, so there is no review of {folder.stack} as it is; again: karpstack review {folder.stack}")
+        print_message(
+            f"{error}, so there is no review of {folder.stack} as it is; again: karpstack review {folder.stack}"
+        )
         return
     if code:
-        tell(f"The review of {folder.stack} as it is did not pass; what it says stands above.")
+        print_message(f"The review of {folder.stack} as it is did not pass; what it says stands above.")
 
 
 @rehearsing()
@@ -195,7 +197,7 @@ def _run_alone(
             code = _play_in_time(target, folder, {**choice, "report_dir": str(report)}, report)
     except KeyboardInterrupt:
         if not ours:
-            tell(
+            print_message(
                 f"{folder.stack} was up before and stays up. What the interrupted story made is removed by the next "
                 f"run, and by: karpstack down {folder.stack}"
             )
@@ -205,7 +207,7 @@ def _run_alone(
         completeness.note(folder.recorded_scenarios, completeness.ended(found))
     if ours and not keep:
         _end(target, folder)
-    tell(
+    print_message(
         f"Report: {page}"
         if _version(page) not in (None, before[page])
         else f"No report was written; what is in {report} is of an earlier run, if at all."
@@ -263,7 +265,7 @@ def preflight(target: Target, *, form: str = "text") -> int:
     stack_file = target.stack_file()
     with target.alone() as folder:
         if not daemon.running(folder):
-            tell(
+            print_message(
                 f"{folder.stack} is not up. Checking the simulated account, which has only what files next to the "
                 f"stack file describe; `karpstack preflight {folder.stack}` checks yours."
             )
@@ -277,7 +279,7 @@ def _played(target: Target, folder: StackFolder, stack_file: StackFile, *, asked
 
     Its providers wait for the account by themselves; commands by which it is `asked` wait here.
     """
-    descriptions.look(stack_file)
+    descriptions.check_stack(stack_file)
     if stack_file.cluster.is_file():
         stack_file.check_versions()  # of a cluster that runs; of one's own any version is previewed
     tools = target.tools
@@ -289,7 +291,7 @@ def _played(target: Target, folder: StackFolder, stack_file: StackFile, *, asked
                 deployment = tools.deploy(folder, engines, running, target.project)
                 deployment.prepare(stack_file)
             else:
-                lifetime.forget(folder)
+                lifetime.remove_earlier_state(folder)
                 _, deployment = lifetime.start(folder, stack_file, engines, target.project, asked=asked, tools=tools)
             yield deployment
     finally:
@@ -336,7 +338,7 @@ def rights(
     form: str = "text",
 ) -> int:
     """Show which permissions the controller used in the last rehearsal, and which nothing used."""
-    from karpstack.rehearsal.rights import checking, distilling, review, shown
+    from karpstack.rehearsal.rights import checking, distilling, review, review_output
 
     folder = target.folder()
     found = checking.checked(recorded_rights.read(list(recordings) or [folder.rights]))
@@ -352,9 +354,9 @@ def rights(
     if form == "json":
         print(json.dumps(judged.shown, indent=2))
     elif form == "markdown":
-        print(shown.markdown(judged))
+        print(review_output.markdown(judged))
     else:
-        Console().print(shown.tables(judged))
+        Console().print(review_output.tables(judged))
     return Code.NO if judged.problems else Code.GOOD
 
 
@@ -367,7 +369,7 @@ def status(target: Target, *, form: str = "text") -> int:
     _check_known(target, folder)
     info = daemon.running(folder)
     if holder := lock.holder(folder):
-        tell(f"{folder.stack}: {lock.described(holder)} is working on it")
+        print_message(f"{folder.stack}: {lock.described(holder)} is working on it")
     if form == "json":
         engines = [{"name": name, "pid": pid, "memoryBytes": memory} for name, pid, memory in _engines(info)]
         crashed = info.crashes if info else []
@@ -378,10 +380,10 @@ def status(target: Target, *, form: str = "text") -> int:
         print(
             f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
         )
-        crashes.say_all(folder)
-        lifetime.tell_end(folder)
+        crashes.report_all(folder)
+        lifetime.report_daemon_end(folder)
         if not holder:
-            _tell_orphans(folder)
+            _report_orphans(folder)
         return Code.NO
     table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
     for column in ("engine", "pid", "memory", "log"):
@@ -395,12 +397,12 @@ def status(target: Target, *, form: str = "text") -> int:
     Console().print(table)
     if folder.clock.exists() and (ahead := clock.Page(folder.clock).time_ns() / 1e9 - time.time()) >= 1:
         ahead_by = timedelta(seconds=int(ahead))
-        tell(f"Cluster time is {ahead_by} ahead of this machine's; `kubectl` of `env` shows right ages.")
+        print_message(f"Cluster time is {ahead_by} ahead of this machine's; `kubectl` of `env` shows right ages.")
     print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
     if folder.judge.is_file():
         print(f"The last `karpstack up` was judged by {folder.judge.read_text()}")
     Console().print(listeners.table(folder, info))
-    crashes.say_all(folder)
+    crashes.report_all(folder)
     return Code.NO if info.crashes else Code.GOOD
 
 
@@ -415,7 +417,7 @@ def _engines(info: daemon.DaemonInfo | None) -> Iterator[tuple[str, int, int]]:
             yield name, process.pid, process.memory_info().rss
 
 
-def _tell_orphans(folder: StackFolder) -> None:
+def _report_orphans(folder: StackFolder) -> None:
     """Tell of processes that run although nothing in the state folder tells of them, or that is gone."""
     found = [one for daemon_ in daemon.find(folder) for one in (daemon_, *daemon_.children(recursive=True))]
     found += [one for one in marked(folder) if one not in found]
@@ -424,7 +426,7 @@ def _tell_orphans(folder: StackFolder) -> None:
         with suppress(psutil.Error):
             memory += one.memory_info().rss
     if found:
-        tell(
+        print_message(
             f"{folder.stack}: its state is lost, but {len(found)} of its processes run ({memory / 2**20:.0f} MiB, "
             f"pid {', '.join(str(one.pid) for one in found)}); end them with: karpstack down {folder.stack}"
         )
@@ -455,7 +457,7 @@ def down(target: Target, *, force: bool = False) -> int:
         return _nothing_to_take_down(folder)
     patience = 0.5
     if force and (ended := lock.end_holder(folder)):
-        tell(f"Ended {lock.described(ended)}, which was working on {folder.stack}.")
+        print_message(f"Ended {lock.described(ended)}, which was working on {folder.stack}.")
         patience = 5.0  # a playbook's lock is free a moment after its end
     with target.alone(patience):
         if not daemon.running(folder):
@@ -475,7 +477,7 @@ def _lift_protection(folder: StackFolder, deployment: Deployment) -> None:
     """Do what a real stack needs before `pulumi destroy`, where its own setting protects the cluster."""
     names = protected(folder)
     if names and _is_protected_by_setting(folder):
-        tell(
+        print_message(
             f"{', '.join(names)} is protected: an update sets {PROTECTION} to false first, as before `pulumi destroy`."
         )
         deployment.lift_protection()
@@ -511,7 +513,7 @@ def _end(target: Target, folder: StackFolder) -> None:
     deployment = _deployment(target, folder)
     _lift_protection(folder, deployment)
     if names := protected(folder):
-        tell(f"{', '.join(names)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
+        print_message(f"{', '.join(names)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
         daemon.stop(folder)
         return
     try:
@@ -522,7 +524,7 @@ def _end(target: Target, folder: StackFolder) -> None:
 
 def _take_down(folder: StackFolder, deployment: Deployment) -> None:
     """Destroy the stack and stop its engines; what cannot be destroyed stays, so that somebody can see to it."""
-    _tell_hindrances(deployment, "In the way of `pulumi destroy`, which is tried all the same:")
+    _report_blockers(deployment, "In the way of `pulumi destroy`, which is tried all the same:")
     try:
         _destroy(folder, deployment)
     except CommandError as error:
@@ -544,18 +546,18 @@ def _destroy(folder: StackFolder, deployment: Deployment) -> None:
         except CommandError:
             # The look may take long: whoever breaks it off has not given up what could not be destroyed.
             with suppress(KeyboardInterrupt):
-                _tell_hindrances(deployment, "What is in the way now:")
+                _report_blockers(deployment, "What is in the way now:")
             raise
 
 
-def _tell_hindrances(deployment: Deployment, heading: str) -> None:
+def _report_blockers(deployment: Deployment, heading: str) -> None:
     try:
         found = deployment.hindrances()
-    except NotLookedError as error:
-        tell(f"What is in the way of `pulumi destroy` is not known: {error}")
+    except NotCheckedError as error:
+        print_message(f"What is in the way of `pulumi destroy` is not known: {error}")
         return
     if found:
-        tell("\n".join([heading, *(f"  {one}" for one in found)]))
+        print_message("\n".join([heading, *(f"  {one}" for one in found)]))
 
 
 def _deployment(target: Target, folder: StackFolder) -> Deployment:

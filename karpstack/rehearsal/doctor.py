@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.request import getproxies
 
-from karpstack.rehearsal.engines import CONTROLLERS, EngineSet, cache_folder, wanted
+from karpstack.rehearsal.engines import CONTROLLERS, EngineSet, cache_folder, required_parts
 from karpstack.rehearsal.engines.builder import BuildError, Go
 from karpstack.rehearsal.state.ancestors import ExposedError
 from karpstack.text.codes import Code
@@ -90,7 +90,7 @@ def _engines() -> Iterator[Check]:
         yield Check("cache folder", "bad", str(error))
         return
     yield from _cache(cache_folder())
-    missing = [part for part in wanted(list(CONTROLLERS)) if not engines.complete(part)]
+    missing = [part for part in required_parts(list(CONTROLLERS)) if not engines.complete(part)]
     if missing:
         fix = "karpstack engines build (all clouds, about 15 minutes), or karpstack engines build Pulumi.eks.yaml"
         yield Check("engines", "bad", f"not built: {', '.join(missing)}", fix)

@@ -13,7 +13,7 @@ from rules.facts import facts
 from rules.regions import Regions
 from rules.rule import Rule
 
-from .changes import beside, changes, counts
+from .changes import changes, count_components, counts
 from .configuration import exceptions
 from .engine import Resource, by_urn, checked, resources
 from .findings import Verdicts
@@ -63,7 +63,7 @@ def assemble(
         assumed=assumed_images(declared),
         failures=preview.failures,
         counts=counts(preview.digest),
-        beside=beside(preview.digest),
+        beside=count_components(preview.digest),
         changes=changes(preview.digest),
         findings=verdicts.findings,
         excused=verdicts.excused,

@@ -54,7 +54,7 @@ def counts(digest: Digest) -> tuple[Count, ...]:
     return tuple(Count(operation=name, type=kind, number=number) for (name, kind), number in rows)
 
 
-def beside(digest: Digest) -> int:
+def count_components(digest: Digest) -> int:
     """How many components and providers there are, without those providers that Pulumi adds by itself.
 
     As the engine sums up an update (pulumi/pulumi, pkg/engine/update.go, isInternalStep): it leaves out a provider

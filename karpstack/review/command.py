@@ -117,7 +117,7 @@ def _uri(path: Path, project: Path) -> str:
 def _tell(review: Review, folder: Path, missing: Path | None) -> None:
     for failure in review.failures:
         print(failure, file=sys.stderr)
-    for finding, *others in wording.alike(review.mandatory):
+    for finding, *others in wording.group_by_text(review.mandatory):
         about = ", ".join(wording.subject(each.subject) for each in (finding, *others))
         print(f"mandatory: {finding.code}: {about}: {finding.what}")
     print(f"{wording.headline(review)} {wording.summary(review)}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from karpstack.text.findings import cells
-from karpstack.text.markdown import code, escape, fitting, folded, table
+from karpstack.text.markdown import code, collapsed, escape, fitting, table
 
 from . import wording
 from .model import Judged, Permission, Pool, Review
@@ -49,7 +49,7 @@ def _findings(review: Review) -> Iterator[str]:
                 row.found,
                 row.advice,
             )
-            for finding, *others in wording.alike(review.findings)
+            for finding, *others in wording.group_by_text(review.findings)
             for row in (cells(finding, escape),)
         ]
         yield from _table(("Severity", "Rule", "Resource", "Found", "Otherwise, and fix"), rows)
@@ -78,7 +78,7 @@ def _changes(review: Review) -> Iterator[str]:
         yield from _table(("Operation", "Resource", "Type", "Properties"), rows)
     if review.counts:
         numbers = [(count.operation, escape(count.type), str(count.number)) for count in review.counts]
-        yield from folded("By type", _table(("Operation", "Type", "Resources"), numbers))
+        yield from collapsed("By type", _table(("Operation", "Type", "Resources"), numbers))
 
 
 def _pools(review: Review) -> Iterator[str]:
@@ -112,18 +112,18 @@ def _permissions(review: Review) -> Iterator[str]:
             (escape(entry.identity), escape(entry.who), escape("; ".join(entry.when)), escape(entry.source))
             for entry in review.entries
         ]
-        yield from folded("Who may act as whom", _table(("Identity", "Who", "When", "By"), rows))
+        yield from collapsed("Who may act as whom", _table(("Identity", "Who", "When", "By"), rows))
     if review.permissions:
         granted = [_permission(permission) for permission in review.permissions]
-        yield from folded("What each may do", _table(("Identity", "May", "On", "When", "By"), granted))
+        yield from collapsed("What each may do", _table(("Identity", "May", "On", "When", "By"), granted))
 
 
 def _permission(grant: Permission) -> tuple[str, ...]:
     identity, source = escape(grant.identity), escape(grant.source)
     if grant.unknown:
         return identity, f"<i>{escape(grant.unknown)}</i>", "", "", source
-    may = ("" if grant.effect == "Allow" else "**not** ") + _some(grant.actions)
-    return identity, f"**broad** {may}" if grant.broad else may, _some(grant.on), _some(grant.when), source
+    may = ("" if grant.effect == "Allow" else "**not** ") + _first_few(grant.actions)
+    return identity, f"**broad** {may}" if grant.broad else may, _first_few(grant.on), _first_few(grant.when), source
 
 
 def _not_judged(review: Review) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _not_judged(review: Review) -> Iterator[str]:
     if not gaps:
         return
     rows = [(code(gap.rule), escape(wording.subject(gap.resource)), escape(gap.why)) for gap in gaps]
-    yield from folded(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
+    yield from collapsed(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
 
 
 def _subjects(findings: Sequence[Judged]) -> str:
@@ -143,7 +143,7 @@ def _subjects(findings: Sequence[Judged]) -> str:
     return f"<details><summary>{len(names)} resources</summary>{together}</details>"
 
 
-def _some(items: Sequence[str]) -> str:
+def _first_few(items: Sequence[str]) -> str:
     """The first few of many."""
     more = len(items) - _ITEMS
     shown = ", ".join(escape(item) for item in items[:_ITEMS])

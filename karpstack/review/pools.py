@@ -16,7 +16,7 @@ from rules.tokens import AKS_CLUSTER, CLUSTER, EC2_NODE_CLASS, NODE_POOL
 from rules.values import UnreadableError
 
 from karpstack.karpenter import images
-from karpstack.karpenter.age import old_prices, today
+from karpstack.karpenter.fact_dates import old_prices, today
 from karpstack.karpenter.instance_types import CAPACITY_TYPE, Region
 from karpstack.karpenter.requirements import allows
 

@@ -58,7 +58,7 @@ def summary(review: Review) -> str:
         resources += f"; beside them {review.beside} {beside}, which Pulumi counts too"
     findings = plural("finding", len(review.findings))
     tally = f"{len(review.mandatory)} mandatory and {len(review.advisory)} advisory {findings}"
-    if (different := len(alike(review.findings))) < len(review.findings):
+    if (different := len(group_by_text(review.findings))) < len(review.findings):
         tally += f", which say {different} different {plural('thing', different)}"
     sentences = [f"Resources: {resources}.", f"{tally}." if review.findings else "No findings."]
     if review.pools:
@@ -100,12 +100,12 @@ def plural(word: str, number: int) -> str:
 
 def by_severity(findings: Sequence[Judged]) -> list[tuple[Level, list[list[Judged]]]]:
     """Judgeds, those alike together, the most severe first; severities without any are left out."""
-    groups = [(level, alike([each for each in findings if each.level == level])) for level in LEVELS]
+    groups = [(level, group_by_text([each for each in findings if each.level == level])) for level in LEVELS]
     return [(level, group) for level, group in groups if group]
 
 
-def alike(findings: Sequence[Judged]) -> list[list[Judged]]:
-    """Judgeds of which the same is said, of several resources, together; in the order of each first one."""
+def group_by_text(findings: Sequence[Judged]) -> list[list[Judged]]:
+    """Group the findings of several resources that have the same text, in the order of their first ones."""
     groups: dict[Judged, list[Judged]] = {}
     for finding in findings:
         groups.setdefault(replace(finding, subject="", urn=""), []).append(finding)

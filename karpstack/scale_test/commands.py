@@ -24,7 +24,7 @@ from .recording.timeline import Reader, TimelineError, now, parse_time
 from .reports.folder import TIMELINE
 from .scenarios import start
 from .scenarios.choosing import check_names
-from .scenarios.environments import Stack, StackError, known
+from .scenarios.environments import Stack, StackError, environment_of_outputs
 from .scenarios.scenario import ScenarioError, load, names, parse
 from .version import version
 
@@ -223,11 +223,11 @@ def why(folder: Path, *, form: Form = "text") -> int:
     from .reports import reasons
     from .reports.reading import ReportError
     from .reports.reading import read as read_report
-    from .reports.writing import told
+    from .reports.writing import read_timeline_info
 
     timeline = folder / TIMELINE
     if not (folder / "report.json").exists() and timeline.is_file():
-        _refuse_whatif(folder, told(timeline).scenarios)
+        _refuse_whatif(folder, read_timeline_info(timeline).scenarios)
     try:
         found = read_report(folder / "report.json")
         print(json.dumps(reasons.data(found), indent=2) if form == "json" else reasons.markdown(found))
@@ -247,12 +247,12 @@ def schema() -> int:
 def _made(folder: Path, source: Source) -> dict[str, Any]:
     """The report of a folder's timeline, of the scenarios that it tells of."""
     from .reports import report as reports
-    from .reports.writing import told, with_evidence_in
+    from .reports.writing import read_timeline_info, with_evidence_in
 
     timeline, folder_of_scenarios = folder / TIMELINE, source.scenarios or SCENARIOS
     if not timeline.is_file():
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
-    about = told(timeline)
+    about = read_timeline_info(timeline)
     _refuse_whatif(folder, about.scenarios)
     stack = Stack(source.stack, _outputs(source.outputs)) if source.stack and source.outputs else about.stack
     if stack is None:
@@ -260,7 +260,7 @@ def _made(folder: Path, source: Source) -> dict[str, Any]:
             f"{timeline}: its START line names no stack, so it is not known what its stories ran on; give it with "
             "--stack NAME --outputs FILE"
         )
-    environment = known(stack.outputs)
+    environment = environment_of_outputs(stack.outputs)
     if environment is None:
         raise InputError(f"{timeline}: stack {stack.name} is of no kind that has scenarios, so it cannot be judged")
     scenarios = {scenario.name: scenario for scenario in load(folder_of_scenarios)}

@@ -133,7 +133,7 @@ class _Anonymiser:
     def data(self) -> Data:
         """The file."""
         data = self._data
-        own = {(one.namespace, one.name): system_workloads.brought(one) for one in self._snapshot.workloads}
+        own = {(one.namespace, one.name): system_workloads.has_well_known_name(one) for one in self._snapshot.workloads}
         parts: dict[str, Callable[[Data], Data]] = {
             "namespaces": self._namespace,
             "priorityClasses": lambda one: {**one, "name": self._priority_class(one["name"])},
@@ -162,7 +162,7 @@ class _Anonymiser:
         return name if name in BUILT_IN else self._name(name)
 
     def _namespace_name(self, name: str) -> str:
-        return name if system_workloads.theirs(name) else self._name(name)
+        return name if system_workloads.is_system_namespace(name) else self._name(name)
 
     def _label_key(self, key: str) -> str:
         if key in _KEYS or _public(key):
@@ -268,7 +268,7 @@ class _Anonymiser:
         return ".".join(["10", *(str(byte) for byte in bytes.fromhex(self._hash(address)[1:7]))])
 
     def _budget(self, one: Data) -> Data:
-        own = system_workloads.named(one["namespace"], one["name"])
+        own = system_workloads.is_system_name(one["namespace"], one["name"])
         return _with(
             one,
             {

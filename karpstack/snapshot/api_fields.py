@@ -12,7 +12,7 @@ from .formats import models_in
 _Known = TypeVar("_Known", bound=BaseModel)
 
 
-def known(model: type[_Known], value: Any, unknown: set[str]) -> _Known:
+def known_or_none(model: type[_Known], value: Any, unknown: set[str]) -> _Known:
     """What a model knows of a value.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from .api_fields import known
+from .api_fields import known_or_none
 from .effective_requests import requests
 from .manifests import DELETION_COST, DO_NOT_DISRUPT
 from .pod import (
@@ -71,11 +71,11 @@ def pod_of(metadata: Mapping[str, Any], spec: Mapping[str, Any], unknown: set[st
     """
 
     def parts(key: str, model: type[_Part]) -> list[_Part]:
-        return [known(model, one, unknown) for one in spec.get(key) or ()]
+        return [known_or_none(model, one, unknown) for one in spec.get(key) or ()]
 
     annotations = metadata.get("annotations") or {}
     cost = annotations.get(DELETION_COST)
-    affinity = known(Affinity, spec["affinity"], unknown) if spec.get("affinity") else None
+    affinity = known_or_none(Affinity, spec["affinity"], unknown) if spec.get("affinity") else None
     priority_class = spec.get("priorityClassName") or None
     grace = spec.get("terminationGracePeriodSeconds")
     policy = spec.get("preemptionPolicy")

@@ -26,12 +26,12 @@ def zonal(volume: Volume) -> bool:
     return bool(volume.places) and not volume.ephemeral
 
 
-def of_each_pod(workload: Workload) -> dict[str, Volume]:
+def own_claim_volumes(workload: Workload) -> dict[str, Volume]:
     """Name in the pod -> the zonal volume that each pod has of its own."""
     return {name: one for name, one in _named(workload).items() if one.claim is None}
 
 
-def of_all_pods(workload: Workload) -> dict[str, Volume]:
+def shared_claim_volumes(workload: Workload) -> dict[str, Volume]:
     """Name in the pod -> the zonal volume that all pods have together."""
     return {name: one for name, one in _named(workload).items() if one.claim is not None}
 
@@ -75,7 +75,7 @@ def volumes_of_each(name: str, volume: Volume, workload: Workload, labels: Mappi
 def zones_of_each(workload: Workload) -> list[set[str]]:
     """The zones in which each pod can be by its own volumes, in the order of their numbers; none: in any."""
     each: list[set[str]] = [set() for _ in range(workload.replicas)]
-    for volume in of_each_pod(workload).values():
+    for volume in own_claim_volumes(workload).values():
         for number, zones in enumerate(_zones(volume, workload)):
             each[number] = each[number] & set(zones) or each[number] or set(zones)
     return each

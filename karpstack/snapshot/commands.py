@@ -21,11 +21,11 @@ from .conversion import convert as converted
 from .manifest_files import read as read_manifests
 from .model import Snapshot
 from .objects import objects
+from .output import as_text, data, headline, summary
 from .portability import Place
 from .problems import SnapshotError, finding
 from .reading import check_output, load, write
 from .reference import schema as json_schema
-from .shown import data, headline, summary, told
 from .stack_file import refusal
 from .stack_file import stack_file as made_stack_file
 from .trace_curve import as_csv, curve_of
@@ -85,7 +85,7 @@ def show(file: Path, *, known_only: bool = False, form: Form = "text") -> int:
     if form == "json":
         print(json.dumps(data(read.snapshot, read.passed_over), indent=2))
     else:
-        print(told(read.snapshot, read.passed_over))
+        print(as_text(read.snapshot, read.passed_over))
     return Code.GOOD
 
 

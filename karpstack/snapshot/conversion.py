@@ -43,11 +43,11 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
             if isinstance(data, dict) and data.get("kind") == KIND:
                 _alone(files, path)
                 return load(path, known_only=known_only).snapshot
-            if kubereplay.is_one(data):
+            if kubereplay.is_kubereplay(data):
                 _alone(files, path)
                 source = "kubereplay"
                 items, taken = kubereplay.objects(data, path, ledger)
-            elif simkube.is_one(data):
+            elif simkube.is_simkube(data):
                 _alone(files, path)
                 source = "simkube"
                 items, taken = simkube.objects(data, path, ledger)

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from karpstack.karpenter.quantities import duration
 from karpstack.text.shown import cut, visible
 
-from .api_fields import known
+from .api_fields import known_or_none
 from .api_nodes import CLOUDS, Prices, claim_of, class_of, cluster_of, node_of, pool_keys, pool_of
 from .api_pod import KEPT_ANNOTATIONS, OF_CONTROLLERS, namespace_keys, node_keys, pod_keys, pod_of, selector_keys
 from .api_volumes import Mounted, Volumes
@@ -271,7 +271,7 @@ class _Taking:
         return PodDisruptionBudget(
             namespace=metadata["namespace"],
             name=metadata["name"],
-            selector=known(LabelSelector, selector, self._unknown) if selector is not None else None,
+            selector=known_or_none(LabelSelector, selector, self._unknown) if selector is not None else None,
             min_available=spec.get("minAvailable"),
             max_unavailable=spec.get("maxUnavailable"),
             unhealthy_pod_eviction_policy=spec.get("unhealthyPodEvictionPolicy"),

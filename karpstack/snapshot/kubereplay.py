@@ -17,7 +17,7 @@ from .problems import SnapshotError, broken, finding
 _VERSIONS: Final = {"Deployment": "apps/v1", "Job": "batch/v1"}
 
 
-def is_one(data: Any) -> bool:
+def is_kubereplay(data: Any) -> bool:
     """Whether JSON is such a file."""
     return isinstance(data, Mapping) and "captured" in data and isinstance(data.get("events"), list | None)
 

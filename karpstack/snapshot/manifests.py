@@ -101,7 +101,7 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[: longest - 11].rstrip('-.')}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
-def made_as(workload: Workload, *, claims: bool) -> str:
+def created_kind(workload: Workload, *, claims: bool) -> str:
     """The kind that a workload is made as.
 
     Args:

@@ -14,7 +14,7 @@ from . import claims, manifests, system_workloads
 from .effective_requests import written
 from .manifests import Names, as_kubernetes
 from .model import PodDisruptionBudget, Snapshot, Workload
-from .portability import Place, why_never
+from .portability import Place, placement_obstacle
 from .system_workloads import Existing
 
 _NOWHERE: Final = Place()
@@ -181,7 +181,7 @@ def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[
     with_deadline = _nodes_with_deadline(snapshot)
     noted: dict[str, list[Workload]] = {why: [] for why in _NOTES}
     for workload in snapshot.workloads:
-        if system_workloads.of_a_kubelet(workload):
+        if system_workloads.is_static_pod(workload):
             noted["static"].append(workload)
             continue
         if (requests := existing.of(workload)) is not None:
@@ -191,7 +191,7 @@ def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[
                 continue
             noted["beside"].append(workload)
             workload = made
-        if why := why_never(workload.pod, snapshot.cluster, place):
+        if why := placement_obstacle(workload.pod, snapshot.cluster, place):
             notes.append(
                 f"{_title(workload)} is not loaded: its pods need {why}; they could never be scheduled. To load it, "
                 "remove this requirement from the workload in the snapshot"
@@ -243,8 +243,8 @@ def _made(
     notes: list[str],
 ) -> dict[str, Any]:
     """A workload; its volumes and claims are put with the others, each once."""
-    shared, own = claims.of_all_pods(workload), claims.of_each_pod(workload)
-    kind = manifests.made_as(workload, claims=bool(own))
+    shared, own = claims.shared_claim_volumes(workload), claims.own_claim_volumes(workload)
+    kind = manifests.created_kind(workload, claims=bool(own))
     if own and kind != "StatefulSet":
         notes.append(f"{_title(workload)}: its pods' volumes are not made, for a {kind} has none of its pods' own")
         own = {}

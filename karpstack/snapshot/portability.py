@@ -44,8 +44,8 @@ class Place:
         return self.cloud == cluster.cloud and (not self.region or self.region == (cluster.region or self.region))
 
 
-def why_never(pod: Pod, cluster: Cluster, place: Place) -> str | None:
-    """Why no node of this place can hold the pod, by what it says of nodes: None where one may.
+def placement_obstacle(pod: Pod, cluster: Cluster, place: Place) -> str | None:
+    """Return why no node of this place can hold the pod, by the pod's requirements; None if one may.
 
     What it merely prefers is no reason.
     """

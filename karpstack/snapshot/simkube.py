@@ -53,7 +53,7 @@ def unpacked(content: bytes, path: Path, *, depth: int, values: int) -> Any:
     return parse(text.encode(), path, depth=depth, values=values)
 
 
-def is_one(data: Any) -> bool:
+def is_simkube(data: Any) -> bool:
     """Whether JSON is such a trace."""
     return isinstance(data, Mapping) and {"version", "config", "events"} <= data.keys()
 

@@ -120,7 +120,7 @@ def refusal(text: str) -> str:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "Pulumi.whatif.yaml"
         path.write_text(text)
-        return refusals.of_settings(path)
+        return refusals.settings_refusal(path)
 
 
 def _images(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

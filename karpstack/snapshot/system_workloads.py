@@ -54,21 +54,21 @@ class Existing:
         return self.requests.get((workload.controller.kind, workload.namespace, workload.name))
 
 
-def of_a_kubelet(workload: Workload) -> bool:
+def is_static_pod(workload: Workload) -> bool:
     """Return whether a kubelet runs the pods from a file of its own; no API server makes those."""
     return workload.controller.kind == "Node"
 
 
-def brought(workload: Workload) -> bool:
+def has_well_known_name(workload: Workload) -> bool:
     """Return whether a workload has a name that stacks and clouds give; such names are no secret."""
-    return of_a_kubelet(workload) or named(workload.namespace, workload.name)
+    return is_static_pod(workload) or is_system_name(workload.namespace, workload.name)
 
 
-def theirs(namespace: str) -> bool:
+def is_system_namespace(namespace: str) -> bool:
     """Whether a namespace is one that every cluster has, or one of those that charts and clouds make."""
     return namespace in NAMESPACES or namespace in _THEIRS
 
 
-def named(namespace: str, name: str) -> bool:
+def is_system_name(namespace: str, name: str) -> bool:
     """Whether what is called so is the stack's or the cloud's."""
     return namespace in _THEIRS and _NAMES.fullmatch(name) is not None

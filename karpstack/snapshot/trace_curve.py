@@ -36,7 +36,7 @@ def curve_of(path: Path) -> dict[str, dict[int, float]]:
         SnapshotError: The file is no trace of kubereplay or SimKube, or no workload in it is scaled.
     """
     data = data_of(path)
-    read = _of_kubereplay if kubereplay.is_one(data) else _of_simkube if simkube.is_one(data) else None
+    read = _of_kubereplay if kubereplay.is_kubereplay(data) else _of_simkube if simkube.is_simkube(data) else None
     if read is None:
         raise SnapshotError.of(finding("snapshot-curve-no-trace", path))
     try:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
-def meanings(model: type[BaseModel]) -> dict[str, str]:
+def field_meanings(model: type[BaseModel]) -> dict[str, str]:
     """Name of each field -> what it means, from the docstrings of a model and of those that it builds on."""
     found: dict[str, str] = {}
     for owner in reversed(model.__mro__):
@@ -24,7 +24,7 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
 def describe(definition: dict[str, Any], model: type[BaseModel]) -> None:
     """Write into a model's JSON schema what it is, and what each of its keys means where that is said."""
     definition["description"] = inspect.cleandoc(model.__doc__ or "").partition("\n")[0]
-    found = meanings(model)
+    found = field_meanings(model)
     for field, info in model.model_fields.items():
         if field in found:
             definition["properties"][info.alias or field]["description"] = found[field]

@@ -83,7 +83,7 @@ def parse(text: bytes, path: Path, *, depth: int, values: int) -> Any:
     Raises:
         FileError: As of `read`.
     """
-    if is_beyond(text, values):
+    if exceeds_values(text, values):
         raise FileError(path, f"has more than {values:,} values", _PART)
     try:
         value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
@@ -96,7 +96,7 @@ def parse(text: bytes, path: Path, *, depth: int, values: int) -> Any:
     return value
 
 
-def is_beyond(text: bytes, values: int) -> bool:
+def exceeds_values(text: bytes, values: int) -> bool:
     """Whether JSON may hold more values than that; known before anything is made of it."""
     return sum(map(text.count, _STRUCTURE)) > values
 

@@ -74,8 +74,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], whole: str) -> Ite
         yield f"And {len(rows) - _ROWS} more, in {whole}.\n"
 
 
-def folded(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """What is seen when one unfolds its title."""
+def collapsed(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of Markdown that are hidden until a reader opens their title."""
     yield f"<details><summary>{escape(title)}</summary>\n"
     yield from lines
     yield "</details>\n"

@@ -40,6 +40,6 @@ def answer(*arguments: str, variables: Mapping[str, str] | None = None, codes: C
     return why if refused else "", asked.stdout
 
 
-def of_settings(file: Path, stack: str = "whatif", codes: Collection[int] = ()) -> str:
+def settings_refusal(file: Path, stack: str = "whatif", codes: Collection[int] = ()) -> str:
     """Return why the program would refuse a stack file, or empty; no cloud is asked."""
     return refusal("preflight", "rights", stack, "--account", _NOBODYS, "--config-file", str(file), codes=codes)

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from karpstack.scale_test.reports import units
-from karpstack.text.markdown import code, escape, fitting, folded, table
+from karpstack.text.markdown import code, collapsed, escape, fitting, table
 from karpstack.text.shown import visible
 
 from . import wording
@@ -235,7 +235,7 @@ def markdown(advice: Advice, candidates: Sequence[Candidate], now: Pools) -> str
     for one in candidates:
         text = "\n".join(line for name in (*one.changed, *one.removed) for line in _diff(name, now, one.pools))
         body = visible(text).replace("```", "` ` `")
-        parts.append("\n".join(folded(f"{one.name}: the change", [f"```diff\n{body}\n```\n"])))
+        parts.append("\n".join(collapsed(f"{one.name}: the change", [f"```diff\n{body}\n```\n"])))
     return fitting("\n".join(parts), "the folder manifests")
 
 

@@ -34,8 +34,8 @@ _WORDS: Final = 300  # characters of why a node did not come
 
 
 @dataclass(frozen=True)
-class Made:
-    """What came of making the nodes.
+class CreatedNodes:
+    """The result of creating the nodes.
 
     Attributes:
         of: How many nodes of NodePools the snapshot has.
@@ -56,7 +56,7 @@ def make(
     patience: float,
     clock: Callable[[], float] = clock.monotonic,
     sleep: Callable[[float], None] = clock.sleep,
-) -> Made:
+) -> CreatedNodes:
     """Make the nodes of a snapshot, and wait until they are initialized.
 
     Args:
@@ -81,7 +81,7 @@ def make(
             for why, claims in lost.items()
         ),
     ]
-    return Made(wanted.of, len(wanted.claims) - len(taken) - sum(map(len, lost.values())), left_out)
+    return CreatedNodes(wanted.of, len(wanted.claims) - len(taken) - sum(map(len, lost.values())), left_out)
 
 
 def _made_and_lost(
@@ -160,7 +160,7 @@ def managed(cluster: Cluster, snapshot: Snapshot) -> dict[str, str]:
     return dict(zip(theirs, cycle(sorted(ours)), strict=False)) if ours else {}
 
 
-def let_go(cluster: Cluster) -> None:
+def allow_disruption(cluster: Cluster) -> None:
     """Let Karpenter disrupt the nodes that were made, unless their NodePool or the snapshot's node forbids it.
 
     Raises:

@@ -13,14 +13,14 @@ from karpstack.scale_test.numbers.figures import accumulate
 
 from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
 from .departures import Departure, departures
-from .events import Said, of_claim
-from .held_pods import held_pods, kept_for_ever
-from .holds import held, selecting, told_once
+from .events import NodeEvent, events_of_claim
+from .held_pods import held_pods, permanent_hold
+from .holds import pods_with_holds, selecting, unique_holds
 from .nodes import described
-from .phases import Told, awaits_replacement, leaving, there
+from .phases import WhatifTimeline, awaits_replacement, is_leaving, is_present
 from .pool_limits import full_pools
 from .prices import Priced
-from .rescheduling import not_anew, waiting_in_vain
+from .rescheduling import not_schedulable_again, unschedulable_at_end
 from .unscheduled_pods import unscheduled_pods, workload_of
 
 # Longer than a pod that nothing keeps waits to be evicted: the controller evicts a hundred a second at the least, and
@@ -35,7 +35,7 @@ _SAVINGS = re.compile(r"\(savings: ([^)]*)\)")
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
 
-def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -> BlastRadius:
+def blast_radius(told: WhatifTimeline, market: Priced, stayed: Sequence[Surviving] = ()) -> BlastRadius:
     """What happened between the beginning of the change and its end, and what follows from it.
 
     Args:
@@ -47,7 +47,7 @@ def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -
     went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
     departed = departures(told)
     replaced = [_replaced(told, market, claim, order, departed) for order, claim in enumerate(went, 1)]
-    lived, in_vain = unscheduled_pods(told), waiting_in_vain(told, market)
+    lived, in_vain = unscheduled_pods(told), unschedulable_at_end(told, market)
     return BlastRadius(
         applied=_planned(told),
         seconds=told.t(told.end),
@@ -66,22 +66,24 @@ def blast_radius(told: Told, market: Priced, stayed: Sequence[Surviving] = ()) -
         longest_without_home=lived.longest,
         longest_until_home=lived.longest_until_home,
         unschedulable=lived.unschedulable,
-        not_anew=not_anew(told, market),
+        not_anew=not_schedulable_again(told, market),
         held=kept,
         full_pools=full_pools(told, market),
         pods_killed=sum(one.pods for one in kept if one.deleted is not None and not one.before),
     )
 
 
-def _went(told: Told, claim: NodeClaim) -> bool:
+def _went(told: WhatifTimeline, claim: NodeClaim) -> bool:
     """Whether a node was there and to stay when the change began, and was to go before its end."""
     decided = claim.disrupted
     return claim.first_seen <= told.before and decided is not None and told.before < decided <= told.end
 
 
-def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, departed: Sequence[Departure]) -> Replaced:
+def _replaced(
+    told: WhatifTimeline, market: Priced, claim: NodeClaim, order: int, departed: Sequence[Departure]
+) -> Replaced:
     decided = claim.disrupted or told.end
-    said = of_claim(told.replay, claim)
+    said = events_of_claim(told.replay, claim)
     why = disruption_reason(told.replay, claim)
     pods = [pod for pod in told.on(claim, decided) if not pod.of_daemon_set]
     return Replaced(
@@ -102,14 +104,14 @@ def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, departed
     )
 
 
-def _drains_for_ever(told: Told, claim: NodeClaim) -> bool:
+def _drains_for_ever(told: WhatifTimeline, claim: NodeClaim) -> bool:
     """Whether a node drains until somebody changes something: no deadline, and a pod that nothing lets go."""
-    if claim.deleting is None or claim.deleting > told.end or deadline(claim) or not there(claim, told.end):
+    if claim.deleting is None or claim.deleting > told.end or deadline(claim) or not is_present(claim, told.end):
         return False
-    return kept_for_ever(told, claim) is not None
+    return permanent_hold(told, claim) is not None
 
 
-def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> str | None:
+def _words(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[NodeEvent]) -> str | None:
     """What exactly was the cause, as far as anybody said it."""
     if why == "Drifted":
         drift = claim.conditions.get("Drifted", {})
@@ -122,7 +124,7 @@ def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> s
     return None
 
 
-def _blocked(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> list[HeldUp]:
+def _blocked(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[NodeEvent]) -> list[HeldUp]:
     """What kept it before it was decided, by the controller's events.
 
     Drift of a NodeClaim with a terminationGracePeriod waits for no pod: such an event is about consolidation. So is
@@ -132,7 +134,7 @@ def _blocked(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) ->
         return []
     decided = claim.disrupted or told.end
     of_pods = why != "Drifted" or grace(claim) is None
-    found: dict[str, list[Said]] = {}
+    found: dict[str, list[NodeEvent]] = {}
     for one in said:
         about_pods = bool(one.pods or one.pod_disruption_budgets)
         if one.holds_up and told.before < one.time < decided and (of_pods or not about_pods):
@@ -151,7 +153,7 @@ def _blocked(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) ->
     ]
 
 
-def _replacements(told: Told, claim: NodeClaim) -> Iterator[HeldUp]:
+def _replacements(told: WhatifTimeline, claim: NodeClaim) -> Iterator[HeldUp]:
     """Replacements that are not ready, so that Karpenter keeps the node that it chose."""
     if not awaits_replacement(claim, told.end) or claim.disrupted is None:
         return
@@ -168,7 +170,7 @@ def _replacements(told: Told, claim: NodeClaim) -> Iterator[HeldUp]:
             )
 
 
-def _evictions(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) -> Iterator[HeldUp]:
+def _evictions(told: WhatifTimeline, claim: NodeClaim, said: list[NodeEvent], pods: list[Pod]) -> Iterator[HeldUp]:
     """Workloads whose pods waited to be evicted after the drain had begun.
 
     Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
@@ -184,7 +186,7 @@ def _evictions(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) 
     draining = [one for one in said if one.of_draining and one.time >= begun]
     words = next((one for one in reversed(draining) if one.holds_up), draining[-1] if draining else None)
     for workload, kept in waiting.items():
-        now = list(told_once(held(told.replay, kept, told.end)))
+        now = list(unique_holds(pods_with_holds(told.replay, kept, told.end)))
         yield HeldUp(
             words="; ".join(one.words for one in now) or (words.words if words else None),
             pod_disruption_budgets=words.pod_disruption_budgets if words else [],
@@ -196,12 +198,12 @@ def _evictions(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) 
         )
 
 
-def _evicted(told: Told, pod: Pod) -> datetime:
+def _evicted(told: WhatifTimeline, pod: Pod) -> datetime:
     return min(pod.leaving or told.end, told.end)
 
 
-def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:
-    launching = (one.words for one in of_claim(told.replay, claim) if one.reason == "DisruptionLaunching")
+def _made(told: WhatifTimeline, market: Priced, claim: NodeClaim) -> Made:
+    launching = (one.words for one in events_of_claim(told.replay, claim) if one.reason == "DisruptionLaunching")
     words = next(launching, "")
     return Made(
         **described(claim, market),
@@ -209,11 +211,11 @@ def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:
         reason=words.removeprefix(_LAUNCHING) or None,
         for_draining=[] if words else _drained_for(told, claim.first_seen),
         gone=told.t(claim.gone) if claim.gone and claim.gone <= told.end else None,
-        gone_why=disruption_reason(told.replay, claim) if leaving(claim, told.end) else None,
+        gone_why=disruption_reason(told.replay, claim) if is_leaving(claim, told.end) else None,
     )
 
 
-def _drained_for(told: Told, time: datetime) -> list[str]:
+def _drained_for(told: WhatifTimeline, time: datetime) -> list[str]:
     """The draining nodes for whose pods a node came at a moment; none where it came for pods that waited.
 
     Karpenter also plans nodes for pods that are still on nodes that it deletes (`Schedule` in
@@ -226,7 +228,9 @@ def _drained_for(told: Told, time: datetime) -> list[str]:
     return [
         claim.name
         for claim in told.claims
-        if there(claim, time) and leaving(claim, time) and any(not pod.of_daemon_set for pod in told.on(claim, time))
+        if is_present(claim, time)
+        and is_leaving(claim, time)
+        and any(not pod.of_daemon_set for pod in told.on(claim, time))
     ]
 
 
@@ -246,7 +250,7 @@ def _last(replaced: list[Replaced]) -> float | None:
     return max(gone) if gone and len(gone) == len(replaced) else None
 
 
-def _planned(told: Told) -> list[Planned] | None:
+def _planned(told: WhatifTimeline) -> list[Planned] | None:
     changes = told.phases.get("change-applied", {}).get("changes")
     if changes is None:
         return None

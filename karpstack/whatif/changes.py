@@ -37,7 +37,7 @@ def _changed(lines: list[str]) -> Iterator[dict[str, str]]:
         event: dict[str, Any] = json.loads(line)
         step = (event.get("resourcePreEvent") or {}).get("metadata")
         if step and step["op"] in _CHANGING:
-            differing = ", ".join(_what(step))
+            differing = ", ".join(_changed_properties(step))
             yield {
                 "op": step["op"],
                 "type": step["type"],
@@ -46,7 +46,7 @@ def _changed(lines: list[str]) -> Iterator[dict[str, str]]:
             }
 
 
-def _what(step: dict[str, Any]) -> Iterator[str]:
+def _changed_properties(step: dict[str, Any]) -> Iterator[str]:
     """The properties that differ; of a version also how."""
     old, new = ((step.get(side) or {}).get("inputs") or {} for side in ("old", "new"))
     for key in step.get("diffs") or ():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from karpstack.scale_test.judging.replay import NodeClaim, Pod
 
-from .phases import Told, leaving
+from .phases import WhatifTimeline, is_leaving
 
 _PREEMPTED = "PreemptionByScheduler"
 
@@ -30,7 +30,7 @@ class Departure(NamedTuple):
     preempted: bool
 
 
-def departures(told: Told) -> list[Departure]:
+def departures(told: WhatifTimeline) -> list[Departure]:
     """The workload's pods that had to leave their nodes after the change began, each pod of a workload by itself.
 
     What moves twice is two pods, and counts twice. Pods of DaemonSets are not among them.
@@ -43,7 +43,7 @@ def departures(told: Told) -> list[Departure]:
         for pod in told.pods
         if pod.node and pod.leaving and told.before < pod.leaving <= told.end
         for claim in (_claim(pod, claims),)
-        if pod.disruption or (claim and not pod.succeeded and leaving(claim, pod.leaving))
+        if pod.disruption or (claim and not pod.succeeded and is_leaving(claim, pod.leaving))
     ]
 
 

@@ -15,14 +15,14 @@ from karpstack.scale_test.reports.units import plural
 
 from .answer import Cause, EmptyNode, Inventory, OpenEnd, Surviving
 from .nodes import described
-from .phases import Told, leaving, there
+from .phases import WhatifTimeline, is_leaving, is_present
 from .prices import Priced
 from .surviving import budget_cause
 
 _CONSOLIDATION = ("Empty", "Underutilized")
 
 
-def open_end(told: Told, market: Priced, after: Inventory, stayed: Sequence[Surviving]) -> OpenEnd | None:
+def open_end(told: WhatifTimeline, market: Priced, after: Inventory, stayed: Sequence[Surviving]) -> OpenEnd | None:
     """Return why the end state is not known and what Karpenter may still remove; None where it is known.
 
     Args:
@@ -53,11 +53,11 @@ def open_end(told: Told, market: Priced, after: Inventory, stayed: Sequence[Surv
     )
 
 
-def _staying(told: Told) -> Iterator[NodeClaim]:
-    return (claim for claim in told.claims if there(claim, told.end) and not leaving(claim, told.end))
+def _staying(told: WhatifTimeline) -> Iterator[NodeClaim]:
+    return (claim for claim in told.claims if is_present(claim, told.end) and not is_leaving(claim, told.end))
 
 
-def _reasons(told: Told, pool: str) -> Sequence[str]:
+def _reasons(told: WhatifTimeline, pool: str) -> Sequence[str]:
     """The reasons for which Karpenter consolidates nodes of a NodePool."""
     spec = (told.replay.node_pool_at(pool, told.end) or {}).get("spec") or {}
     disruption = spec.get("disruption") or {}
@@ -66,16 +66,16 @@ def _reasons(told: Told, pool: str) -> Sequence[str]:
     return _CONSOLIDATION[:1] if disruption.get("consolidationPolicy") == "WhenEmpty" else _CONSOLIDATION
 
 
-def _emptied(told: Told, pool: str) -> Iterator[NodeClaim]:
+def _emptied(told: WhatifTimeline, pool: str) -> Iterator[NodeClaim]:
     """Nodes of a NodePool that have only DaemonSet pods at the end, and did not exist or had others before."""
     for claim in _staying(told):
         if claim.node_pool != pool or "Initialized" not in claim.reached or _is_occupied(told, claim, told.end):
             continue
-        if not there(claim, told.before) or _is_occupied(told, claim, told.before):
+        if not is_present(claim, told.before) or _is_occupied(told, claim, told.before):
             yield claim
 
 
-def _is_occupied(told: Told, claim: NodeClaim, time: datetime) -> bool:
+def _is_occupied(told: WhatifTimeline, claim: NodeClaim, time: datetime) -> bool:
     """Whether a node has a pod that is no DaemonSet's, also one that is not the workload's."""
     return any(
         not pod.of_daemon_set and not pod.succeeded and pod.scheduled and claim.first_seen <= pod.scheduled <= time

@@ -50,7 +50,7 @@ _KINDS: Final[dict[Why, re.Pattern[str]]] = {
 _LIMITS = r"(?:node limits have been exhausted|all available instance types exceed limits) for nodepool \(NodePool={}\)"
 
 
-class Said(NamedTuple):
+class NodeEvent(NamedTuple):
     """An event on a node or its NodeClaim.
 
     Attributes:
@@ -98,7 +98,7 @@ class Said(NamedTuple):
         return [name for found in _BUDGETS.findall(self.words) for name in re.split(r"[\s,]+", found) if name]
 
 
-def of_claim(replay: Replay, claim: NodeClaim) -> list[Said]:
+def events_of_claim(replay: Replay, claim: NodeClaim) -> list[NodeEvent]:
     """All that was said of a NodeClaim or its node, each thing once, in the order of its first time."""
     told = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
     # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
@@ -106,7 +106,9 @@ def of_claim(replay: Replay, claim: NodeClaim) -> list[Said]:
     words = {word for _, event in mine for word in _NAME.findall(str(event.get("message", "")))}
     real = _real_names(replay, words) if words else {}
     return [
-        Said(time, str(event.get("reason", "")), _renamed(str(event.get("message", "")), real, time), claim.node_pool)
+        NodeEvent(
+            time, str(event.get("reason", "")), _renamed(str(event.get("message", "")), real, time), claim.node_pool
+        )
         for time, event in mine
     ]
 
@@ -130,6 +132,6 @@ def _renamed(message: str, real: dict[str, list[tuple[datetime, str]]], at: date
     return _NAME.sub(name, message) if real else message
 
 
-def of_staying(said: list[Said]) -> list[Said]:
+def staying_events(said: list[NodeEvent]) -> list[NodeEvent]:
     """Of what was said of a node, what says why it stays."""
     return [one for one in said if one.reason in _OF_STAYING]

@@ -36,7 +36,7 @@ def existing(cluster: Cluster) -> Existing:
         return [
             one
             for one in cluster.labelled(api_version, kind, "")
-            if system_workloads.theirs(one["metadata"]["namespace"])
+            if system_workloads.is_system_namespace(one["metadata"]["namespace"])
             and not LABELS.items() <= (one["metadata"].get("labels") or {}).items()
         ]
 
@@ -52,7 +52,7 @@ def existing(cluster: Cluster) -> Existing:
         frozenset(
             name
             for one in cluster.labelled("v1", "Namespace", "")
-            if system_workloads.theirs(name := one["metadata"]["name"])
+            if system_workloads.is_system_namespace(name := one["metadata"]["name"])
         ),
         frozenset(
             (pod["metadata"]["namespace"], owner["name"])

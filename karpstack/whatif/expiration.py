@@ -17,8 +17,8 @@ from karpstack.scale_test.judging.terminations import grace
 from karpstack.scale_test.numbers.disruptions import lifetime
 
 from .answer import Surviving
-from .held_pods import kept_for_ever
-from .phases import Told, there
+from .held_pods import permanent_hold
+from .phases import WhatifTimeline, is_present
 from .week import asked_spec
 
 _REASONS = ("Underutilized", "Empty", "Drifted")
@@ -26,7 +26,7 @@ _WEEK = timedelta(days=7)
 
 
 def with_expirations(
-    told: Told, stayed: Sequence[Surviving], created: Mapping[str, datetime], later: timedelta
+    told: WhatifTimeline, stayed: Sequence[Surviving], created: Mapping[str, datetime], later: timedelta
 ) -> list[Surviving]:
     """Return the nodes that stayed; those that are never replaced have when they expire, and what holds them then.
 
@@ -46,7 +46,7 @@ def with_expirations(
             own = created.get(claim.stands_for)
             now = told.end + later
             ends = own + lives if own else datetime.fromisoformat(claim.created) + later + lives
-            keeps = kept_for_ever(told, claim) if grace(claim) is None else None
+            keeps = permanent_hold(told, claim) if grace(claim) is None else None
             one = one.model_copy(update={"expires": max(ends, now).isoformat(), "drains_for_ever": keeps})
         found.append(one)
     draining = Counter(one.pool for one in found if one.drains_for_ever)
@@ -57,10 +57,10 @@ def with_expirations(
     ]
 
 
-def _use_up(told: Told, pool: str, draining: int, since: datetime) -> bool:
+def _use_up(told: WhatifTimeline, pool: str, draining: int, since: datetime) -> bool:
     """Whether draining nodes are as many as the budgets of a NodePool allow at any time, for every reason."""
     spec = (told.replay.node_pool_at(pool, told.end) or {}).get("spec") or {}
-    nodes = sum(claim.node_pool == pool and there(claim, told.end) for claim in told.claims)
+    nodes = sum(claim.node_pool == pool and is_present(claim, told.end) for claim in told.claims)
     try:
         own = budgets(asked_spec(told, pool, spec))
         return all(draining >= max(n for _, n in calendar(own, why, nodes, since, since + _WEEK)) for why in _REASONS)

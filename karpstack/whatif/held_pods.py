@@ -12,15 +12,15 @@ from karpstack.scale_test.judging.replay import NodeClaim, Pod
 from karpstack.scale_test.judging.terminations import deadline, deletion, grace
 
 from .answer import HeldPods, Surviving
-from .holds import Hold, forbids, held
-from .phases import Told, leaving, there
+from .holds import Hold, forbids, pods_with_holds
+from .phases import WhatifTimeline, is_leaving, is_present
 from .surviving import drifted_before
 from .unscheduled_pods import workload_of
 
 _DELETED = "Disrupted"  # the reason of the event of a pod that is deleted in spite of what holds it
 
 
-def held_pods(told: Told, stayed: Sequence[Surviving]) -> list[HeldPods]:
+def held_pods(told: WhatifTimeline, stayed: Sequence[Surviving]) -> list[HeldPods]:
     """Return the pods of the workload that are held on nodes that are to go, by node and workload.
 
     Args:
@@ -30,31 +30,31 @@ def held_pods(told: Told, stayed: Sequence[Surviving]) -> list[HeldPods]:
     waiting = {one.node_claim: _begins(told, one) for one in stayed if one.drifted and not one.never}
     found = list(_killed(told))
     for claim in told.claims:
-        if not there(claim, told.end):
+        if not is_present(claim, told.end):
             continue
         pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
-        if leaving(claim, told.end):
-            found += _of_node(told, claim, held(told.replay, pods, told.end), None)
+        if is_leaving(claim, told.end):
+            found += _of_node(told, claim, pods_with_holds(told.replay, pods, told.end), None)
         elif claim.name in waiting:
-            for_ever = [pair for pair in held(told.replay, pods, told.end) if pair[1].never or pair[1].job]
+            for_ever = [pair for pair in pods_with_holds(told.replay, pods, told.end) if pair[1].never or pair[1].job]
             found += _of_node(told, claim, for_ever, waiting[claim.name])
     return sorted(found, key=lambda one: (not one.done, one.deleted is None, one.deleted, one.namespace, one.workload))
 
 
-def kept_for_ever(told: Told, claim: NodeClaim) -> str | None:
+def permanent_hold(told: WhatifTimeline, claim: NodeClaim) -> str | None:
     """Return what keeps a pod on a node until somebody changes something; None where nothing does."""
     pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
-    return next((hold.words for _, hold in held(told.replay, pods, told.end) if hold.never), None)
+    return next((hold.words for _, hold in pods_with_holds(told.replay, pods, told.end) if hold.never), None)
 
 
-def _begins(told: Told, one: Surviving) -> datetime:
+def _begins(told: WhatifTimeline, one: Surviving) -> datetime:
     """The earliest moment at which a drifted node that waits is drained."""
     times = [datetime.fromisoformat(cause.until) for cause in one.causes if cause.until]
     return max([told.end, *times])
 
 
 def _of_node(
-    told: Told, claim: NodeClaim, pods: Sequence[tuple[Pod, Hold]], begins: datetime | None
+    told: WhatifTimeline, claim: NodeClaim, pods: Sequence[tuple[Pod, Hold]], begins: datetime | None
 ) -> Iterator[HeldPods]:
     """Those of a node, which is drained already, or begins to be at a moment."""
     patience, last = grace(claim), deadline(claim)
@@ -85,12 +85,12 @@ def _of_node(
         )
 
 
-def _before(told: Told, claim: NodeClaim) -> bool:
+def _before(told: WhatifTimeline, claim: NodeClaim) -> bool:
     """Whether the change is not why a node goes."""
-    return leaving(claim, told.before) or drifted_before(told, claim)
+    return is_leaving(claim, told.before) or drifted_before(told, claim)
 
 
-def _killed(told: Told) -> Iterator[HeldPods]:
+def _killed(told: WhatifTimeline) -> Iterator[HeldPods]:
     """Pods that were deleted after the change began although something forbade it, by the controller's events."""
     claims = {claim.node: claim for claim in told.claims if claim.node}
     for time, event in told.replay.events:

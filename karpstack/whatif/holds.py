@@ -51,7 +51,7 @@ def hold(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
     return _do_not_disrupt(pod, time) or _by_budgets(replay, pod, time)
 
 
-def held(replay: Replay, pods: Iterable[Pod], time: datetime) -> list[tuple[Pod, Hold]]:
+def pods_with_holds(replay: Replay, pods: Iterable[Pod], time: datetime) -> list[tuple[Pod, Hold]]:
     """Return the pods that something keeps on their nodes, each with what does."""
     return [(pod, found) for pod in pods if pod.present_at(time) and (found := hold(replay, pod, time))]
 
@@ -67,10 +67,10 @@ def is_held(replay: Replay, claim: NodeClaim, pods: Sequence[Pod], time: datetim
     """Return whether a node that is being drained waits for nothing but pods that something keeps there."""
     if claim.deleting is None:
         return False
-    return bool(held(replay, pods, time)) and not any(pod.leaving for pod in pods)
+    return bool(pods_with_holds(replay, pods, time)) and not any(pod.leaving for pod in pods)
 
 
-def gets_no_room(replay: Replay, pod: Pod, time: datetime) -> bool:
+def has_no_planned_room(replay: Replay, pod: Pod, time: datetime) -> bool:
     """Return whether Karpenter plans no room elsewhere for a held pod, because it does not know when the pod goes.
 
     These are the pods of `IsCurrentlyReschedulable` in pkg/utils/pdb/pdb.go: do-not-disrupt, and budgets that allow
@@ -166,7 +166,7 @@ def _is_all_or_none(budget: Mapping[str, Any]) -> bool:
     return any(budget.get(key) == value for pairs in _ALL_OR_NONE for key, value in pairs)
 
 
-def told_once(found: Iterable[tuple[Pod, Hold]]) -> Iterator[Hold]:
+def unique_holds(found: Iterable[tuple[Pod, Hold]]) -> Iterator[Hold]:
     """Return each kind of hold once, the first of those that are alike in all but the pod."""
     seen: set[tuple[str, str]] = set()
     for pod, one in found:

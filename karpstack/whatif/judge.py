@@ -10,32 +10,32 @@ from datetime import datetime, timedelta
 from karpstack.karpenter.fact_files import FOLDER
 from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.quantities import duration
-from karpstack.scale_test.scenarios.environments import known
+from karpstack.scale_test.scenarios.environments import environment_of_outputs
 
 from .answer import Answer, BlastRadius, Cause, Clock, Inventory, Limit, Moment, Settings, Shortened, Surviving, Verdict
 from .blast_radius import blast_radius
 from .end_state import open_end
 from .expiration import with_expirations
-from .holds import gets_no_room
+from .holds import has_no_planned_room
 from .life import life
 from .limits import Limits
 from .nodes import inventory, series
-from .phases import ORDER, Lived, NotJudgedError, Told, leaving, there
-from .prices import Given, Priced, elsewhere, prices_of, sentences
+from .phases import ORDER, DaysTimeline, NotJudgedError, WhatifTimeline, is_leaving, is_present
+from .prices import Priced, PriceFile, other_region_note, prices_of, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
 from .unscheduled_pods import workload_of
-from .week import asked_later, week
+from .week import simulated_offset, week
 from .wording import plural, sentence
 
 
-def facts_of(told: Told) -> Facts:
+def facts_of(told: WhatifTimeline) -> Facts:
     """What is known of the instance types of the stack's cloud.
 
     Raises:
         NotJudgedError: The stack's cloud is not known.
     """
-    environment = known(told.stack.outputs)
+    environment = environment_of_outputs(told.stack.outputs)
     if environment is None:
         raise NotJudgedError(
             f"its stack {told.stack.name} is of no cloud that is known, so it is not known what the nodes cost; record "
@@ -45,15 +45,15 @@ def facts_of(told: Told) -> Facts:
 
 
 def answer(
-    told: Told,
+    told: WhatifTimeline,
     *,
     facts: Facts,
     limits: Limits,
-    given: Given | None = None,
+    given: PriceFile | None = None,
     real: Sequence[RealNode] | None = None,
     made_up: bool = False,
     snapshot: str | None = None,
-    lived: Lived | None = None,
+    lived: DaysTimeline | None = None,
 ) -> Answer:
     """Judge a what-if.
 
@@ -82,11 +82,11 @@ def answer(
         radius = blast_radius(told, market, stayed)
         judged = list(limits.judge(before, after, radius, stayed, truth, moments))
         # Only now: until here, moments are compared with those of the record.
-        after, radius, stayed = _asked(after, radius, stayed, asked_later(told))
+        after, radius, stayed = _asked(after, radius, stayed, simulated_offset(told))
         created = {one.name: one.created for one in real or () if one.name and one.created}
-        stayed = with_expirations(told, stayed, created, asked_later(told))
+        stayed = with_expirations(told, stayed, created, simulated_offset(told))
     bought = {
-        claim.offering for claim in told.claims if claim.offering and any(there(claim, time) for time in told.ends)
+        claim.offering for claim in told.claims if claim.offering and any(is_present(claim, time) for time in told.ends)
     }
     said = sentence(before, after, radius, told.refused, stayed, prices_of(market, bought), told.being_deleted)
     return Answer(
@@ -102,7 +102,7 @@ def answer(
         settings=_settings(told),
         prices=sentences(market, bought),
         prices_of=prices_of(market, bought),
-        prices_elsewhere=elsewhere(market, bought),
+        prices_elsewhere=other_region_note(market, bought),
         given_prices=given.shown() if given else None,
         snapshot=snapshot,
         before=before,
@@ -118,7 +118,7 @@ def answer(
     )
 
 
-def _verdict(told: Told, judged: Sequence[Limit]) -> Verdict:
+def _verdict(told: WhatifTimeline, judged: Sequence[Limit]) -> Verdict:
     if told.refused:
         return "refused"
     return "within limits" if all(one.kept for one in judged) else "limits broken"
@@ -148,13 +148,13 @@ def _moved(moment: str | None, later: timedelta) -> str | None:
     return (datetime.fromisoformat(moment) + later).isoformat() if moment and later else moment
 
 
-def _market(told: Told, facts: Facts, given: Given | None) -> Priced:
+def _market(told: WhatifTimeline, facts: Facts, given: PriceFile | None) -> Priced:
     region = str(told.stack.outputs.get("region", ""))
     sold_at = told.settings.get("soldAt")
-    return Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given(), sold_at)
+    return Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or PriceFile(), sold_at)
 
 
-def _moments(told: Told) -> list[Moment]:
+def _moments(told: WhatifTimeline) -> list[Moment]:
     return [
         Moment(
             phase=name,
@@ -169,7 +169,7 @@ def _moments(told: Told) -> list[Moment]:
     ]
 
 
-def _settings(told: Told) -> Settings:
+def _settings(told: WhatifTimeline) -> Settings:
     pools = told.settings.get("pools") or {}
     return Settings(
         wait_factor=told.settings.get("waitFactor") or 1,
@@ -198,13 +198,13 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _unreplaced(told: Told, radius: BlastRadius | None) -> Iterable[str]:
+def _unreplaced(told: WhatifTimeline, radius: BlastRadius | None) -> Iterable[str]:
     """That dollars lack nodes which Karpenter makes only when held pods go, and some NodePool fits them."""
     never = {(one.namespace, one.workload) for one in radius.not_anew} if radius else set()
     pods = sum(
-        gets_no_room(told.replay, pod, told.end)
+        has_no_planned_room(told.replay, pod, told.end)
         for claim in told.claims
-        if there(claim, told.end) and leaving(claim, told.end)
+        if is_present(claim, told.end) and is_leaving(claim, told.end)
         for pod in told.on(claim, told.end)
         if not pod.of_daemon_set and pod.present_at(told.end) and workload_of(pod) not in never
     )
@@ -215,7 +215,7 @@ def _unreplaced(told: Told, radius: BlastRadius | None) -> Iterable[str]:
         )
 
 
-def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable[str]:
+def _unknown(told: WhatifTimeline, before: Inventory, after: Inventory | None) -> Iterable[str]:
     yield from map(str, told.settings.get("notes") or ())  # of manifests
     for name, one in (("before", before), ("after", after)):
         if one and one.unpriced:

@@ -15,10 +15,10 @@ from karpstack.scale_test.recording.timeline import parse_time
 from .answer import Life, LifeDay, LifeHour
 from .departures import departures
 from .nodes import series
-from .phases import Lived, leaving, there
+from .phases import DaysTimeline, is_leaving, is_present
 from .prices import Priced
 from .surviving import staying
-from .unscheduled_pods import unscheduled_pods, without_home
+from .unscheduled_pods import unscheduled_pods, unscheduled_span
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _UNSAID = "not said"
@@ -27,7 +27,7 @@ _Span = tuple[datetime, datetime]
 _Gone = tuple[datetime, str]
 
 
-def life(told: Lived, market: Priced) -> Life:
+def life(told: DaysTimeline, market: Priced) -> Life:
     """Return what happened in these days."""
     begin, end = told.before, told.end
     points = series(told, market, begin, end)
@@ -38,11 +38,11 @@ def life(told: Lived, market: Priced) -> Life:
         for claim in told.claims
         if claim.disrupted and begin < claim.disrupted <= end
     )
-    spans = sorted(span for pod in told.pods if pod.unschedulable and (span := without_home(told, pod)))
+    spans = sorted(span for pod in told.pods if pod.unschedulable and (span := unscheduled_span(told, pod)))
     lived = unscheduled_pods(told)
     known = all(market.usd(claim) is not None for claim in told.claims if _cost(claim.gone, begin) and claim.offering)
     total = _dollars(usd, begin, end)
-    drifted = (claim for claim in told.claims if there(claim, end) and not leaving(claim, end))
+    drifted = (claim for claim in told.claims if is_present(claim, end) and not is_leaving(claim, end))
     by_hour: dict[str, list[int]] = {why: [0] * 24 for why in sorted({why for _, why in gone})}
     for time, why in gone:
         by_hour[why][time.astimezone(UTC).hour] += 1
@@ -84,7 +84,9 @@ def life(told: Lived, market: Priced) -> Life:
     )
 
 
-def _hours(told: Lived, nodes: Steps, usd: Steps, gone: Sequence[_Gone], spans: Sequence[_Span]) -> Iterator[LifeHour]:
+def _hours(
+    told: DaysTimeline, nodes: Steps, usd: Steps, gone: Sequence[_Gone], spans: Sequence[_Span]
+) -> Iterator[LifeHour]:
     pods = accumulate(change for pod in told.pods for change in ((pod.seen, 1.0), (pod.left, -1.0)))
     closed = {why: list(_closed(told, why)) for why in reasons_of(told.karpenter)}
     for first, last in _hourly(told.before, told.end):
@@ -99,13 +101,15 @@ def _hours(told: Lived, nodes: Steps, usd: Steps, gone: Sequence[_Gone], spans: 
         )
 
 
-def _closed(told: Lived, why: str) -> Iterator[_Span]:
+def _closed(told: DaysTimeline, why: str) -> Iterator[_Span]:
     """Yield from when to when no NodePool's budgets allow any node to go for a reason."""
     begin, end = told.before, told.end
     steps: list[tuple[datetime, float]] = []
     pools = 0
     for name in told.replay.node_pools:
-        counts = (sum(claim.node_pool == name and there(claim, time) for claim in told.claims) for time in (begin, end))
+        counts = (
+            sum(claim.node_pool == name and is_present(claim, time) for claim in told.claims) for time in (begin, end)
+        )
         excerpt = told.replay.node_pool_at(name, begin)
         if not (count := max(counts)) or not excerpt:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from karpstack.scale_test.reports import units
-from karpstack.text.markdown import code, escape, fitting, folded, table
+from karpstack.text.markdown import code, collapsed, escape, fitting, table
 from karpstack.text.shown import listed
 
 from . import wording
@@ -41,7 +41,7 @@ def _document(answer: Answer) -> Iterator[str]:
             yield f"{escape(open_end)}\n"
     if answer.refused:
         said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
-        yield from folded("What was said", [f"<pre>{said}</pre>\n"])
+        yield from collapsed("What was said", [f"<pre>{said}</pre>\n"])
     yield from _broken(answer)
     yield from (f"> {escape(wording.full_pool(one))}.\n" for one in _full_pools(answer))
     yield f"{escape(answer.truth.sentence)}\n"
@@ -146,7 +146,7 @@ def _limits(answer: Answer) -> Iterator[str]:
         ("kept", lambda one: "yes" if one.kept else "**no**"),
     )
     if answer.limits:
-        yield from folded(f"Limits: {sum(one.kept for one in answer.limits)} of {len(answer.limits)} kept", rows)
+        yield from collapsed(f"Limits: {sum(one.kept for one in answer.limits)} of {len(answer.limits)} kept", rows)
 
 
 def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]:
@@ -158,7 +158,7 @@ def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]
         daemons = [_own(wording.overhead(one)) for one in (before, after)]
         yield f"DaemonSets of the workload: {daemons[0]} before, {daemons[1]} after.\n"
 
-    yield from folded("Nodes by pool, type, zone and capacity type", lines())
+    yield from collapsed("Nodes by pool, type, zone and capacity type", lines())
 
 
 def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
     went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} go"
     moved = wording.plural(radius.pods_moved, "pod")
     lines = [*_replaced(radius), *_came(radius), *_homeless(radius)]
-    yield from folded(f"Blast radius: {went}, {len(radius.made)} came, {moved} moved", lines)
+    yield from collapsed(f"Blast radius: {went}, {len(radius.made)} came, {moved} moved", lines)
 
 
 def _replaced(radius: BlastRadius) -> Iterator[str]:
@@ -191,7 +191,7 @@ def _came(radius: BlastRadius) -> Iterator[str]:
         ("NodePool", lambda one: escape(one.pool)),
         ("why", lambda one: escape(wording.purpose(one))),
         ("after:", lambda one: units.duration(one.since)),
-        ("gone again after:", wording.gone_again),
+        ("gone again after:", wording.removal_text),
     )
 
 
@@ -203,7 +203,7 @@ def _homeless(radius: BlastRadius) -> Iterator[str]:
         ("longest:", lambda one: units.duration(one.longest)),
         ("still without:", lambda one: str(one.at_the_end)),
         ("before:", lambda one: str(one.before)),
-        ("the controller's words", lambda one: escape(wording.homeless(one))),
+        ("the controller's words", lambda one: escape(wording.unschedulable_reason(one))),
     )
 
 
@@ -216,7 +216,7 @@ def _not_anew(radius: BlastRadius) -> Iterator[str]:
         ("why not", lambda one: escape(one.why)),
     )
     if radius.not_anew:
-        yield from folded(f"No NodePool any more for {wording.plural(len(radius.not_anew), 'workload')}", rows)
+        yield from collapsed(f"No NodePool any more for {wording.plural(len(radius.not_anew), 'workload')}", rows)
 
 
 def _held(radius: BlastRadius) -> Iterator[str]:
@@ -225,11 +225,11 @@ def _held(radius: BlastRadius) -> Iterator[str]:
         ("workload", _workload),
         ("pods:", lambda one: str(one.pods)),
         ("node", lambda one: escape(one.node_claim)),
-        ("what becomes of them", lambda one: escape(wording.fate(one))),
+        ("what becomes of them", lambda one: escape(wording.held_pod_outcome(one))),
     )
     if radius.held:
         held = sum(one.pods for one in radius.held)
-        yield from folded(f"Pods that something keeps on nodes that are to go: {held}", rows)
+        yield from collapsed(f"Pods that something keeps on nodes that are to go: {held}", rows)
 
 
 def _surviving(answer: Answer) -> Iterator[str]:
@@ -242,7 +242,7 @@ def _surviving(answer: Answer) -> Iterator[str]:
         ("which", lambda cause: escape(listed([one.node_claim for one in cause.nodes], _NAMED))),
     )
     if answer.surviving:
-        yield from folded(f"Why {wording.plural(len(answer.surviving), 'node')} stayed", rows)
+        yield from collapsed(f"Why {wording.plural(len(answer.surviving), 'node')} stayed", rows)
 
 
 def _life(life: Life) -> Iterator[str]:
@@ -277,7 +277,7 @@ def _life(life: Life) -> Iterator[str]:
         yield f"{wording.pace(life)}\n"
 
     yield f"{_own(wording.life(life))}\n"
-    yield from folded(f"Day by day: {wording.span(life)}", lines())
+    yield from collapsed(f"Day by day: {wording.span(life)}", lines())
 
 
 def _week(week: Week) -> Iterator[str]:
@@ -286,7 +286,7 @@ def _week(week: Week) -> Iterator[str]:
     moment = units.moment(week.at)
     rows = [row for pool in week.pools for row in _pool(pool, week)]
     head = ("NodePool", "nodes before:", "for", "at once, at that moment:", "within the week, UTC")
-    yield from folded(f"Disruption budgets, {moment}: {wording.budgets_now(week)}", table(head, rows, _WHOLE))
+    yield from collapsed(f"Disruption budgets, {moment}: {wording.budgets_now(week)}", table(head, rows, _WHOLE))
 
 
 def _pool(pool: PoolWeek, week: Week) -> Iterator[tuple[str, ...]]:
@@ -329,7 +329,7 @@ def _truth(answer: Answer) -> Iterator[str]:
         ("distance:", lambda one: "" if one.distance is None else f"{one.distance:.1%}".replace("%", " %")),
         ("", lambda one: escape(one.note)),
     )
-    yield from folded("How far the base is from the real cluster", rows)
+    yield from collapsed("How far the base is from the real cluster", rows)
 
 
 def _figure(number: float | None) -> str:
@@ -349,4 +349,4 @@ def _made(answer: Answer) -> Iterator[str]:
             ("type", lambda one: code(one.type)),
         )
 
-    yield from folded("Prices, what was shortened, and what is not known", lines())
+    yield from collapsed("Prices, what was shortened, and what is not known", lines())

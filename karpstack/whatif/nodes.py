@@ -9,13 +9,13 @@ from typing import Any
 from karpstack.karpenter.requirements import RequirementError
 from karpstack.scale_test.judging.replay import NodeClaim, Pod
 from karpstack.scale_test.market.quantities import total
-from karpstack.scale_test.numbers.considered import left_out
-from karpstack.scale_test.numbers.cost import NoBoundError, hourly, least_of
-from karpstack.scale_test.numbers.figures import accumulate, together
+from karpstack.scale_test.numbers.cost import NoBoundError, hourly, least_cost
+from karpstack.scale_test.numbers.figures import accumulate, merge_steps
+from karpstack.scale_test.numbers.node_pool_choice import reason_to_skip
 
 from .answer import DaemonSets, Group, Inventory, Point
-from .holds import gets_no_room
-from .phases import Told, awaits_replacement, leaving, there
+from .holds import has_no_planned_room
+from .phases import WhatifTimeline, awaits_replacement, is_leaving, is_present
 from .prices import Priced
 
 _DIGITS = 6  # of a dollar
@@ -37,13 +37,13 @@ def described(claim: NodeClaim, market: Priced) -> dict[str, Any]:
     }
 
 
-def inventory(told: Told, market: Priced, time: datetime) -> Inventory:
+def inventory(told: WhatifTimeline, market: Priced, time: datetime) -> Inventory:
     """The nodes at a moment: those that stay; nodes on their way out are counted apart.
 
     A node whose replacement does not become ready stays, although Karpenter wants it to go.
     """
-    launched = [claim for claim in told.claims if there(claim, time)]
-    going = [claim for claim in launched if leaving(claim, time) and not awaits_replacement(claim, time)]
+    launched = [claim for claim in told.claims if is_present(claim, time)]
+    going = [claim for claim in launched if is_leaving(claim, time) and not awaits_replacement(claim, time)]
     claims = [claim for claim in launched if claim not in going]
     offerings = [claim.offering for claim in claims if claim.offering]
     bound, no_bound = _lower_bound(told, market, claims, going, time)
@@ -52,7 +52,8 @@ def inventory(told: Told, market: Priced, time: datetime) -> Inventory:
         nodes=len(claims),
         leaving=len(going),
         coming=sum(
-            claim.present_at(time) and not there(claim, time) and not leaving(claim, time) for claim in told.claims
+            claim.present_at(time) and not is_present(claim, time) and not is_leaving(claim, time)
+            for claim in told.claims
         ),
         usd_per_hour=_dollars(claims, market),
         leaving_usd_per_hour=_dollars(going, market),
@@ -78,7 +79,7 @@ def waits(pod: Pod, time: datetime) -> bool:
     return pod.present_at(time) and (pod.scheduled is None or pod.scheduled > time)
 
 
-def series(told: Told, market: Priced, begin: datetime, end: datetime) -> list[Point]:
+def series(told: WhatifTimeline, market: Priced, begin: datetime, end: datetime) -> list[Point]:
     """Nodes and dollars an hour between two moments, at each change."""
     counts = accumulate(
         (moment, change)
@@ -89,7 +90,7 @@ def series(told: Told, market: Priced, begin: datetime, end: datetime) -> list[P
     spent = hourly(told.claims, market.usd, begin)
     return [
         Point(t=told.t(moment), nodes=round(nodes), usd_per_hour=round(usd, _DIGITS))
-        for moment, (nodes, usd) in together(begin, end, counts, spent)
+        for moment, (nodes, usd) in merge_steps(begin, end, counts, spent)
     ]
 
 
@@ -114,7 +115,7 @@ def _grouped(claims: Sequence[NodeClaim], market: Priced, name: Callable[[NodeCl
 
 
 def _lower_bound(
-    told: Told, market: Priced, claims: Sequence[NodeClaim], going: Sequence[NodeClaim], time: datetime
+    told: WhatifTimeline, market: Priced, claims: Sequence[NodeClaim], going: Sequence[NodeClaim], time: datetime
 ) -> tuple[float | None, str | None]:
     """The least that the pods on the nodes could cost an hour, or why that is not known.
 
@@ -122,23 +123,25 @@ def _lower_bound(
     which Karpenter plans no room, because the dollars have no node for them either.
     """
     pods = [pod for claim in claims for pod in told.on(claim, time)]
-    pods += [pod for claim in going for pod in told.on(claim, time) if not gets_no_room(told.replay, pod, time)]
+    pods += [pod for claim in going for pod in told.on(claim, time) if not has_no_planned_room(told.replay, pod, time)]
     pods = [pod for pod in pods if not pod.of_daemon_set]
     excerpts = {
         name: found
         for name in told.replay.node_pools
-        if (found := told.replay.node_pool_at(name, time)) and left_out(found) != "going"
+        if (found := told.replay.node_pool_at(name, time)) and reason_to_skip(found) != "going"
     }
     try:
         if not all("spec" in excerpt for excerpt in excerpts.values()):
             raise NoBoundError("the record does not tell what the NodePools may launch")
-        least = least_of(pods, excerpts, told.replay, market)
+        least = least_cost(pods, excerpts, told.replay, market)
     except (NoBoundError, RequirementError) as error:
         return None, str(error)
     return (None, "nothing is on sale") if least is None else (round(least, _DIGITS), None)
 
 
-def _daemon_sets(told: Told, market: Priced, claims: Sequence[NodeClaim], time: datetime) -> DaemonSets | None:
+def _daemon_sets(
+    told: WhatifTimeline, market: Priced, claims: Sequence[NodeClaim], time: datetime
+) -> DaemonSets | None:
     daemons = {claim.name: [pod for pod in told.on(claim, time) if pod.of_daemon_set] for claim in claims}
     if not any(daemons.values()):
         return None

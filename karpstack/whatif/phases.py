@@ -27,8 +27,8 @@ class NotJudgedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a timeline tells.
+class WhatifTimeline:
+    """The content of a what-if's timeline.
 
     Attributes:
         replay: The cluster until the change had settled; to the end of the record where it did not.
@@ -140,8 +140,8 @@ class Told:
         return [claim for claim in self.replay.claims.values() if claim.node_pool]
 
 
-class Lived(Told):
-    """What a timeline tells of the days that the changed cluster lived: what came before is the base of it."""
+class DaysTimeline(WhatifTimeline):
+    """The content of a timeline about the days after the change, with the changed cluster as the base."""
 
     @property
     def before(self) -> datetime:
@@ -154,13 +154,13 @@ class Lived(Told):
         return parse_time(self.phases["life-ends"]["received"])
 
 
-def there(claim: NodeClaim, time: datetime) -> bool:
+def is_present(claim: NodeClaim, time: datetime) -> bool:
     """Whether a NodeClaim's machine was there at a moment: launched and not gone."""
     launched = claim.reached.get("Launched")
     return launched is not None and launched <= time and claim.present_at(time)
 
 
-def leaving(claim: NodeClaim, time: datetime) -> bool:
+def is_leaving(claim: NodeClaim, time: datetime) -> bool:
     """Whether a NodeClaim was on its way out at a moment."""
     return claim.disrupted is not None and claim.disrupted <= time
 
@@ -174,7 +174,7 @@ def awaits_replacement(claim: NodeClaim, time: datetime) -> bool:
     return kept and claim.disrupted is not None and time - claim.disrupted >= _REPLACED_WITHIN
 
 
-def read(lines: Iterable[object]) -> Told:
+def read(lines: Iterable[object]) -> WhatifTimeline:
     """Read a timeline.
 
     Raises:
@@ -202,10 +202,12 @@ def read(lines: Iterable[object]) -> Told:
         raise NotJudgedError(
             "its START line names no stack, so it is not known what the nodes cost; record it again with this version"
         )
-    return Told(replay, Stack(str(stack["name"]), stack.get("outputs") or {}), phases, settings, tuple(gaps), error)
+    return WhatifTimeline(
+        replay, Stack(str(stack["name"]), stack.get("outputs") or {}), phases, settings, tuple(gaps), error
+    )
 
 
-def read_life(told: Told, lines: Iterable[object]) -> Lived | None:
+def read_life(told: WhatifTimeline, lines: Iterable[object]) -> DaysTimeline | None:
     """Read the days that the changed cluster lived.
 
     Args:
@@ -232,7 +234,7 @@ def read_life(told: Told, lines: Iterable[object]) -> Lived | None:
         if line["type"] == "GAP" and not ended:
             gaps.append(line)
         ended = ended or line.get("phase") == "life-ends"
-    return Lived(replay, told.stack, told.phases, told.settings, tuple(gaps), told.error)
+    return DaysTimeline(replay, told.stack, told.phases, told.settings, tuple(gaps), told.error)
 
 
 def _check(phases: dict[str, Line], error: str) -> None:

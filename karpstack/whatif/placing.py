@@ -80,8 +80,8 @@ _PROBE: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Placed:
-    """What came of placing the pods.
+class PlacementResult:
+    """The result of placing the pods.
 
     Attributes:
         pods: How many are on the node that they had.
@@ -93,7 +93,7 @@ class Placed:
 
 
 @contextmanager
-def held(
+def hold_pods(
     cluster: Cluster, clock: Callable[[], float] = clock.monotonic, sleep: Callable[[float], None] = clock.sleep
 ) -> Iterator[None]:
     """Within it, pods of the workload that are made wait for nobody; afterwards, for the scheduler as ever.
@@ -107,12 +107,12 @@ def held(
         _wait_for(cluster, clock, sleep, held=True)
         yield
     finally:
-        forget(cluster)
+        remove_policy(cluster)
         _wait_for(cluster, clock, sleep, held=False)
         _let_go(cluster, sleep)
 
 
-def forget(cluster: Cluster) -> None:
+def remove_policy(cluster: Cluster) -> None:
     """Remove the policy, if one is there that is a what-if's.
 
     Raises:
@@ -131,7 +131,7 @@ def place(
     standing: Mapping[str, str],
     clock: Callable[[], float] = clock.monotonic,
     sleep: Callable[[float], None] = clock.sleep,
-) -> Placed:
+) -> PlacementResult:
     """Bind the pods of workloads, as they come, to the nodes that they had.
 
     Args:
@@ -157,7 +157,7 @@ def place(
             placed += node is not None and cluster.bind(pod, node)
         end = clock() + _SECONDS_WITHOUT_A_POD if new else end
         sleep(0 if new else _PAUSE)
-    return Placed(placed, planned.without_room)
+    return PlacementResult(placed, planned.without_room)
 
 
 def _take(left: dict[int, str | None], pod: Mapping[str, Any]) -> str | None:

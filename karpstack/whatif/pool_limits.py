@@ -14,18 +14,18 @@ from typing import Final
 from karpstack.karpenter.requirements import RequirementError
 from karpstack.scale_test.market.quantities import amount
 from karpstack.scale_test.market.requirements import allowed
-from karpstack.scale_test.numbers.considered import left_out
 from karpstack.scale_test.numbers.cost import pools_of
+from karpstack.scale_test.numbers.node_pool_choice import reason_to_skip
 
 from .answer import FullPool
-from .phases import Told, leaving, there
+from .phases import WhatifTimeline, is_leaving, is_present
 from .prices import Priced
 
 _GIB: Final = 2**30
 _UNITS: Final = {"cpu": "CPUs", "memory": "GiB", "nodes": "nodes"}
 
 
-def full_pools(told: Told, market: Priced) -> list[FullPool]:
+def full_pools(told: WhatifTimeline, market: Priced) -> list[FullPool]:
     """Return the NodePools that can launch no further node when the record ends, because of their own limits."""
     found = []
     for name in sorted(told.replay.node_pools):
@@ -35,14 +35,16 @@ def full_pools(told: Told, market: Priced) -> list[FullPool]:
     return found
 
 
-def _full(told: Told, market: Priced, name: str, time: datetime) -> FullPool | None:
+def _full(told: WhatifTimeline, market: Priced, name: str, time: datetime) -> FullPool | None:
     excerpt = told.replay.node_pool_at(name, time) or {"metadata": {}}
     spec = excerpt.get("spec") or {}
     limits = {key: amount(value) for key, value in (spec.get("limits") or {}).items() if key in _UNITS}
-    if not limits or left_out(excerpt) in ("going", "static"):
+    if not limits or reason_to_skip(excerpt) in ("going", "static"):
         return None
     claims = [
-        claim for claim in told.claims if claim.node_pool == name and there(claim, time) and not leaving(claim, time)
+        claim
+        for claim in told.claims
+        if claim.node_pool == name and is_present(claim, time) and not is_leaving(claim, time)
     ]
     used = {
         "cpu": sum(float(claim.cpus or 0) for claim in claims),
@@ -58,7 +60,7 @@ def _full(told: Told, market: Priced, name: str, time: datetime) -> FullPool | N
     return FullPool(pool=name, over=bool(exceeded), amounts=amounts, before=False) if beyond else None
 
 
-def _smallest(told: Told, market: Priced, spec: dict[str, object]) -> dict[str, float] | None:
+def _smallest(told: WhatifTimeline, market: Priced, spec: dict[str, object]) -> dict[str, float] | None:
     """The least of each resource that a node of a NodePool has; None where that is not known."""
     try:
         choices = allowed(market.facts, market.region, pools_of(told.replay, [spec]), ())

@@ -48,7 +48,7 @@ class PricesError(ValueError):
     """Prices that cannot be used; the text has a line for each thing to mend."""
 
 
-class Given(BaseModel):
+class PriceFile(BaseModel):
     """A file of prices.
 
     Attributes:
@@ -78,7 +78,7 @@ class Given(BaseModel):
     discounts: dict[str, Discount] = {}
 
     @model_validator(mode="after")
-    def _check_head(self) -> Given:
+    def _check_head(self) -> PriceFile:
         if self.kind and not (self.version and self.cloud and self.fetched and self.region and self.on_demand):
             raise ValueError("a file that was fetched has version, cloud, fetched, region and onDemand: fetch it again")
         return self
@@ -96,7 +96,7 @@ class Given(BaseModel):
         return {key: content[key] for key in content if key not in ("onDemand", "spot")} | {"sha256": digest}
 
 
-def load(path: Path, facts: Facts | None) -> Given:
+def load(path: Path, facts: Facts | None) -> PriceFile:
     """Read a file.
 
     Args:
@@ -107,7 +107,7 @@ def load(path: Path, facts: Facts | None) -> Given:
         PricesError: It cannot be read, or is wrong; all that is wrong is named at once.
     """
     try:
-        given = Given.model_validate(read(path) or {})
+        given = PriceFile.model_validate(read(path) or {})
     except YamlError as error:
         raise PricesError(f"{path}: {error}: no price could be taken from it; mend it, or leave it out") from error
     except ValidationError as error:
@@ -126,7 +126,7 @@ def load(path: Path, facts: Facts | None) -> Given:
     return given
 
 
-def _check(given: Given, source: str, facts: Facts) -> None:
+def _check(given: PriceFile, source: str, facts: Facts) -> None:
     if given.cloud and given.cloud != facts.cloud:
         raise PricesError(
             f"{source}: cloud: {given.cloud}: the cluster is at {facts.cloud}, so no node would have a price; fetch "
@@ -167,7 +167,7 @@ class Priced(Market):
     """
 
     replay: Replay = field(default_factory=Replay)
-    given: Given = field(default_factory=Given)
+    given: PriceFile = field(default_factory=PriceFile)
     sold_at: str | None = None
 
     @property
@@ -245,8 +245,8 @@ def prices_of(market: Priced, bought: set[Offering]) -> str | None:
     return market.prices_of if any(map(market.is_elsewhere, bought)) else None
 
 
-def elsewhere(market: Priced, bought: set[Offering]) -> str | None:
-    """That dollars are another region's than the stack's, and what to do; None where they are not."""
+def other_region_note(market: Priced, bought: set[Offering]) -> str | None:
+    """Return that prices are those of another region, and what to do; None if they are the stack's."""
     if not (where := prices_of(market, bought)):
         return None
     return (

@@ -18,20 +18,27 @@ from karpstack.karpenter.requirements import (
     RequirementError,
     contradiction,
     fits,
-    given,
+    node_label_requirement,
     requirements,
     values_of,
 )
 from karpstack.karpenter.taints import untolerated
 from karpstack.scale_test.judging.replay import NODE_POOL_LABEL, NodeClaim, Pod
 from karpstack.scale_test.market.quantities import amount
-from karpstack.scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, left_out, ways
+from karpstack.scale_test.numbers.node_pool_choice import (
+    Constraints,
+    Verdict,
+    affinity_alternatives,
+    constraints,
+    excludes,
+    reason_to_skip,
+)
 from karpstack.scale_test.recording.timeline import Line
 
 from .answer import NotAnew
-from .holds import gets_no_room
+from .holds import has_no_planned_room
 from .nodes import waits
-from .phases import Told, leaving, there
+from .phases import WhatifTimeline, is_leaving, is_present
 from .prices import Priced
 from .unscheduled_pods import workload_of
 
@@ -47,7 +54,7 @@ class _Asked(NamedTuple):
     memory: float
 
 
-def not_anew(told: Told, market: Priced) -> list[NotAnew]:
+def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotAnew]:
     """The workloads whose pods run when the record ends, and could not be scheduled again, though they could before."""
     others, ours = told.replay.nodes_of_no_pool(), {claim.node for claim in told.claims}
     running = [
@@ -69,7 +76,7 @@ def not_anew(told: Told, market: Priced) -> list[NotAnew]:
     ]
 
 
-def waiting_in_vain(told: Told, market: Priced) -> set[tuple[str, str]]:
+def unschedulable_at_end(told: WhatifTimeline, market: Priced) -> set[tuple[str, str]]:
     """Return the workloads with pods that have no node when the record ends, and that no NodePool fits any more."""
     others = told.replay.nodes_of_no_pool()
     waiting = [pod for pod in told.pods if waits(pod, told.end) and not any(_takes(node, pod) for node in others)]
@@ -77,7 +84,7 @@ def waiting_in_vain(told: Told, market: Priced) -> set[tuple[str, str]]:
 
 
 def _lost(
-    told: Told, market: Priced, pods: Iterable[Pod]
+    told: WhatifTimeline, market: Priced, pods: Iterable[Pod]
 ) -> Iterator[tuple[tuple[str, str], list[tuple[Pod, list[str]]]]]:
     """The pods for which no NodePool could make a node any more, as one could before, by workload, and why."""
     before, after = (_pools(told, time) for time in told.ends)
@@ -100,7 +107,7 @@ class Places:
         market: Instance types and prices.
     """
 
-    def __init__(self, told: Told, market: Priced) -> None:
+    def __init__(self, told: WhatifTimeline, market: Priced) -> None:
         self._told = told
         self._market = market
         self._no_pool: dict[_Asked, bool] = {}
@@ -112,7 +119,7 @@ class Places:
         for which Karpenter plans no room do not count.
         """
         for pod in self._told.on(claim, self._told.end):
-            if pod.of_daemon_set or gets_no_room(self._told.replay, pod, self._told.end):
+            if pod.of_daemon_set or has_no_planned_room(self._told.replay, pod, self._told.end):
                 continue
             if self._no_node_pool(pod) and not any(self._holds(node, pod) for node in self._others(claim)):
                 return "/".join(workload_of(pod))
@@ -128,7 +135,7 @@ class Places:
         """The other nodes that stay."""
         end = self._told.end
         for one in self._told.claims:
-            if one is not claim and one.own_node and there(one, end) and not leaving(one, end):
+            if one is not claim and one.own_node and is_present(one, end) and not is_leaving(one, end):
                 yield one.own_node
         yield from self._told.replay.nodes_of_no_pool()
 
@@ -151,10 +158,10 @@ def _takes(node: Line, pod: Pod) -> bool:
         return False
     if untolerated(node.get("taints") or (), pod.tolerations or ()):
         return False
-    return any(all(one.admits(labels.get(one.key)) for one in way) for way in ways(constraints(pod)))
+    return any(all(one.admits(labels.get(one.key)) for one in way) for way in affinity_alternatives(constraints(pod)))
 
 
-def _pools(told: Told, time: datetime) -> dict[str, Line]:
+def _pools(told: WhatifTimeline, time: datetime) -> dict[str, Line]:
     names = sorted(told.replay.node_pools)
     return {name: excerpt for name in names if (excerpt := told.replay.node_pool_at(name, time))}
 
@@ -176,7 +183,7 @@ def _refusals(market: Priced, asked: _Asked, pools: dict[str, Line]) -> list[str
 
 def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | None:
     """Why a NodePool can certainly have no node for such pods; None where it may."""
-    if words := _WORDS.get(left_out(excerpt) or "unknown"):
+    if words := _WORDS.get(reason_to_skip(excerpt) or "unknown"):
         return words
     spec = excerpt.get("spec")
     if not spec:  # of a recorder of 0.1
@@ -187,7 +194,7 @@ def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | N
         case ("requirements", about):
             return f"gives no node {', '.join(about)}"
     try:
-        return _no_type(market, asked, [*requirements(spec), given(NODE_POOL_LABEL, name)])
+        return _no_type(market, asked, [*requirements(spec), node_label_requirement(NODE_POOL_LABEL, name)])
     except RequirementError:
         return None
 
@@ -195,7 +202,7 @@ def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | N
 def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> str | None:
     facts, region = market.facts, market.region
     known = facts.known_labels(region)
-    every = list(ways(asked.constraints))
+    every = list(affinity_alternatives(asked.constraints))
 
     def some(cpu: float, memory: float) -> bool:
         return any(

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from karpstack.karpenter.quantities import duration
-from karpstack.scale_test.acting.living import Watched
+from karpstack.scale_test.acting.living import WatchedObjects
 from karpstack.scale_test.judging.live import Live
 from karpstack.scale_test.judging.replay import NodeClaim, Pod, Replay
 from karpstack.scale_test.recording.process import RecorderError
@@ -90,7 +90,7 @@ class Settling:
     def outcome(self, replay: Replay, at: datetime) -> Settled | None:
         """How it came to rest; None while it has not. To be asked again and again."""
         self._follow(replay, at)
-        left = list(under_way(replay))
+        left = list(unfinished_work(replay))
         seen, needed = at - self._moved, _enough(replay, left)
         rest = (round(seen.total_seconds(), 1), needed.total_seconds())
         if seen >= needed and self._looked(replay, at):
@@ -129,7 +129,7 @@ class Settling:
         """How far it is, in a line."""
         claims, pods = list(_claims(replay)), list(_pods(replay))
         waiting, moving = sum(pod.node is None for pod in pods), sum(map(_moves, claims))
-        needed = _enough(replay, list(under_way(replay)))
+        needed = _enough(replay, list(unfinished_work(replay)))
         return (
             f"{(at - self._begun).total_seconds():.0f} s: {plural(len(claims), 'node')}, {moving} of them starting or "
             f"going; {plural(len(pods), 'pod')}, {waiting} of them without a node; nothing has moved for "
@@ -174,8 +174,8 @@ def wait(
     )
 
 
-def under_way(replay: Replay) -> Iterator[str]:
-    """What is not at its end yet, a sentence each.
+def unfinished_work(replay: Replay) -> Iterator[str]:
+    """Yield a sentence for each change that is still in progress.
 
     A pod for which the scheduler has no node is at its end as far as that goes: what Karpenter does about it is a
     NodeClaim, and it does nothing about pods of DaemonSets. A node is at its end, too, that waits for pods which a
@@ -259,4 +259,4 @@ def _after(spec: dict[str, object]) -> timedelta:
 
 
 #: What of a what-if holds time while it lives. A node that waits for pods which are held does not.
-WATCHED: Final = Watched(state, lambda replay: any(True for _ in under_way(replay)))
+WATCHED: Final = WatchedObjects(state, lambda replay: any(True for _ in unfinished_work(replay)))

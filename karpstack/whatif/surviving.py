@@ -23,13 +23,13 @@ from karpstack.scale_test.reports.units import plural
 from karpstack.text.shown import listed
 
 from .answer import Cause, Surviving, Why
-from .events import Said, of_claim, of_staying
-from .holds import held, known_budgets, told_once
+from .events import NodeEvent, events_of_claim, staying_events
+from .holds import known_budgets, pods_with_holds, unique_holds
 from .nodes import described
-from .phases import Told, leaving, there
+from .phases import WhatifTimeline, is_leaving, is_present
 from .prices import Priced
 from .rescheduling import Places
-from .week import asked_later, asked_spec
+from .week import asked_spec, simulated_offset
 
 _TRUE = "True"
 _SAID_AGAIN = timedelta(seconds=150)  # two minutes, and the time between two checks
@@ -40,26 +40,26 @@ _OF_PODS: tuple[Why, ...] = ("pod disruption budget", "do-not-disrupt")
 _BY_OBJECTS: tuple[Why, ...] = (*_OF_PODS, "policy")
 
 
-def surviving(told: Told, market: Priced) -> list[Surviving]:
+def surviving(told: WhatifTimeline, market: Priced) -> list[Surviving]:
     """The nodes that were there when the change began, and still were to stay at its end."""
     stayed = [
         claim
         for claim in told.claims
-        if claim.first_seen <= told.before and there(claim, told.end) and not leaving(claim, told.end)
+        if claim.first_seen <= told.before and is_present(claim, told.end) and not is_leaving(claim, told.end)
     ]
     return staying(told, market, stayed)
 
 
-def staying(told: Told, market: Priced, claims: Iterable[NodeClaim]) -> list[Surviving]:
+def staying(told: WhatifTimeline, market: Priced, claims: Iterable[NodeClaim]) -> list[Surviving]:
     """Return why some nodes are still there at the end."""
     places = Places(told, market)
     found = [_surviving(told, market, places, claim) for claim in claims]
     return sorted(found, key=lambda one: (not one.drifted, one.why, one.words or "", one.pool, one.node_claim))
 
 
-def _surviving(told: Told, market: Priced, places: Places, claim: NodeClaim) -> Surviving:
+def _surviving(told: WhatifTimeline, market: Priced, places: Places, claim: NodeClaim) -> Surviving:
     drifted = claim.conditions.get("Drifted", {}).get("status") == _TRUE
-    said = [one for one in of_staying(of_claim(told.replay, claim)) if one.lasting]
+    said = [one for one in staying_events(events_of_claim(told.replay, claim)) if one.lasting]
     if told.as_is:  # until all was loaded, what-if itself kept the nodes
         said = [one for one in said if one.time >= told.at("loaded")]
     found = list(_of_drift(told, places, claim, said) if drifted else _of_consolidation(told, claim, said))
@@ -81,12 +81,12 @@ def _surviving(told: Told, market: Priced, places: Places, claim: NodeClaim) -> 
     )
 
 
-def _consolidation(told: Told, claim: NodeClaim, said: list[Said]) -> str | None:
+def _consolidation(told: WhatifTimeline, claim: NodeClaim, said: list[NodeEvent]) -> str | None:
     """Why consolidation, which took other nodes of the NodePool since the change, leaves a drifted node."""
     took = any(
         one.node_pool == claim.node_pool
-        and leaving(one, told.end)
-        and not leaving(one, told.before)
+        and is_leaving(one, told.end)
+        and not is_leaving(one, told.before)
         and disruption_reason(told.replay, one) == "Underutilized"
         for one in told.claims
     )
@@ -96,14 +96,16 @@ def _consolidation(told: Told, claim: NodeClaim, said: list[Said]) -> str | None
     return next(since, "Karpenter did not say why it leaves this node")
 
 
-def drifted_before(told: Told, claim: NodeClaim) -> bool:
+def drifted_before(told: WhatifTimeline, claim: NodeClaim) -> bool:
     """Return whether a NodeClaim had drifted before the change, which left its NodePool as it was."""
     since = claim.reached.get("Drifted")
     then = told.replay.node_pool_at(claim.node_pool, told.before) or {}
     return since is not None and since <= told.before and then.get("spec") == _spec(told, claim.node_pool)
 
 
-def _of_drift(told: Told, places: Places, claim: NodeClaim, said: list[Said]) -> Iterator[tuple[Cause, Said | None]]:
+def _of_drift(
+    told: WhatifTimeline, places: Places, claim: NodeClaim, said: list[NodeEvent]
+) -> Iterator[tuple[Cause, NodeEvent | None]]:
     """Why a drifted node is not replaced; what consolidation thinks of it is no cause.
 
     Karpenter tells one blocker of a node in two minutes, and consolidation's may come first (`Blocked` in
@@ -122,13 +124,15 @@ def _of_drift(told: Told, places: Places, claim: NodeClaim, said: list[Said]) ->
     elif workload := places.lacking(claim):
         words = f"no NodePool could have a node for the pods of {workload}, and no other node has room for them"
         found.append((Cause(why="replacement", words=words, never=True), None))
-    if not found and any(leaving(one, told.end) and one.gone is None for one in told.claims):
+    if not found and any(is_leaving(one, told.end) and one.gone is None for one in told.claims):
         words = "Karpenter replaces one drifted node after another, and had not come to this one"
         found.append((Cause(why="pace", words=words), None))
     return iter(found)
 
 
-def _of_consolidation(told: Told, claim: NodeClaim, said: list[Said]) -> Iterator[tuple[Cause, Said | None]]:
+def _of_consolidation(
+    told: WhatifTimeline, claim: NodeClaim, said: list[NodeEvent]
+) -> Iterator[tuple[Cause, NodeEvent | None]]:
     """Why a node is not consolidated."""
     spec = _spec(told, claim.node_pool)
     disruption = spec.get("disruption") or {}
@@ -153,20 +157,22 @@ def _of_consolidation(told: Told, claim: NodeClaim, said: list[Said]) -> Iterato
         yield budget, None
 
 
-def _is_now(told: Told, said: Said) -> bool:
+def _is_now(told: WhatifTimeline, said: NodeEvent) -> bool:
     """Whether an event on what blocks a node holds still: Karpenter says it again every two minutes."""
     return said.time >= max(told.before, told.end - _SAID_AGAIN)
 
 
-def _of_node(told: Told, claim: NodeClaim) -> Iterator[tuple[Cause, Said | None]]:
+def _of_node(told: WhatifTimeline, claim: NodeClaim) -> Iterator[tuple[Cause, NodeEvent | None]]:
     if _TRUE.lower() in (claim.do_not_disrupt, claim.own_node.get("doNotDisrupt")):
         yield Cause(why="do-not-disrupt", words="karpenter.sh/do-not-disrupt on the node", never=True), None
 
 
-def _of_pods(told: Told, claim: NodeClaim, since: list[Said]) -> Iterator[tuple[Cause, Said | None]]:
+def _of_pods(
+    told: WhatifTimeline, claim: NodeClaim, since: list[NodeEvent]
+) -> Iterator[tuple[Cause, NodeEvent | None]]:
     """What holds the node's pods: by the objects, and by events on pods and budgets that are not recorded."""
     pods = _all_pods(told, claim)
-    for one in told_once(held(told.replay, pods, told.end)):
+    for one in unique_holds(pods_with_holds(told.replay, pods, told.end)):
         until = one.until.isoformat() if one.until else None
         yield Cause(why=one.why, words=one.words, until=until, never=one.never), None
     recorded = {f"{pod.namespace}/{pod.name}" for pod in told.replay.all_pods.values() if pod.do_not_disrupt}
@@ -178,7 +184,7 @@ def _of_pods(told: Told, claim: NodeClaim, since: list[Said]) -> Iterator[tuple[
             return
 
 
-def _holds_still(told: Told, claim: NodeClaim, said: Said) -> bool:
+def _holds_still(told: WhatifTimeline, claim: NodeClaim, said: NodeEvent) -> bool:
     """Whether what was said of consolidation is about the node and the NodePool as they are when the record ends."""
     if any(_moved(pod, said) for pod in told.pods if pod.node and pod.node == claim.node):
         return False
@@ -188,21 +194,21 @@ def _holds_still(told: Told, claim: NodeClaim, said: Said) -> bool:
     return said.time >= told.before or then.get("spec") == _spec(told, claim.node_pool)
 
 
-def _moved(pod: Pod, said: Said) -> bool:
+def _moved(pod: Pod, said: NodeEvent) -> bool:
     """Whether a pod came to its node or began to leave it after something was said."""
     return bool((pod.scheduled and pod.scheduled > said.time) or (pod.leaving and pod.leaving > said.time))
 
 
-def _spec(told: Told, pool: str) -> Line:
+def _spec(told: WhatifTimeline, pool: str) -> Line:
     spec: Line = (told.replay.node_pool_at(pool, told.end) or {}).get("spec") or {}
     return spec
 
 
-def _all_pods(told: Told, claim: NodeClaim) -> list[Pod]:
+def _all_pods(told: WhatifTimeline, claim: NodeClaim) -> list[Pod]:
     return told.on(claim, told.end)
 
 
-def _pods(told: Told, claim: NodeClaim) -> list[Pod]:
+def _pods(told: WhatifTimeline, claim: NodeClaim) -> list[Pod]:
     return [pod for pod in _all_pods(told, claim) if not pod.of_daemon_set]
 
 
@@ -218,17 +224,17 @@ class _Use(NamedTuple):
     disrupting: list[NodeClaim]
 
 
-def _use(told: Told, pool: str) -> _Use:
+def _use(told: WhatifTimeline, pool: str) -> _Use:
     """As `NodePoolStatsFromNodes` counts them: initialized nodes whose instance is not ending; going or not ready."""
     counted = [
         claim
         for claim in told.claims
         if claim.node_pool == pool
-        and there(claim, told.end)
+        and is_present(claim, told.end)
         and "Initialized" in claim.reached
         and claim.conditions.get("InstanceTerminating", {}).get("status") != _TRUE
     ]
-    return _Use(len(counted), [claim for claim in counted if leaving(claim, told.end) or _not_ready(claim)])
+    return _Use(len(counted), [claim for claim in counted if is_leaving(claim, told.end) or _not_ready(claim)])
 
 
 def _not_ready(claim: NodeClaim) -> bool:
@@ -236,7 +242,7 @@ def _not_ready(claim: NodeClaim) -> bool:
     return bool(ready) and ready[0]["status"] != _TRUE
 
 
-def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
+def budget_cause(told: WhatifTimeline, pool: str, reason: str) -> Cause | None:
     """Return why the budgets of a NodePool let no further node go when the record ends; None where they let one go."""
     spec = _spec(told, pool)
     if not spec:
@@ -245,7 +251,7 @@ def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
     try:
         most = allowed(budgets(spec), reason, use.nodes, told.end)
         # The rehearsal may have had the budgets of one moment for good; what opens later is the stack's to say.
-        own, now = budgets(asked_spec(told, pool, spec)), told.end + asked_later(told)
+        own, now = budgets(asked_spec(told, pool, spec)), told.end + simulated_offset(told)
         ahead = () if most else calendar(own, reason, use.nodes, now, now + _AHEAD)
         later = next((moment for moment, number in ahead if number), None)
     except BudgetError as error:
@@ -258,7 +264,9 @@ def budget_cause(told: Told, pool: str, reason: str) -> Cause | None:
             for budget in own
         )
         words = f"the budgets of NodePool {pool} allow none for {reason}"
-        until = (later - asked_later(told)).isoformat() if later else None  # as all moments, by the rehearsal's clock
+        until = (
+            (later - simulated_offset(told)).isoformat() if later else None
+        )  # as all moments, by the rehearsal's clock
         return Cause(why="disruption budget", words=words, until=until, never=never)
     if len(use.disrupting) < most:
         return None

@@ -14,7 +14,7 @@ from karpstack.scale_test.reports.units import plural
 
 from .answer import AsIs, Compared, Truth
 from .nodes import described
-from .phases import Told, there
+from .phases import WhatifTimeline, is_present
 from .prices import Priced, prices_of
 
 _SPOT = "spot"
@@ -86,7 +86,7 @@ class RealNode:
     created: datetime | None = None
 
 
-def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made_up: bool = False) -> Truth:
+def compare(told: WhatifTimeline, market: Priced, real: Sequence[RealNode] | None, *, made_up: bool = False) -> Truth:
     """Hold the base against the real cluster.
 
     Args:
@@ -121,9 +121,9 @@ def _elsewhere(market: Priced, nodes: Sequence[RealNode]) -> dict[str, str | Non
     return {_DOLLARS: prices_of(market, bought), _WITHOUT_SPOT: prices_of(market, firm)}
 
 
-def _at(told: Told, market: Priced, time: datetime) -> list[RealNode]:
+def _at(told: WhatifTimeline, market: Priced, time: datetime) -> list[RealNode]:
     """The nodes of the base at a moment."""
-    found = [(described(claim, market), _load(told, claim, time)) for claim in told.claims if there(claim, time)]
+    found = [(described(claim, market), _load(told, claim, time)) for claim in told.claims if is_present(claim, time)]
     return [
         RealNode(
             str(node["instance_type"]), node["zone"], node["capacity_type"], node["pool"], node["usd_per_hour"], load
@@ -132,7 +132,7 @@ def _at(told: Told, market: Priced, time: datetime) -> list[RealNode]:
     ]
 
 
-def _load(told: Told, claim: NodeClaim, time: datetime) -> Load:
+def _load(told: WhatifTimeline, claim: NodeClaim, time: datetime) -> Load:
     """The workload's pods on a node, and the share of what the cluster runs there by itself."""
     load = Load()
     for pod in told.on(claim, time):
@@ -189,12 +189,12 @@ def _requests(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[C
     ]
 
 
-def _as_is(told: Told, market: Priced, ours: Sequence[RealNode]) -> AsIs | None:
+def _as_is(told: WhatifTimeline, market: Priced, ours: Sequence[RealNode]) -> AsIs | None:
     if not told.as_is:
         return None
     loaded, then = told.phases["loaded"], told.at("loaded")
     nodes = loaded["nodes"]
-    began, now = ({claim.name for claim in told.claims if there(claim, time)} for time in (then, told.before))
+    began, now = ({claim.name for claim in told.claims if is_present(claim, time)} for time in (then, told.before))
     return AsIs(
         of=nodes["of"],
         made=nodes["made"],

@@ -16,7 +16,7 @@ from karpstack.scale_test.numbers.figures import accumulate
 
 from .answer import Homeless
 from .nodes import waits
-from .phases import Told
+from .phases import WhatifTimeline
 
 
 class UnscheduledPods(NamedTuple):
@@ -39,19 +39,19 @@ class UnscheduledPods(NamedTuple):
     unschedulable: int
 
 
-def unscheduled_pods(told: Told) -> UnscheduledPods:
+def unscheduled_pods(told: WhatifTimeline) -> UnscheduledPods:
     """The pods without a home between the beginning of the change and its end."""
     pods: dict[tuple[str, str], list[Pod]] = {}
     for pod in told.pods:
         if pod.unschedulable and pod.unschedulable <= told.end:
             pods.setdefault(workload_of(pod), []).append(pod)
-    spans = {key: [span for pod in found if (span := without_home(told, pod))] for key, found in pods.items()}
+    spans = {key: [span for pod in found if (span := unscheduled_span(told, pod))] for key, found in pods.items()}
     every = [span for found in spans.values() for span in found]
     until_home = [
         span[1] - span[0]
         for found in pods.values()
         for pod in found
-        if not waits(pod, told.end) and (span := without_home(told, pod))
+        if not waits(pod, told.end) and (span := unscheduled_span(told, pod))
     ]
     words = _words(told)
     workloads = [
@@ -69,14 +69,14 @@ def unscheduled_pods(told: Told) -> UnscheduledPods:
     )
 
 
-def without_home(told: Told, pod: Pod) -> tuple[datetime, datetime] | None:
+def unscheduled_span(told: WhatifTimeline, pod: Pod) -> tuple[datetime, datetime] | None:
     """Return from when to when a pod had no node; None for one that had none before the change already."""
     end = min(time for time in (pod.scheduled, pod.leaving, told.end) if time)
     return (pod.seen, end) if told.before < pod.seen < end else None
 
 
 def _homeless(
-    told: Told,
+    told: WhatifTimeline,
     workload: tuple[str, str],
     pods: Sequence[Pod],
     spans: Sequence[tuple[datetime, datetime]],
@@ -109,7 +109,7 @@ def workload_of(pod: Pod) -> tuple[str, str]:
     return pod.namespace, pod.labels.get(WORKLOAD_LABEL, owner).removeprefix(f"{pod.namespace}.")
 
 
-def _words(told: Told) -> dict[str, str]:
+def _words(told: WhatifTimeline) -> dict[str, str]:
     """Uid of a pod -> why it cannot be scheduled, as the controller said last."""
     return {
         str(event["involvedObject"].get("uid", "")): str(event.get("message", ""))

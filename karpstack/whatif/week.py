@@ -11,13 +11,13 @@ from karpstack.karpenter.budgets import REASONS, Budget, BudgetError, allowed, b
 from karpstack.scale_test.recording.timeline import parse_time
 
 from .answer import PoolWeek, ReasonWeek, Replaced, Step, Surviving, Week
-from .phases import Told, there
+from .phases import WhatifTimeline, is_present
 
 _DAYS = 7
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 
 
-def week(told: Told, replaced: Sequence[Replaced], surviving: Sequence[Surviving]) -> Week:
+def week(told: WhatifTimeline, replaced: Sequence[Replaced], surviving: Sequence[Surviving]) -> Week:
     """The budgets of all NodePools in the week that begins on the day that is asked about.
 
     Args:
@@ -25,7 +25,7 @@ def week(told: Told, replaced: Sequence[Replaced], surviving: Sequence[Surviving
         replaced: The nodes that went.
         surviving: The nodes that stayed, of which drifted ones are to go.
     """
-    at = asked_moment(told, told.before).astimezone(UTC)
+    at = simulated_moment(told, told.before).astimezone(UTC)
     begins = at.replace(hour=0, minute=0, second=0, microsecond=0)
     names = sorted(name for name in told.replay.node_pools if not told.is_deleted(name))
     pools = [_pool(told, name, count, at, begins) for name in names if (count := _count(told, name))]
@@ -52,13 +52,13 @@ def week(told: Told, replaced: Sequence[Replaced], surviving: Sequence[Surviving
     )
 
 
-def _count(told: Told, name: str) -> int:
+def _count(told: WhatifTimeline, name: str) -> int:
     """Nodes of a NodePool when the change began; if it had none, at the end."""
-    counts = (sum(claim.node_pool == name and there(claim, time) for claim in told.claims) for time in told.ends)
+    counts = (sum(claim.node_pool == name and is_present(claim, time) for claim in told.claims) for time in told.ends)
     return next((count for count in counts if count), 0)
 
 
-def _pool(told: Told, name: str, count: int, at: datetime, begins: datetime) -> PoolWeek:
+def _pool(told: WhatifTimeline, name: str, count: int, at: datetime, begins: datetime) -> PoolWeek:
     excerpt = told.replay.node_pool_at(name, told.end) or {}
     if "spec" not in excerpt:
         return PoolWeek(pool=name, nodes=count, reasons=[], problem="the record does not tell its budgets")
@@ -70,17 +70,17 @@ def _pool(told: Told, name: str, count: int, at: datetime, begins: datetime) -> 
     return PoolWeek(pool=name, nodes=count, reasons=rows)
 
 
-def asked_moment(told: Told, otherwise: datetime) -> datetime:
+def simulated_moment(told: WhatifTimeline, otherwise: datetime) -> datetime:
     """Return the moment that is asked about (`--at`), or another if none is."""
     return parse_time(told.settings["at"]) if told.settings.get("at") else otherwise
 
 
-def asked_later(told: Told) -> timedelta:
+def simulated_offset(told: WhatifTimeline) -> timedelta:
     """Return by how much later than the rehearsal the moment is that is asked about (`--at`); zero if none is."""
-    return asked_moment(told, told.before) - told.before
+    return simulated_moment(told, told.before) - told.before
 
 
-def asked_spec(told: Told, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+def asked_spec(told: WhatifTimeline, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a NodePool's spec with the budgets that the stack has, where others were rehearsed."""
     changed = (told.settings.get("pools") or {}).get(name) or {}
     if "budgets" not in changed:

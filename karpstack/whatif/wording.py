@@ -150,7 +150,7 @@ def _killed(radius: BlastRadius) -> str:
     )
 
 
-def fate(one: HeldPods) -> str:
+def held_pod_outcome(one: HeldPods) -> str:
     """What becomes of pods that something keeps: `held until 14:20, then deleted although ... forbids it`."""
     if one.deleted_at is None and one.until:
         return f"held until {units.moment(one.until)} by {one.words}, then evicted"
@@ -397,7 +397,7 @@ def for_how_long(radius: BlastRadius) -> str:
     return f"{units.count(others)} of them {units.duration(radius.longest_until_home)} at most, and {left}"
 
 
-def homeless(one: Homeless) -> str:
+def unschedulable_reason(one: Homeless) -> str:
     """Return why pods are unschedulable."""
     return "; ".join(filter(None, ("no NodePool fits any more" if one.no_node_pool else "", one.words)))
 
@@ -507,8 +507,8 @@ def purpose(one: Made) -> str:
     return "for pods that waited"
 
 
-def gone_again(one: Made) -> str:
-    """When a node that came was gone again, and why; empty if it stayed."""
+def removal_text(one: Made) -> str:
+    """Return when and why a new node was removed; empty if it stayed."""
     if one.gone is None:
         return f"on its way out ({one.gone_why})" if one.gone_why else ""
     return f"{units.duration(one.gone)} ({one.gone_why or 'nobody said why'})"

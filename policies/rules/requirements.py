@@ -41,7 +41,7 @@ def requirements(spec: Properties) -> list[Requirement]:
     """
     template = section(spec, "template")
     labels = section(template, "metadata", "labels")
-    wanted = [evaluator.given(key, labels[key]) for key in labels]
+    wanted = [evaluator.node_label_requirement(key, labels[key]) for key in labels]
     entries = section(template, "spec").get("requirements") or []
     for index in range(len(entries)):
         wanted.append(_requirement(entries[index], f"spec.template.spec.requirements[{index}]"))

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Libraries that take a tenth of a second and more.
 HEAVY = {"ansible", "boto3", "jsonschema", "kubernetes", "matplotlib", "moto", "pulumi", "pydantic", "rich", "scipy"}
 #: Two programs declare the options of pull-request; their defaults stand in one small module.
-DEFAULTS = {"karpstack.pull_request", "karpstack.pull_request.given"}
+DEFAULTS = {"karpstack.pull_request", "karpstack.pull_request.inputs"}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["whatif", "--help"], ["up", "--help"], ["snapshot", "take", "--help"]])

@@ -90,7 +90,7 @@ def test_without_a_base_and_a_stack_both_are_the_snapshots(cluster: Cluster) -> 
         return 0
 
     tools = command.Tools(lambda *_: "", lambda _: "", rehearse)
-    given = command.Asked(None, workloads=SMALL, output=cluster.into)
+    given = command.WhatifOptions(None, workloads=SMALL, output=cluster.into)
     assert command.run(replace(given, changes=[str(cluster.project / "nodepools")]), tools) == 0
     assert command.run(replace(given, new_image=True), tools) == 0
     assert asked == [("eks", "snapshot", "nodepools"), ("eks", "snapshot", "new-image")]

@@ -25,7 +25,7 @@ AKS_WORKLOADS = Workloads(places=2)
 
 def let_run(patch: pytest.MonkeyPatch, runs: Workloads) -> None:
     """Let existing clusters run this: there is no API server to ask."""
-    patch.setattr(running, "answered", lambda *_: runs)
+    patch.setattr(running, "workloads_or_refusal", lambda *_: runs)
 
 
 def found_network(letters: str, **changes: Any) -> aws.FoundNetwork:

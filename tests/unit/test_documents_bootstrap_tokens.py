@@ -43,5 +43,5 @@ def test_the_api_server_takes_the_group() -> None:
     ],
 )
 def test_when_something_is_to_be_done(expiration: str, text: str) -> None:
-    found = bootstrap_tokens.concern(expiration, NOW)
+    found = bootstrap_tokens.token_problem(expiration, NOW)
     assert (text in found and "bootstrapTokenGeneration" in found) if text else found == ""

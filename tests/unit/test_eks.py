@@ -13,7 +13,7 @@ from karpstack.components.eks import environment
 from karpstack.components.kubernetes import live
 from karpstack.components.kubernetes.cilium import refuse_other_addresses
 from karpstack.components.problems import SettingsError
-from karpstack.components.settings.reach_checks import out_of_reach
+from karpstack.components.settings.api_access_checks import check_api_access
 from tests.unit.example_stack import eks as settings
 from tests.unit.mock_engine import ZONES, Deployment, deploy, unknown
 from tests.unit.programs import made, matching, only
@@ -75,12 +75,12 @@ def test_a_cluster_that_nobody_could_reach_is_refused(
     changes: dict[str, Any], variables: dict[str, str], is_refused: bool
 ) -> None:
     told = settings(**changes)
-    found = list(out_of_reach(told.network, told.cluster, variables))
+    found = list(check_api_access(told.network, told.cluster, variables))
     assert [problem.key for problem in found] == ["karpstack:cluster.publicAccessCidrs"] * is_refused
 
 
 def test_it_is_refused_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "out_of_reach", partial(out_of_reach, variables={}))
+    monkeypatch.setattr(environment, "check_api_access", partial(check_api_access, variables={}))
     with pytest.raises(SettingsError, match="without a public endpoint"):
         deploy(lambda: eks.Environment("eks", settings()))
 

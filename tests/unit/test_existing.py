@@ -17,9 +17,9 @@ import yaml
 from karpstack.components import aks, settings
 from karpstack.components.aks import existing_network as azure_network
 from karpstack.components.eks import existing_network as aws_network
-from karpstack.components.eks.asking import looking
-from karpstack.components.kubernetes import reach
-from karpstack.components.problems import SettingsError, doubts
+from karpstack.components.eks.lookups import name_missing_permission
+from karpstack.components.kubernetes import api_access
+from karpstack.components.problems import SettingsError, warnings_only
 from karpstack.components.settings import existing_aks_cluster, existing_cluster, existing_network, existing_vnet
 from karpstack.components.settings.existing_network import way_out
 from tests.conftest import Golden
@@ -79,9 +79,9 @@ def test_what_is_found(
     assert all(each in " ".join(problem.fix for problem in problems) for each in written(words))
     if sort == "refused":
         with pytest.raises(SettingsError, match="nothing was created"):
-            doubts(judge.problems(said, there))
+            warnings_only(judge.problems(said, there))
     else:
-        assert doubts(judge.problems(said, there)) == problems
+        assert warnings_only(judge.problems(said, there)) == problems
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_an_endpoint_that_may_not_be_asked_for_is_not_missing() -> None:
     text = "operation error EC2: DescribeVpcEndpoints, api error UnauthorizedOperation: You are not authorized."
     with (
         pytest.raises(SettingsError, match=f"it is unknown whether {found.VPC} has an endpoint of sqs"),
-        looking("network", "vpcId", found.VPC, "whether the cluster can work in it"),
+        name_missing_permission("network", "vpcId", found.VPC, "whether the cluster can work in it"),
     ):
         endpoints({"sqs": text})
 
@@ -293,8 +293,8 @@ def test_a_zone_of_akss_own_beside_other_dns_servers(
 def test_whoever_comes_from_elsewhere_is_warned(
     monkeypatch: pytest.MonkeyPatch, warned: list[str], source: IPv4Address | None, said: str
 ) -> None:
-    monkeypatch.setattr(reach, "_source", lambda destination: source)
-    hook = reach.warns_of_another_way(
+    monkeypatch.setattr(api_access, "_source", lambda destination: source)
+    hook = api_access.private_access_warning(
         "way", networks=[IPv4Network("10.99.0.0/16")], destination=IPv4Address("10.20.0.1")
     )
     warn: Any = hook.callback

@@ -13,7 +13,7 @@ from urllib3.exceptions import MaxRetryError
 from karpstack.components.settings.workloads import Workloads
 from karpstack.components.workloads import aks as aks_workloads
 from karpstack.components.workloads import running
-from karpstack.components.workloads.eks import look
+from karpstack.components.workloads.eks import read_workloads
 
 OURS = {"karpstack.io/stack": "shop"}
 THEIRS = {"karpstack.io/stack": "other"}
@@ -92,14 +92,14 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     made = Fake()
-    monkeypatch.setattr(running, "ask", lambda kubeconfig, question: question(made))
+    monkeypatch.setattr(running, "query", lambda kubeconfig, question: question(made))
     for api in ("ApiextensionsV1Api", "AppsV1Api", "AuthorizationV1Api", "CoreV1Api"):
         monkeypatch.setattr(kubernetes.client, api, lambda client: client)
     return made
 
 
 def found(fake: Fake) -> Workloads:
-    return look("{}", "shop")
+    return read_workloads("{}", "shop")
 
 
 def test_whoever_may_not_do_everything_is_not_let_in(fake: Fake) -> None:
@@ -191,18 +191,21 @@ def test_places_are_where_the_controller_can_run(fake: Fake) -> None:
 
 def test_a_cluster_on_aks_says_who_may_do_what_is_done(fake: Fake) -> None:
     fake.denied = ("karpenter.azure.com", "aksnodeclasses")
-    assert "does not let them create aksnodeclasses" in aks_workloads.look("{}", "shop", controller=False).refusal
+    assert (
+        "does not let them create aksnodeclasses"
+        in aks_workloads.read_workloads("{}", "shop", controller=False).refusal
+    )
     # Only a controller of the stack's own needs more.
     fake.denied = ("rbac.authorization.k8s.io", "clusterrolebindings")
-    assert aks_workloads.look("{}", "shop", controller=False).refusal == ""
-    assert "clusterrolebindings" in aks_workloads.look("{}", "shop", controller=True).refusal
+    assert aks_workloads.read_workloads("{}", "shop", controller=False).refusal == ""
+    assert "clusterrolebindings" in aks_workloads.read_workloads("{}", "shop", controller=True).refusal
 
 
 def test_a_cluster_on_aks_says_whose_crds_it_has_and_where_a_controller_can_run(fake: Fake) -> None:
     release = {"meta.helm.sh/release-name": "karpenter-crd", "meta.helm.sh/release-namespace": "kube-system"}
     fake.definitions = {"nodepools.karpenter.sh": release, "aksnodeclasses.karpenter.azure.com": {}}
     fake.nodes = [node()]
-    seen = aks_workloads.look("{}", "shop", controller=True)
+    seen = aks_workloads.read_workloads("{}", "shop", controller=True)
     assert seen.own_definitions == ["nodepools.karpenter.sh"]
     assert seen.foreign_definitions == ["aksnodeclasses.karpenter.azure.com"]
     assert seen.places == 1

@@ -21,7 +21,10 @@ from tests.unit import findings_pages
 from tests.unit.example_stack import ROOT
 
 SOURCES = sorted((ROOT / "components").rglob("*.py"))
-PREFLIGHT = [*sorted((ROOT / "karpstack" / "preflight").rglob("*.py")), ROOT / "karpstack" / "real_run" / "left.py"]
+PREFLIGHT = [
+    *sorted((ROOT / "karpstack" / "preflight").rglob("*.py")),
+    ROOT / "karpstack" / "real_run" / "leftovers.py",
+]
 SCENARIO_FILES = sorted((ROOT / "karpstack" / "scale_test" / "scenarios").glob("*.py"))
 SNAPSHOT_FILES = sorted((ROOT / "karpstack" / "snapshot").glob("*.py"))
 #: Catalogue, the modules that use it, and how many of its codes stand in calls with their words, at least.

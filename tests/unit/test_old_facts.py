@@ -9,7 +9,7 @@ import pytest
 from karpstack.components import settings
 from karpstack.components.problems import SettingsError
 from karpstack.components.settings import facts_checks
-from karpstack.karpenter import age
+from karpstack.karpenter import fact_dates
 from karpstack.karpenter.findings import Finding
 from karpstack.karpenter.instance_types import FOLDER
 from tests.unit.example_stack import example
@@ -22,7 +22,7 @@ STACKS = {"aws": "eks", "azure": "aks-nap"}
 def cloud(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     days = {f"versions-{request.param}.json": MADE, "locations-azure.json": MADE - timedelta(days=999)}
     monkeypatch.setattr(
-        age, "days", lambda *_: days if request.param == "azure" else {**days, "locations-azure.json": MADE}
+        fact_dates, "days", lambda *_: days if request.param == "azure" else {**days, "locations-azure.json": MADE}
     )
     return str(request.param)
 
@@ -62,14 +62,14 @@ def test_the_configuration_is_judged_by_it(cloud: str, monkeypatch: pytest.Monke
 
 
 def test_every_file_says_its_day(days_of_files: None) -> None:
-    dated = {*age.days("aws"), *age.days("azure")}
+    dated = {*fact_dates.days("aws"), *fact_dates.days("azure")}
     assert dated == {path.name for path in FOLDER.glob("*.json")} - {"metrics-aws.json"}
 
 
 def test_a_rehearsal_plays_no_day_after_its_calendar_counts(cloud: str) -> None:
-    last = MADE + timedelta(days=age.REFUSED)
-    assert age.played(cloud, last - timedelta(days=1)) == last - timedelta(days=1)
-    assert age.played(cloud, date(2099, 1, 1)) == last
+    last = MADE + timedelta(days=fact_dates.REFUSED)
+    assert fact_dates.played(cloud, last - timedelta(days=1)) == last - timedelta(days=1)
+    assert fact_dates.played(cloud, date(2099, 1, 1)) == last
     late = last + timedelta(days=2000)
     assert settings.load(example(STACKS[cloud]), today=late, simulated=True)
     with pytest.raises(SettingsError, match=r"cluster\.version"):
@@ -78,7 +78,7 @@ def test_a_rehearsal_plays_no_day_after_its_calendar_counts(cloud: str) -> None:
 
 @pytest.mark.parametrize(("days", "old"), [(60, False), (61, True)])
 def test_old_prices_are_said_of_a_cost(monkeypatch: pytest.MonkeyPatch, days: int, old: bool) -> None:
-    monkeypatch.setattr(age, "days", lambda *_: {"aws.json": MADE})
-    said = age.old_prices("aws", MADE + timedelta(days=days))
+    monkeypatch.setattr(fact_dates, "days", lambda *_: {"aws.json": MADE})
+    said = fact_dates.old_prices("aws", MADE + timedelta(days=days))
     assert said == ("The list prices are of 2026-01-01 and 61 days old: they may have changed." if old else "")
-    assert not age.old_prices("azure", MADE)
+    assert not fact_dates.old_prices("azure", MADE)

@@ -27,7 +27,7 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "rights": rights.rights,
     "Kubernetes version": versions.kubernetes_version,
     "network": network.existing,
-    "way to the API server": network.way_in,
+    "way to the API server": network.check_new_vpc_access,
     "public access": network.public_access,
     "zones": instance_types.zones,
     "system nodes' type": instance_types.system_nodes,

@@ -8,7 +8,7 @@ from karpstack.components.settings import existing_cluster
 from karpstack.karpenter import findings
 
 from ..finding import Finding
-from ..judged import judged
+from ..settings_findings import convert_findings
 from . import network
 from .existing_cluster import CALL
 from .subject import ExistingSubject
@@ -20,8 +20,8 @@ def existing(subject: ExistingSubject) -> Iterator[Finding]:
     problems = (
         existing_cluster.missing(settings).problems if found is None else existing_cluster.problems(settings, found)
     )
-    yield from judged(problems, _told_by)
+    yield from convert_findings(problems, _told_by)
 
 
 def _told_by(problem: findings.Finding) -> str:
-    return network.told_by(problem) if ":network." in problem.key else CALL
+    return network.source_call(problem) if ":network." in problem.key else CALL

@@ -93,7 +93,10 @@ class Scope:
 
 def policy(scope: Scope) -> dict[str, Any]:
     """The whole policy, the rights of preflight included."""
-    return {"Version": VERSION, "Statement": [grant.statement() for grant in (*deploying(scope), *looking(scope))]}
+    return {
+        "Version": VERSION,
+        "Statement": [grant.statement() for grant in (*deploying(scope), *preflight_grants(scope))],
+    }
 
 
 def deploying(scope: Scope) -> Iterator[Grant]:
@@ -101,7 +104,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
     return _grants(scope, "deploying")
 
 
-def looking(scope: Scope) -> Iterator[Grant]:
+def preflight_grants(scope: Scope) -> Iterator[Grant]:
     """What only preflight asks, beside the reads that deploying needs anyway."""
     return _grants(scope, "looking")
 

@@ -11,7 +11,7 @@ from karpstack.components.naming import EksNames
 from karpstack.components.settings import ExistingEksSettings
 from karpstack.components.settings.eks import EksStackSettings
 
-from .deployer import Grant, Scope, looking
+from .deployer import Grant, Scope, preflight_grants
 from .rights import deploying
 
 #: Characters of a managed policy, white space not counted (IAM's quotas).
@@ -31,7 +31,7 @@ def documents(settings: EksStackSettings, partition: str, account: str) -> list[
     existing = settings.cluster.existing if isinstance(settings, ExistingEksSettings) else ""
     names = EksNames(settings.name, existing=existing)
     scope = Scope(partition=partition, region=settings.region, account=account, names=names)
-    return list(_packed((*deploying(settings, scope), *looking(scope))))
+    return list(_packed((*deploying(settings, scope), *preflight_grants(scope))))
 
 
 def size(document: Mapping[str, Any]) -> int:

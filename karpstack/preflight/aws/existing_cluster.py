@@ -58,7 +58,7 @@ def _workloads(seen: dict[str, Any], settings: ExistingEksSettings) -> Workloads
         profile=settings.profile,
         role_arn=next((role.role_arn for role in settings.assume_roles), ""),
     )
-    return workloads.look(kubeconfig, settings.name)
+    return workloads.read_workloads(kubeconfig, settings.name)
 
 
 def _of_node_groups(aws: Aws, name: str) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from karpstack.components.settings.api_access_checks import check_api_access
 from karpstack.components.settings.existing_network import problems
-from karpstack.components.settings.reach_checks import out_of_reach
 from karpstack.karpenter import findings
 
 from ..finding import Finding, Severity, finding
-from ..judged import judged
+from ..settings_findings import convert_findings
 from .subject import StackSubject, Subject
 
 _OPTIONS: Final = "ec2:DescribeVpcBlockPublicAccessOptions"
@@ -22,14 +22,14 @@ def existing(subject: Subject) -> Iterator[Finding]:
     settings = subject.settings
     if settings.network.vpc_id is None:
         return
-    yield from judged(problems(settings, subject.existing_network()), told_by)
+    yield from convert_findings(problems(settings, subject.existing_network()), source_call)
 
 
-def way_in(subject: Subject) -> Iterator[Finding]:
+def check_new_vpc_access(subject: Subject) -> Iterator[Finding]:
     """A first `up` that makes network and control plane and then does not reach the API server."""
     settings = subject.settings
     if not subject.state.has(_CLUSTER, subject.names.cluster):
-        yield from judged(out_of_reach(settings.network, settings.cluster), told_by)
+        yield from convert_findings(check_api_access(settings.network, settings.cluster), source_call)
 
 
 def public_access(subject: StackSubject) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ def public_access(subject: StackSubject) -> Iterator[Finding]:
     yield finding("public-access-blocked", _OPTIONS, severity=severity, region=subject.settings.region)
 
 
-def told_by(problem: findings.Finding) -> str:
+def source_call(problem: findings.Finding) -> str:
     """The call that tells what a problem of a network is about."""
     if ":network." not in problem.key:
         return ""  # the settings do, against which the account has nothing

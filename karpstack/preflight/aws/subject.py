@@ -105,7 +105,7 @@ class Subject(StackSubject):
 
     def owns(self, tags: Collection[str]) -> bool:
         """System nodes, and Karpenter's."""
-        return of_cluster(self.names.cluster) in tags
+        return cluster_tag(self.names.cluster) in tags
 
     def zones(self) -> list[str]:
         """Those that the settings name or count, or those of the existing subnets."""
@@ -181,7 +181,7 @@ class ExistingSubject(StackSubject):
 
     def owns(self, tags: Collection[str]) -> bool:
         """Karpenter's; those of managed node groups are their owner's."""
-        return of_cluster(self.names.cluster) in tags and OF_KARPENTER in tags
+        return cluster_tag(self.names.cluster) in tags and OF_KARPENTER in tags
 
     def zones(self) -> list[str]:
         """Those of the subnets in which Karpenter's nodes are to live."""
@@ -190,12 +190,12 @@ class ExistingSubject(StackSubject):
         return sorted({subnet.zone for subnet in subnets})
 
 
-def of_cluster(name: str) -> str:
+def cluster_tag(name: str) -> str:
     """The tag that instances of a cluster carry."""
     return f"kubernetes.io/cluster/{name}"
 
 
-def greet(aws: Aws) -> Caller:
+def identify_caller(aws: Aws) -> Caller:
     """Ask the account who we are.
 
     Raises:
@@ -223,7 +223,7 @@ def subject(aws: Aws, settings: EksSettings, raw: Mapping[str, Any], state: Stat
     Raises:
         UnknowableError: It does not answer.
     """
-    return Subject(aws, greet(aws), settings, raw, state)
+    return Subject(aws, identify_caller(aws), settings, raw, state)
 
 
 def existing_subject(aws: Aws, settings: ExistingEksSettings, raw: Mapping[str, Any], state: State) -> ExistingSubject:
@@ -232,4 +232,4 @@ def existing_subject(aws: Aws, settings: ExistingEksSettings, raw: Mapping[str, 
     Raises:
         UnknowableError: It does not answer.
     """
-    return ExistingSubject(aws, greet(aws), settings, raw, state)
+    return ExistingSubject(aws, identify_caller(aws), settings, raw, state)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from karpstack.karpenter import age
+from karpstack.karpenter import fact_dates
 
 from ..finding import Finding, finding
 from .subject import Subject
@@ -35,7 +35,7 @@ def kubernetes_version(subject: Subject) -> Iterator[Finding]:
         )
         return
     end = one.get("endOfStandardSupportDate")
-    if isinstance(end, datetime) and end.date() - age.today() < _SOON:
+    if isinstance(end, datetime) and end.date() - fact_dates.today() < _SOON:
         yield finding(
             "eks-version-support-ends",
             _CALL,

@@ -17,7 +17,7 @@ from .deployer import (
     grant_for,
 )
 from .existing_cluster import identifier
-from .rights import looks_out, making, needed, reading
+from .rights import making, needed, reading, reads_routes
 from .scopes import subscription_of, within
 
 #: Of the language of conditions.
@@ -100,7 +100,7 @@ def _grants_of_own(settings: AksSettings) -> Iterable[Grant]:
     if settings.network.subnet_id:
         yield grant_for("joining")
         yield grant_for("assigning")
-    if looks_out(settings):
+    if reads_routes(settings):
         yield grant_for("looking_out")
     if settings.cluster.own_dns_zone:
         yield grant_for("finding")

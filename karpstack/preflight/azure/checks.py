@@ -25,7 +25,7 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "quota of networks": quotas.network,
     "resource group's name": names.resource_group,
     "node resource group's name": names.node_resource_group,
-    "names in the group": names.in_the_group,
+    "names in the group": names.check_group_leftovers,
     "deleted workspaces": names.deleted_workspace,
     "address ranges": network.ranges,
     "existing subnet": network.subnet,
@@ -47,5 +47,5 @@ EXISTING: Final[Mapping[str, Callable[[ExistingSubject], Iterable[Finding]]]] = 
     "NodePools' sizes": sizes.node_pools,
     "quota of NodePools": quotas.node_pools,
     "resource group's name": names.resource_group,
-    "names in the group": names.in_the_group,
+    "names in the group": names.check_group_leftovers,
 }

@@ -8,7 +8,7 @@ from karpstack.components.settings import existing_aks_cluster
 from karpstack.karpenter import findings
 
 from ..finding import Finding
-from ..judged import judged
+from ..settings_findings import convert_findings
 from .existing_cluster import READS_CLUSTERS, READS_NETWORKS
 from .subject import ExistingSubject
 
@@ -21,7 +21,7 @@ def existing(subject: ExistingSubject) -> Iterator[Finding]:
         if found is None
         else existing_aks_cluster.problems(settings, found)
     )
-    yield from judged(problems, _told_by)
+    yield from convert_findings(problems, _told_by)
 
 
 def _told_by(problem: findings.Finding) -> str:

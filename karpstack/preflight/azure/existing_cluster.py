@@ -33,8 +33,8 @@ def identifier(settings: ExistingAksSettings) -> str:
     )
 
 
-def told(azure: Azure, settings: ExistingAksSettings) -> Mapping[str, Any] | None:
-    """What Azure says of it; None where it is not there.
+def get_cluster(azure: Azure, settings: ExistingAksSettings) -> Mapping[str, Any] | None:
+    """Return the cluster as Azure describes it; None if it does not exist.
 
     Raises:
         NotAskedError: Azure does not tell.
@@ -70,14 +70,14 @@ def found(azure: Azure, settings: ExistingAksSettings, told: Mapping[str, Any], 
         NotAskedError: Azure does not tell. Of the cluster itself `Workloads.refusal` says it.
     """
     seen = _found(azure, settings, told)
-    if not seen.answers or any(judging.enters(settings, seen)):
+    if not seen.answers or any(judging.check_kubeconfig_access(settings, seen)):
         return seen
     try:
         kubeconfig = _kubeconfig(azure, settings, tenant)
     except NotAskedError as error:
         return replace(seen, workloads=Workloads(refusal=f"{error.call}: {error}"))
     controller = settings.mode == "self-hosted"
-    return replace(seen, workloads=workloads.look(kubeconfig, settings.name, controller=controller))
+    return replace(seen, workloads=workloads.read_workloads(kubeconfig, settings.name, controller=controller))
 
 
 def _found(azure: Azure, settings: ExistingAksSettings, told: Mapping[str, Any]) -> FoundCluster:

@@ -26,8 +26,8 @@ def resource_group(subject: StackSubject) -> Iterator[Finding]:
         yield finding("resource-group-exists", _GROUPS, name=name, subscription=subject.azure.subscription)
 
 
-def in_the_group(subject: StackSubject) -> Iterator[Finding]:
-    """What an `up` that broke off left in the stack's own resource group."""
+def check_group_leftovers(subject: StackSubject) -> Iterator[Finding]:
+    """Find what an interrupted `up` left in the stack's own resource group."""
     if not subject.made(subject.group):
         return
     names = subject.names

@@ -8,7 +8,7 @@ from typing import Final
 from karpstack.components.settings.existing_vnet import problems
 
 from ..finding import Finding, finding
-from ..judged import judged
+from ..settings_findings import convert_findings
 from .api_versions import NETWORK
 from .existing_cluster import READS_NETWORKS
 from .existing_network import READS_ZONES, find, space
@@ -44,7 +44,7 @@ def subnet(subject: Subject) -> Iterator[Finding]:
     subnet_id = subject.settings.network.subnet_id
     if subnet_id is None:
         return
-    yield from judged(
+    yield from convert_findings(
         problems(subject.settings, find(subject, subnet_id)),
         lambda problem: READS_ZONES if problem.key.endswith("privateDnsZone") else READS_NETWORKS,
     )

@@ -126,7 +126,7 @@ def _with_a_cluster(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
     yield subject.scope, needed(settings)
     for subnet in settings.existing_subnet_ids:
         yield subnet, [grant_for("joining"), grant_for("assigning")]
-    if looks_out(settings):
+    if reads_routes(settings):
         yield subject.azure.scope, [grant_for("looking_out")]
     if zone := settings.cluster.own_dns_zone:
         yield zone, [grant_for("finding"), grant_for("assigning")]
@@ -177,8 +177,8 @@ def reading(settings: ExistingAksSettings) -> list[Grant]:
     return [grant_for("entering"), *([grant_for("administering")] if settings.cluster.local_accounts else [])]
 
 
-def looks_out(settings: AksSettings) -> bool:
-    """Whether the program asks for the way out of subnets that are there."""
+def reads_routes(settings: AksSettings) -> bool:
+    """Whether the program reads the routes of existing subnets."""
     return settings.network.subnet_id is not None and settings.network.outbound_type != "loadBalancer"
 
 

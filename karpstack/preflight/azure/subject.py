@@ -132,7 +132,7 @@ class ExistingSubject(StackSubject):
         Raises:
             NotAskedError: Azure does not tell.
         """
-        return existing_cluster.told(self.azure, self.settings)
+        return existing_cluster.get_cluster(self.azure, self.settings)
 
     @cached_property
     def cluster(self) -> FoundCluster | None:
@@ -152,8 +152,8 @@ class ExistingSubject(StackSubject):
         return str(((self.told_of_cluster or {}).get("properties") or {}).get("nodeResourceGroup") or "")
 
 
-def greet(azure: Azure) -> dict[str, Any]:
-    """Ask the subscription what it is.
+def get_subscription(azure: Azure) -> dict[str, Any]:
+    """Return the subscription, as Azure describes it.
 
     Raises:
         UnknowableError: It does not answer.
@@ -168,12 +168,12 @@ def greet(azure: Azure) -> dict[str, Any]:
 
 
 def subject(azure: Azure, settings: AksSettings, state: State) -> Subject:
-    """Ask the subscription what it is.
+    """Return the subscription, as Azure describes it.
 
     Raises:
         UnknowableError: It does not answer.
     """
-    return Subject(azure, greet(azure), settings, state)
+    return Subject(azure, get_subscription(azure), settings, state)
 
 
 def existing_subject(azure: Azure, settings: ExistingAksSettings, state: State) -> ExistingSubject:
@@ -182,4 +182,4 @@ def existing_subject(azure: Azure, settings: ExistingAksSettings, state: State) 
     Raises:
         UnknowableError: It does not answer.
     """
-    return ExistingSubject(azure, greet(azure), settings, state)
+    return ExistingSubject(azure, get_subscription(azure), settings, state)

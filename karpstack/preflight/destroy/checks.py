@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import balancers, controller, interfaces, nodes, protection, reached, subscription, workloads
+from . import api_access, balancers, controller, interfaces, nodes, protection, subscription, workloads
 from .subject import Subject
 
 Check = Callable[[Subject], Iterable[Finding]]
 
 _CHECKS: Final[Mapping[str, Check]] = {
-    "cluster": reached.reached,
-    "rights in the cluster": reached.rights,
+    "cluster": api_access.check_access,
+    "rights in the cluster": api_access.rights,
     "protection": protection.protection,
     "controller": controller.controller,
     "load balancers": workloads.load_balancers,
@@ -28,10 +28,10 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "machines": subscription.machines,
     "locks": subscription.locks,
     "who else is in the network": subscription.neighbours,
-    "who else is in the group": subscription.guests,
+    "who else is in the group": subscription.check_foreign_resources,
     "disruption budgets": workloads.budgets,
-    "undisturbed pods": workloads.undisturbed_pods,
-    "how long it takes": nodes.how_long,
+    "undisturbed pods": workloads.check_do_not_disrupt,
+    "how long it takes": nodes.check_removal_time,
 }
 _OF_AWS: Final = frozenset({"load balancers in the account", "security groups", "interfaces of others", "instances"})
 _OF_AZURE: Final = frozenset({"machines", "locks", "who else is in the network", "who else is in the group"})

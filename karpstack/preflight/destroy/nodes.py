@@ -100,8 +100,8 @@ def instances(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def how_long(subject: Subject) -> Iterator[Finding]:
-    """How long each of the stack's NodePools can take at most."""
+def check_removal_time(subject: Subject) -> Iterator[Finding]:
+    """Find how long the removal of each of the stack's NodePools can take at most."""
     for pool in subject.cluster.list(NODE_POOLS):
         grace = subject.grace(name_of(pool))
         claims = [

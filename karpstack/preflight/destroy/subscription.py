@@ -72,7 +72,7 @@ def neighbours(subject: Subject) -> Iterator[Finding]:
             yield finding("network-interface-left-on-azure", _INTERFACES, id=one["id"])
 
 
-def guests(subject: Subject) -> Iterator[Finding]:
+def check_foreign_resources(subject: Subject) -> Iterator[Finding]:
     """Resources in the stack's resource group that Pulumi does not know: they go with the group."""
     if subject.azure is None or subject.state is None:
         return

@@ -102,7 +102,7 @@ def budgets(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def undisturbed_pods(subject: Subject) -> Iterator[Finding]:
+def check_do_not_disrupt(subject: Subject) -> Iterator[Finding]:
     """Pods with karpenter.sh/do-not-disrupt, a finding a NodePool."""
     held: dict[str, list[str]] = defaultdict(list)
     for pod, pool in subject.pods_on_karpenters_nodes():

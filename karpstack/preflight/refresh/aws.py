@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any, Final
 
-from karpstack.karpenter.described import ec2_type
 from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
+from karpstack.karpenter.type_facts import ec2_type
 
 from ..aws.asking import Aws
 from ..finding import NotAskedError

@@ -12,10 +12,10 @@ from azure.core.pipeline.policies import RetryPolicy, UserAgentPolicy
 from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
-from karpstack.karpenter.age import OLD
-from karpstack.karpenter.described import VM_SIZE, vm_size
+from karpstack.karpenter.fact_dates import OLD
 from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
+from karpstack.karpenter.type_facts import VM_SIZE, vm_size
 
 from ..answers import PAGES, SECONDS, chunks, items, parse, read
 from ..azure.api_versions import CONTAINER_SERVICE, SKUS, SUBSCRIPTIONS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from karpstack.karpenter import price_file
-from karpstack.karpenter.described import VM_SIZE
+from karpstack.karpenter.type_facts import VM_SIZE
 from karpstack.text import files
 from karpstack.text.codes import Code, reported
 from karpstack.text.files import OutputError

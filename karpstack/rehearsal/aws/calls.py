@@ -150,8 +150,8 @@ def members(client: Any, operation: str) -> Mapping[str, Any]:
     return found
 
 
-def alike(names: Collection[str], described: Any) -> Iterator[tuple[str, Any]]:
-    """The properties that a description or a set of parameters has, but for capitals: name and what it has there."""
+def matching_properties(names: Collection[str], described: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of the properties whose names are equal but for upper and lower case."""
     there = {key.lower(): value for key, value in described.items()} if isinstance(described, Mapping) else {}
     return ((name, there[name.lower()]) for name in names if name.lower() in there)
 

@@ -24,7 +24,16 @@ from karpstack.rehearsal.attachment.lifecycle import RowResource
 from karpstack.rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Failure, Properties, RefusedError, has_unknowns
 from karpstack.rehearsal.attachment.rows import Row, load
 from karpstack.rehearsal.aws import tags as tags_of
-from karpstack.rehearsal.aws.calls import AwsRefusalError, Step, alike, evaluated, is_gone, members, search, steps
+from karpstack.rehearsal.aws.calls import (
+    AwsRefusalError,
+    Step,
+    evaluated,
+    is_gone,
+    matching_properties,
+    members,
+    search,
+    steps,
+)
 
 if TYPE_CHECKING:
     from karpstack.rehearsal.aws.account import Account
@@ -120,7 +129,7 @@ class AwsResource(RowResource):
         more = tags_of.parameter(self.client, create.operation, self._kind, self.tags(inputs)) or {}
         if not create.exact:
             parameters = {key: key for key in members(self.client, create.operation) if key not in create.given}
-            called = alike(self.accepts - {"tags"}, parameters)
+            called = matching_properties(self.accepts - {"tags"}, parameters)
             more |= {key: inputs[name] for name, key in called if inputs.get(name) is not None}
         return self.identity(words, create.send(self.client, words, more))
 
@@ -151,7 +160,7 @@ class AwsResource(RowResource):
             if not found:
                 return None
             words["before"] = found
-            seen |= dict(alike(names, found))
+            seen |= dict(matching_properties(names, found))
             seen |= {name: search(expression, found, words) for name, expression in step.take.items()}
         if self.row.arn and "arn" in self.row.outputs:
             seen["arn"] = words["arn"]

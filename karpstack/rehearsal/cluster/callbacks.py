@@ -18,7 +18,7 @@ Manifest = Mapping[str, Any]
 
 
 @cache
-def has_any(chart: Path) -> bool:
+def may_have_callbacks(chart: Path) -> bool:
     """Whether a chart may bring something that the API server calls."""
     texts = (path.read_text(encoding="utf-8") for path in sorted((chart / "templates").rglob("*.yaml")))
     return any(f"kind: {kind}" in text for text in texts for kind in callbacks.KINDS)

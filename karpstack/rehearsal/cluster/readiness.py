@@ -25,8 +25,8 @@ _SECONDS_BETWEEN_LOOKS = 0.3
 _MOST_PODS = 5
 
 
-def shortfall(workload: Mapping[str, Any], *, all_replicas: bool) -> str:
-    """What a workload lacks to be available; empty when it lacks nothing.
+def missing_for_available(workload: Mapping[str, Any], *, all_replicas: bool) -> str:
+    """Return what a workload lacks to be available; empty if nothing.
 
     Args:
         workload: A live object of one of `KINDS`.
@@ -116,7 +116,11 @@ def wait_available(
                     return reason
                 feed.after(_SECONDS_BETWEEN_LOOKS, "look")
                 continue
-            lacks = "it was deleted" if event.type == "DELETED" else shortfall(event.object, all_replicas=all_replicas)
+            lacks = (
+                "it was deleted"
+                if event.type == "DELETED"
+                else missing_for_available(event.object, all_replicas=all_replicas)
+            )
             seen[event.source] = event.object
             if lacks:
                 lacking[event.source] = lacks

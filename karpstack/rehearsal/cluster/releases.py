@@ -94,7 +94,7 @@ class Releases:
                 f"nameOverride={values['nameOverride']!r} would hide the controller's pods from the "
                 "rehearsal, which finds them by the chart's own name; use fullnameOverride"
             )
-        if callbacks.has_any(chart.folder):
+        if callbacks.may_have_callbacks(chart.folder):
             self._judge_callbacks(name, namespace, chart, values)
             options = [*options, "--post-renderer", str(_WITHOUT_CALLBACKS)]
         if chart.name == "karpenter":

@@ -32,8 +32,8 @@ OF_DRIVERS: Final = frozenset(f"{driver}/agent-not-ready" for driver in _DRIVERS
 _LIFTED: Final = OF_DRIVERS | {cilium.TAINT}
 
 
-def never_lifted(node_pools: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each startup taint that nobody lifts in a rehearsal, so that its nodes are never initialized.
+def permanent_taints(node_pools: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each startup taint that nothing removes in a rehearsal: its nodes are never initialized.
 
     Args:
         node_pools: Name -> `spec` of each NodePool, as somebody wrote it.

@@ -157,7 +157,7 @@ class EngineSet:
         return next((self.part("karpenter-aws") / "kubelet").glob("*/types.go"))
 
 
-def wanted(clouds: Collection[str], earlier: Collection[str] = ()) -> list[str]:
+def required_parts(clouds: Collection[str], earlier: Collection[str] = ()) -> list[str]:
     """The parts that rehearsals of some clouds need, in the order in which they are built.
 
     Args:
@@ -177,7 +177,7 @@ def wanted(clouds: Collection[str], earlier: Collection[str] = ()) -> list[str]:
 
 
 def _parts() -> list[str]:
-    return [*wanted(CONTROLLERS), *(part for parts in EARLIER.values() for part in parts)]
+    return [*required_parts(CONTROLLERS), *(part for parts in EARLIER.values() for part in parts)]
 
 
 def part_key(part: str) -> str:
@@ -209,7 +209,7 @@ def cache_key(clouds: Collection[str], earlier: Collection[str] = ()) -> str:
     Returns:
         `engines-linux-x86_64-` and the digest of all parts' keys.
     """
-    parts = " ".join(f"{part}/{part_key(part)}" for part in wanted(clouds, earlier))
+    parts = " ".join(f"{part}/{part_key(part)}" for part in required_parts(clouds, earlier))
     digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
     return f"engines-{platform.system().lower()}-{platform.machine()}-{digest}"
 

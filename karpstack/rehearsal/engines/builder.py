@@ -35,7 +35,7 @@ from karpstack.rehearsal.engines import (
     manifest,
     pinned,
     pulumi_on_path,
-    wanted,
+    required_parts,
 )
 from karpstack.text.files import make_ours
 
@@ -131,7 +131,7 @@ def ensure(
         BuildError: Others may write in it, Go is missing or too old, or a build failed.
     """
     engines = EngineSet.current()
-    parts = [part for part in wanted(clouds, earlier) if part != "pulumi" or not pulumi_on_path()]
+    parts = [part for part in required_parts(clouds, earlier) if part != "pulumi" or not pulumi_on_path()]
     for part in parts:
         if exposed := manifest.exposure(cache_folder(), engines.part(part)):
             raise BuildError(f"The engines cannot be trusted: {exposed}.")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from karpstack.rehearsal.engines import CONTROLLERS, EngineSet, manifest, wanted
+from karpstack.rehearsal.engines import CONTROLLERS, EngineSet, manifest, required_parts
 from karpstack.rehearsal.engines import cache_key as key_of_cache
 from karpstack.rehearsal.engines.builder import BuildError, ensure
 from karpstack.rehearsal.engines.builder import lint as check_go
@@ -80,7 +80,7 @@ def verify(stack_files: Sequence[Path] = (), *, form: str = "text") -> int:
 def _show(stack_files: Sequence[Path], form: str, faults: Callable[[EngineSet, str], list[str]]) -> int:
     _check(stack_files)
     engines = EngineSet.current()
-    found = {part: faults(engines, part) for part in wanted(_clouds(stack_files), _versions(stack_files))}
+    found = {part: faults(engines, part) for part in required_parts(_clouds(stack_files), _versions(stack_files))}
     if form == "json":
         parts = [{"name": part, "folder": str(engines.part(part)), "faults": wrong} for part, wrong in found.items()]
         print(json.dumps({"parts": parts}, indent=2))

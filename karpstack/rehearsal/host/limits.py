@@ -39,8 +39,8 @@ class LimitError(RuntimeError):
     """The machine has too little of something; the text has the figures and the fix."""
 
 
-def no_core_files() -> None:
-    """What this process starts, and itself, leave no memory on the disk when they crash: it holds keys and tokens."""
+def disable_core_dumps() -> None:
+    """Disable core dumps of this process and its children: their memory holds keys and tokens."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
-from karpstack.rehearsal.networks.made import Made, digits, parts
+from karpstack.rehearsal.networks.network import Network, digits, parts
 
 #: By which way nodes leave it, in words.
 WAYS_OUT: Final = {"nat": "a NAT gateway", "transit-gateway": "a transit gateway of somebody else's"}
@@ -21,7 +21,7 @@ _VPC: Final = {
 }
 
 
-def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str) -> Made:
+def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str) -> Network:
     """A VPC with a private subnet in each zone, small ones for the control plane, and a public one.
 
     Args:
@@ -85,7 +85,7 @@ def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str
         "controlPlaneSubnetIds": [one["SubnetId"] for one in control],
     }
     words = f"a VPC with private subnets in {', '.join(names)}, which {WAYS_OUT[way_out]} leads out of"
-    return Made(content, settings, _OF_ITS_OWN, {"privateAccessCidrs": [str(network)]}, words)
+    return Network(content, settings, _OF_ITS_OWN, {"privateAccessCidrs": [str(network)]}, words)
 
 
 def _zones(region: str, zones: int) -> list[str]:

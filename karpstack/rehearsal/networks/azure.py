@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import Any, Final
 
-from karpstack.rehearsal.networks.made import Made, parts
+from karpstack.rehearsal.networks.network import Network, parts
 
 #: By which way nodes leave it: AKS's outboundType, and the way in words.
 WAYS_OUT: Final = {
@@ -16,7 +16,7 @@ WAYS_OUT: Final = {
 _DELEGATION: Final = "Microsoft.ContainerService/managedClusters"
 
 
-def make(subscription: str, region: str, network: IPv4Network, way_out: str) -> Made:
+def make(subscription: str, region: str, network: IPv4Network, way_out: str) -> Network:
     """A virtual network with a subnet for system nodes, one for other nodes, and one for the API server.
 
     Args:
@@ -79,4 +79,4 @@ def make(subscription: str, region: str, network: IPv4Network, way_out: str) -> 
     }
     cluster = {"apiServerSubnetId": f"{spoke['id']}/subnets/api-server"}
     words = f"a virtual network with subnets for nodes, which {words} leads out of, and one for the API server"
-    return Made([*ways[way_out], spoke], settings, ("subnetCidr",), cluster, words)
+    return Network([*ways[way_out], spoke], settings, ("subnetCidr",), cluster, words)

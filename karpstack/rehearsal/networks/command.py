@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import yaml
 
-from karpstack.rehearsal.networks.made import Made
-from karpstack.rehearsal.networks.settled import settled
+from karpstack.rehearsal.networks.network import Network
+from karpstack.rehearsal.networks.stack_file_changes import change_stack_file
 from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.text import files
 from karpstack.text.codes import Code
 from karpstack.text.projects import find_project
@@ -60,29 +60,31 @@ def run(
                 "for one would be sent to the other, and the program refuses the stack; give another range"
             )
     settings = {"karpstack:network": dict(made.settings), "karpstack:cluster": dict(made.cluster)}
-    edited = settled(stack_file.path, settings, {"karpstack:network": made.instead}) if write else None
+    edited = change_stack_file(stack_file.path, settings, {"karpstack:network": made.instead}) if write else None
     if edited and edited.differs and not overwrite:
         raise ValueError(
             f"{stack_file.path}: nothing was written, for these are set already, and would be changed or removed: "
             f"{'; '.join(edited.differs)}; say --overwrite, or leave --write out and merge them by hand"
         )
     files.write(stack_file.network, json.dumps(made.content, indent=2) + "\n")
-    tell(f"{stack_file.network} describes {made.words}.")
+    print_message(f"{stack_file.network} describes {made.words}.")
     if edited:
         files.write(stack_file.path, edited.text)
-        tell(f"{stack_file.path} takes it: {'; '.join([*edited.added, *edited.differs]) or 'it did so already'}.")
-        tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
+        print_message(
+            f"{stack_file.path} takes it: {'; '.join([*edited.added, *edited.differs]) or 'it did so already'}."
+        )
+        print_message(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
         return Code.GOOD
-    tell(
+    print_message(
         f"In {stack_file.path.name}, these of karpstack:network and karpstack:cluster take it, instead of "
         f"{', '.join(made.instead)}; podCidr and serviceCidr may not overlap {cidr}:"
     )
     print(yaml.safe_dump(settings, sort_keys=False, width=1000), end="")
-    tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
+    print_message(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
     return Code.GOOD
 
 
-def _made(stack: str, stack_file: StackFile, cidr: IPv4Network, zones: int | None, way_out: str) -> Made:
+def _made(stack: str, stack_file: StackFile, cidr: IPv4Network, zones: int | None, way_out: str) -> Network:
     # The makers know the clouds' own libraries, which take a second to load.
     if stack_file.cloud == "aws":
         from karpstack.rehearsal.networks import aws

@@ -47,7 +47,7 @@ class Grant:
 
 
 @dataclass
-class Answered:
+class GrantUse:
     """What a grant was used for.
 
     Attributes:
@@ -80,7 +80,7 @@ class Judgement:
     """
 
     principal: str
-    grants: Mapping[Grant, Answered]
+    grants: Mapping[Grant, GrantUse]
     refused: Sequence[Use]
     unknown: Sequence[Use]
     any_role: Sequence[Use]
@@ -95,7 +95,7 @@ class Judgement:
 def judge(cloud: Cloud, principal: Principal, documents: Mapping[str, Document] | None = None) -> Judgement:
     """Hold what a principal asked against its own documents, or against others, of shapes that `checking` takes."""
     rules = list(_rules(cloud, principal.documents if documents is None else documents))
-    found = {rule.grant: Answered() for rule in rules}
+    found = {rule.grant: GrantUse() for rule in rules}
     needed: set[str] = set()
     refused, unknown, any_role = [], [], []
     for use in principal.uses:

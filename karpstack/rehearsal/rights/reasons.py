@@ -81,6 +81,6 @@ def stale(reasons: Iterable[Reason], grants: Iterable[Grant]) -> list[Reason]:
     return [reason for reason in reasons if not any(reason.is_about(grant) for grant in known)]
 
 
-def superfluous(reasons: Iterable[Reason], unused: Iterable[Grant]) -> list[Reason]:
+def unneeded_reasons(reasons: Iterable[Reason], unused: Iterable[Grant]) -> list[Reason]:
     """Reasons for grants that were all used."""
     return stale((reason for reason in reasons if not reason.whole), unused)

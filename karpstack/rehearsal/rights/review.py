@@ -9,7 +9,7 @@ from typing import Any
 
 from karpstack.rehearsal.recorded_rights import Recording, Use
 from karpstack.rehearsal.rights import reasons
-from karpstack.rehearsal.rights.judging import Answered, Grant, Judgement, judge
+from karpstack.rehearsal.rights.judging import Grant, GrantUse, Judgement, judge
 from karpstack.rehearsal.rights.reasons import Reason
 
 
@@ -121,7 +121,7 @@ def review(recording: Recording, known: Sequence[Reason], lacking: Sequence[str]
     ]
     notes = [
         f"the reason for {one} is not needed: all of it was used"
-        for one in reasons.superfluous(known, unused)
+        for one in reasons.unneeded_reasons(known, unused)
         if one not in stale
     ]
     rows = [row for judgement in judgements for row in _rows(judgement)]
@@ -144,14 +144,14 @@ def _least(judgements: Iterable[Judgement]) -> dict[str, list[str]]:
     for judgement in judgements:
         for grant, answered in judgement.grants.items():
             if answered.calls:
-                found.setdefault(short(grant.resource), set()).update(answered.actions)
+                found.setdefault(short_resource(grant.resource), set()).update(answered.actions)
         for use in judgement.any_role:
             found.setdefault("the subscription", set()).add(use.question.action)
     return {scope: sorted(actions) for scope, actions in sorted(found.items())}
 
 
 def _rows(judgement: Judgement) -> Iterator[Row]:
-    by_action: dict[tuple[str, str], list[Answered]] = {}
+    by_action: dict[tuple[str, str], list[GrantUse]] = {}
     for grant, answered in judgement.grants.items():
         if answered.calls:
             by_action.setdefault((_where(grant), grant.action), []).append(answered)
@@ -160,7 +160,7 @@ def _rows(judgement: Judgement) -> Iterator[Row]:
         conditions: dict[str, set[str]] = {}
         for part in parts:
             for name, count in part.resources.items():
-                resources[short(name)] += count
+                resources[short_resource(name)] += count
             for key, values in part.conditions.items():
                 conditions.setdefault(key, set()).update(values)
         yield Row(
@@ -179,7 +179,7 @@ def _unused(grants: Sequence[Grant], known: Sequence[Reason]) -> Iterator[Unused
     resources: dict[tuple[str, str, str], list[str]] = {}
     for grant in grants:
         key = (_where(grant), reasons.reason_for(grant, known), grant.action)
-        resources.setdefault(key, []).append(short(grant.resource))
+        resources.setdefault(key, []).append(short_resource(grant.resource))
     actions: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for (statement, reason, action), names in resources.items():
         actions.setdefault((statement, reason, tuple(names)), []).append(action)
@@ -204,11 +204,11 @@ def _told(use: Use) -> str:
 def _where(grant: Grant) -> str:
     """A statement by its `Sid`; a role by its name and what its scope is."""
     if grant.document.startswith(f"{grant.statement} on "):
-        return f"{grant.statement} on {short(grant.resource)}"
+        return f"{grant.statement} on {short_resource(grant.resource)}"
     return grant.statement
 
 
-def short(resource: str) -> str:
+def short_resource(resource: str) -> str:
     """A resource without what is the same everywhere: `instance/*` of an ARN, the end of a resource ID."""
     if resource.startswith("arn:"):
         return resource.split(":", 5)[5]

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from karpstack.rehearsal.session import daemon
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.rehearsal.state.folder import StackFolder
 
 # What this process has said, or skips: the daemon's pid and start, and the number of its crash.
 _said: set[tuple[str, int, float, int]] = set()
 
 
-def pass_over(folder: StackFolder) -> None:
-    """Leave out what crashed before: a command begins."""
+def skip_earlier_crashes(folder: StackFolder) -> None:
+    """Skip the crashes from before this command."""
     _said.update(key for key, _ in _crashes(folder))
 
 
-def say_new(folder: StackFolder) -> None:
-    """Say the crashes that this process has not said yet."""
+def report_new(folder: StackFolder) -> None:
+    """Print the crashes that this process has not printed yet."""
     for key, text in _crashes(folder):
         if key not in _said:
             _said.add(key)
-            tell(text, heading="engine crash:")
+            print_message(text, heading="engine crash:")
 
 
-def say_all(folder: StackFolder) -> None:
-    """Say all crashes of the rehearsal."""
+def report_all(folder: StackFolder) -> None:
+    """Print all crashes of the rehearsal."""
     for _, text in _crashes(folder):
-        tell(text, heading="engine crash:")
+        print_message(text, heading="engine crash:")
 
 
 def _crashes(folder: StackFolder) -> list[tuple[tuple[str, int, float, int], str]]:

@@ -29,7 +29,7 @@ from karpstack.rehearsal.session.clouds import CLOUDS
 from karpstack.rehearsal.session.command import Shown, call
 from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.terminal import QUIET, VERBOSE, tell, verbosity
+from karpstack.rehearsal.session.terminal import QUIET, VERBOSE, print_message, verbosity
 from karpstack.rehearsal.state import records
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.text import files, refusals
@@ -68,8 +68,8 @@ class CommandError(Exception):
     """A command of the rehearsal failed; its own output has said why."""
 
 
-def is_news(line: str) -> bool:
-    """Whether a line of Pulumi's is shown where nobody watches: of its progress, one for each of our components."""
+def is_progress_line(line: str) -> bool:
+    """Whether a line of Pulumi is shown without a terminal: one line of progress for each component."""
     progress = _PROGRESS.match(line)
     if progress is None:
         return not line.startswith(_DOTS)
@@ -235,7 +235,7 @@ class Deployment:
         stack = self._folder.stack
         configuration = policies(stack, self._program) if judged else None
         words = _judge(stack, configuration)
-        tell(
+        print_message(
             f"Judged by {words}."
             if judged
             else "Not judged by the policy pack, for it stands for what is there already."
@@ -321,7 +321,7 @@ class Deployment:
         Raises:
             NotLookedError: It could not be asked.
         """
-        return removal.hindrances(
+        return removal.find_blockers(
             self._folder.stack, self._folder.stack_configuration, self._program, self._environment
         )
 
@@ -420,7 +420,7 @@ class Deployment:
         found = answer.stdout.split()  # none where there is no cluster, or no Karpenter
         if not found:
             return
-        tell(f"Removing what an interrupted scale test left: {', '.join(found)}.")
+        print_message(f"Removing what an interrupted scale test left: {', '.join(found)}.")
         # By the label and not by these names: somebody else may have taken one of them meanwhile.
         for kind, how in (
             ("namespaces", "--wait=false"),
@@ -460,7 +460,7 @@ class Deployment:
         said = verbosity()
         if sys.stdout.isatty() and said != QUIET:
             return None
-        return Shown(keep.get(said, is_news), self._folder.logs / "pulumi.log")
+        return Shown(keep.get(said, is_progress_line), self._folder.logs / "pulumi.log")
 
     def _call(
         self,
@@ -472,7 +472,7 @@ class Deployment:
         """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
 
         def check() -> None:
-            crashes.say_new(self._folder)
+            crashes.report_new(self._folder)
             daemon.check(self._folder)
             meanwhile()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Final, TypeVar
 
-from karpstack.rehearsal.engines import EngineSet, wanted
-from karpstack.rehearsal.host.described import DescriptionError
+from karpstack.rehearsal.engines import EngineSet, required_parts
+from karpstack.rehearsal.host.description_files import DescriptionError
 from karpstack.rehearsal.session.clouds import CLOUDS
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 from karpstack.text import refusals
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _NAMED: Final = {"registryIds": "registry", "vaultIds": "vault"}
 
 
-def look(stack_file: StackFile) -> None:
+def check_stack(stack_file: StackFile) -> None:
     """Refuse what cannot be rehearsed.
 
     Raises:
@@ -35,17 +35,17 @@ def look(stack_file: StackFile) -> None:
         raise StackFileError("\n".join(wrong))
 
 
-def look_before_building(stack_file: StackFile) -> None:
-    """Have the program judge the configuration, where an engine would be built before it is asked.
+def check_before_building(stack_file: StackFile) -> None:
+    """Let the program check the configuration before an engine is built for it.
 
     Raises:
         StackFileError: It refuses it.
     """
     engines = EngineSet.current()
-    if all(map(engines.complete, wanted([stack_file.cloud], stack_file.releases))):
+    if all(map(engines.complete, required_parts([stack_file.cloud], stack_file.releases))):
         return
     stack = stack_file.path.stem.removeprefix("Pulumi.")
-    if refused := refusals.of_settings(stack_file.path, stack, codes=[Code.WRONG]):
+    if refused := refusals.settings_refusal(stack_file.path, stack, codes=[Code.WRONG]):
         raise StackFileError(refused)
 
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from karpstack.rehearsal.cluster.startup_taints import never_lifted
+from karpstack.rehearsal.cluster.startup_taints import permanent_taints
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
 from karpstack.rehearsal.host.processes import stop_marked
 from karpstack.rehearsal.session import crashes, daemon, descriptions, lock
 from karpstack.rehearsal.session.deployment import CommandError, Deployment
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.text.packaged import PROGRAM, is_program
@@ -42,8 +42,8 @@ TOOLS: Final = Tools()
 
 
 @contextmanager
-def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[None]:
-    """Make the stack's folder if it is not there, and let nobody else work on the stack meanwhile.
+def locked_folder(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[None]:
+    """Make the stack's folder if it is missing, and lock the stack for other commands.
 
     Args:
         patience: Seconds for which its lock is asked for again.
@@ -54,10 +54,10 @@ def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[
     """
     ownership.claim(folder)
     with lock.held(folder, command, patience):
-        crashes.pass_over(folder)
+        crashes.skip_earlier_crashes(folder)
         # Whoever held the lock before is gone: what it had started, and could not end any more, goes too.
         if left := stop_marked(folder):
-            tell(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
+            print_message(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
         yield
 
 
@@ -77,11 +77,11 @@ def bring_up(
         keep: Whether the daemon is to stay also after a failure.
         stay: Whether it is to stay when this command has ended.
     """
-    for sentence in never_lifted(stack_file.node_pools()):
-        tell(f"{sentence}.")
-    descriptions.look(stack_file)
+    for sentence in permanent_taints(stack_file.node_pools()):
+        print_message(f"{sentence}.")
+    descriptions.check_stack(stack_file)
     if is_program(program):  # another one's settings are its own
-        descriptions.look_before_building(stack_file)
+        descriptions.check_before_building(stack_file)
     engines = tools.build([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
     if running:
@@ -91,13 +91,13 @@ def bring_up(
                 f"rehearsal of {folder.stack} came up, whose account has it as it was; nothing was updated. Take it "
                 f"down first: karpstack down {folder.stack}"
             )
-        tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
+        print_message(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
         deployment = tools.deploy(folder, engines, running, program)
         with watched(folder):
             deployment.prepare(stack_file)
             deployment.up(judged=judged)
         return
-    forget(folder)
+    remove_earlier_state(folder)
     started = time.monotonic()
     with watched(folder, stop_on_failure=not keep):
         starting, deployment = start(folder, stack_file, engines, program, tools=tools)
@@ -106,7 +106,7 @@ def bring_up(
         deployment.up(judged=judged)
         if stay and not keep:
             starting.stay()
-    tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+    print_message(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
 
 
 def start(
@@ -132,25 +132,25 @@ def watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[N
     try:
         yield
     except BaseException as error:
-        crashes.say_new(folder)
+        crashes.report_new(folder)
         if stop_on_failure or isinstance(error, daemon.LostError):
-            tell(f"Stopping; logs stay in {folder.logs}.")
+            print_message(f"Stopping; logs stay in {folder.logs}.")
             daemon.stop(folder)
         raise
-    crashes.say_new(folder)
+    crashes.report_new(folder)
 
 
-def tell_end(folder: StackFolder) -> None:
-    """Tell of a daemon that has ended although nobody had told it to."""
+def report_daemon_end(folder: StackFolder) -> None:
+    """Report a daemon that has ended unexpectedly."""
     info = daemon.read(folder)
     if info and info.ready and not info.lost:
         try:
             daemon.check(folder)
         except daemon.LostError as error:
-            tell(str(error))
+            print_message(str(error))
 
 
-def forget(folder: StackFolder) -> None:
+def remove_earlier_state(folder: StackFolder) -> None:
     """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
     daemon.stop(folder)
     ownership.clear(folder)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from karpstack.karpenter.selectors import is_about
 from karpstack.rehearsal.host.processes import with_parent
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 
 #: What a NodeClaim goes through when it is deleted, in this order; each a condition of it.
 _DRAINED: Final = "Drained"
@@ -28,12 +28,12 @@ _NAMED: Final = 5
 _Object = Mapping[str, Any]
 
 
-class NotLookedError(Exception):
-    """Nobody could look; the text says why."""
+class NotCheckedError(Exception):
+    """The checks before `destroy` could not run; the text says why."""
 
 
-def hindrances(stack: str, configuration: Path, project: Path, variables: Mapping[str, str]) -> list[str]:
-    """What `karpstack preflight destroy` finds that fails a removal or holds it up, errors first.
+def find_blockers(stack: str, configuration: Path, project: Path, variables: Mapping[str, str]) -> list[str]:
+    """Return the findings of `karpstack preflight destroy` that block or delay a removal, errors first.
 
     Raises:
         NotLookedError: It could not be asked.
@@ -61,9 +61,9 @@ def hindrances(stack: str, configuration: Path, project: Path, variables: Mappin
             for finding in check["findings"]
         ]
     except subprocess.TimeoutExpired as error:
-        raise NotLookedError(f"the look took longer than {_LONGEST_LOOK:.0f} s") from error
+        raise NotCheckedError(f"the look took longer than {_LONGEST_LOOK:.0f} s") from error
     except (ValueError, LookupError, TypeError) as error:
-        raise NotLookedError(looked.stderr.strip() or f"the look ended with {looked.returncode}") from error
+        raise NotCheckedError(looked.stderr.strip() or f"the look ended with {looked.returncode}") from error
     told = [one for severity in ("error", "warning") for one in found if one["severity"] == severity]
     return [
         f"{one['severity']}: {one['check']}: {one['what']}: {one['consequence']}"
@@ -158,7 +158,7 @@ class Progress:
             return
         if waiting := self._ask():
             more = [f"and {len(waiting) - _NAMED} more"] if len(waiting) > _NAMED else []
-            tell(
+            print_message(
                 "\n  ".join(
                     [
                         f"After {now - self._began:.0f} s NodeClaims are left. Karpenter takes the finalizer of each "

@@ -11,7 +11,7 @@ from karpstack.rehearsal.host import limits
 from karpstack.rehearsal.session import daemon, lock
 from karpstack.rehearsal.session.deployment import CommandError
 from karpstack.rehearsal.session.stack_file import StackFileError
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.rehearsal.state import ancestors, ownership
 from karpstack.text.codes import Code, Parameters, reported
 
@@ -33,7 +33,7 @@ _Command = Callable[Parameters, int]
 
 def say_error(error: BaseException) -> None:
     """Print an error to stderr."""
-    tell(str(error), heading="error:")
+    print_message(str(error), heading="error:")
 
 
 def rehearsing(failed: Code = Code.NO) -> Callable[[_Command[Parameters]], _Command[Parameters]]:
@@ -48,7 +48,7 @@ def rehearsing(failed: Code = Code.NO) -> Callable[[_Command[Parameters]], _Comm
 
         @functools.wraps(command)
         def run(*args: Parameters.args, **options: Parameters.kwargs) -> int:
-            limits.no_core_files()
+            limits.disable_core_dumps()
             try:
                 return said(*args, **options)
             except BrokenPipeError:
@@ -56,7 +56,7 @@ def rehearsing(failed: Code = Code.NO) -> Callable[[_Command[Parameters]], _Comm
             except (OSError, MemoryError) as error:
                 if not (exhausted := limits.exhausted(error)):
                     raise
-                tell(exhausted, heading="error:")
+                print_message(exhausted, heading="error:")
                 return Code.UNKNOWN
 
         return run

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from karpstack.karpenter import clock
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.rehearsal.state.folder import StackFolder
 
 #: The environment variable with the highest speed; 1 is real time.
@@ -112,7 +112,7 @@ def slower(results: Path, highest: float) -> float | None:
     if late <= TOO_LATE or highest <= 1:
         return None
     again = max(1.0, highest / _SLOWER)
-    tell(
+    print_message(
         f"A timer of an engine was late by {late:.1f} s of cluster time, because this machine was busy; Karpenter may "
         f"have decided otherwise for it. Once more, at {again:g} times real time at most."
     )

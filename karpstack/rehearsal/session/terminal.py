@@ -29,7 +29,7 @@ def verbosity() -> str:
     return os.environ.get(VERBOSITY, "")
 
 
-def tell(text: str, *, heading: str = "", style: str = "") -> None:
+def print_message(text: str, *, heading: str = "", style: str = "") -> None:
     """Print a text to stderr: nothing in it is markup. A quiet command prints errors alone.
 
     Args:

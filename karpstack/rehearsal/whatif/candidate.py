@@ -23,7 +23,7 @@ from karpstack.rehearsal.session import daemon, lifetime, speed
 from karpstack.rehearsal.session.deployment import CommandError, Deployment
 from karpstack.rehearsal.session.fetched_prices import PRICES, of_region
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.rehearsal.session.waits import Waits
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif.progress import Progress
@@ -84,7 +84,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
     """
     folder = StackFolder(question.stack, results / "state" / question.stack)
     base, changed = (replace(side.stack_file, waits=question.waits) for side in (question.base, change))
-    with lifetime.alone(folder, f"karpstack whatif {question.stack}"):
+    with lifetime.locked_folder(folder, f"karpstack whatif {question.stack}"):
         if daemon.running(folder):
             raise CommandError(
                 f"the stack of an earlier what-if of {change.name} is up still, with its workload on it, so this one "
@@ -105,12 +105,12 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
     if code:
         raise CommandError(f"the what-if of {change.name} has no answer; its log, and the engines': {folder.logs}")
     if keep:
-        tell(f"The stack stays up, until: {_down(question, folder)}")
+        print_message(f"The stack stays up, until: {_down(question, folder)}")
     else:
         with suppress(OSError):  # what cannot be removed hinders nobody
             shutil.rmtree(folder.root.parent)
-    tell(f"Rehearsed after {time.monotonic() - started:.0f} s in all.")
-    return judged(question, results)
+    print_message(f"Rehearsed after {time.monotonic() - started:.0f} s in all.")
+    return judge_recording(question, results)
 
 
 def _recorded(
@@ -125,7 +125,7 @@ def _recorded(
     """Bring the base up, apply the change and record both; the exit code of the playbook."""
     base, changed = sides
     _forget(results)
-    tell(f"The base, {question.base.name}, comes up.")
+    print_message(f"The base, {question.base.name}, comes up.")
     try:
         lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep, judged=False)
         with lifetime.watched(folder, stop_on_failure=not keep):
@@ -147,8 +147,8 @@ def _down(question: Question, folder: StackFolder) -> str:
     return f"karpstack down {question.stack} --force --state {folder.root.parent}"
 
 
-def judged(question: Question, results: Path) -> int:
-    """Have the recording judged, and the answer written; the exit code."""
+def judge_recording(question: Question, results: Path) -> int:
+    """Judge the recording, write the answer, and return the exit code."""
     command = [
         sys.executable,
         "-m",

@@ -14,7 +14,7 @@ from typing import Final
 import psutil
 
 from karpstack.rehearsal.host.processes import with_parent
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.text.packaged import IMPORT_ROOT
 
 # Of a rehearsed stack with a thousand pods, its engines and its playbook.
@@ -51,7 +51,7 @@ def rehearse_all(
     try:
         while waiting or running:
             if ends is not None and time.monotonic() >= ends:
-                tell(f"{minutes:g} minutes are over: {len(waiting) + len(running)} what-ifs have not ended.")
+                print_message(f"{minutes:g} minutes are over: {len(waiting) + len(running)} what-ifs have not ended.")
                 break
             while waiting and len(running) < at_once:
                 name, arguments, folder = waiting.pop(0)
@@ -60,7 +60,9 @@ def rehearse_all(
             for one in [one for one in running if one.process.poll() is not None]:
                 running.remove(one)
                 codes[one.name] = one.process.returncode
-                tell(f"{one.name}: ended with {one.process.returncode} after {time.monotonic() - one.started:.0f} s.")
+                print_message(
+                    f"{one.name}: ended with {one.process.returncode} after {time.monotonic() - one.started:.0f} s."
+                )
             time.sleep(_LOOK_SECONDS)
     finally:
         _end(running)
@@ -77,7 +79,7 @@ def _start(name: str, arguments: Sequence[str], log: Path) -> _Running:
             stderr=output,
             process_group=0,
         )
-    tell(f"{name}: begun, and tells how it goes in {log}")
+    print_message(f"{name}: begun, and tells how it goes in {log}")
     return _Running(name, process, time.monotonic())
 
 

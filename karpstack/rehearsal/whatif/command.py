@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from karpstack.karpenter.releases import number
-from karpstack.rehearsal.cluster.startup_taints import never_lifted
+from karpstack.rehearsal.cluster.startup_taints import permanent_taints
 from karpstack.rehearsal.session import speed
 from karpstack.rehearsal.session.reporting import rehearsing
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 from karpstack.rehearsal.session.waits import Waits
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.whatif import candidate, candidates, manifests, sources
@@ -45,7 +45,7 @@ PATIENCE: Final = 1800
 
 
 @dataclass(frozen=True)
-class Asked:
+class WhatifOptions:
     """What is asked; `karpstack whatif --help` says what each option means.
 
     Attributes:
@@ -103,7 +103,7 @@ class Tools:
     """
 
     refusal: Callable[..., str] = refusals.refusal
-    refusal_of_settings: Callable[[Path], str] = refusals.of_settings
+    refusal_of_settings: Callable[[Path], str] = refusals.settings_refusal
     rehearse: Callable[..., int] = candidate.rehearse
     rehearse_all: Callable[[Sequence[tuple[str, Sequence[str], Path]], int], Mapping[str, int]] = (
         candidates.rehearse_all
@@ -111,7 +111,7 @@ class Tools:
 
 
 @rehearsing(failed=Code.UNKNOWN)
-def run(options: Asked, tools: Tools = Tools()) -> int:
+def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
     """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 3 where one has no answer."""
     speed.apply(options.speed)
     if options.new_image and options.changes:
@@ -143,12 +143,12 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
             if getattr(options, key)
             for part in (f"--{key}", str(getattr(options, key).resolve()))
         ]
-        known = set(never_lifted(base.stack_file.node_pools()))
-        for sentence in never_lifted(sides[0].stack_file.node_pools()):
+        known = set(permanent_taints(base.stack_file.node_pools()))
+        for sentence in permanent_taints(sides[0].stack_file.node_pools()):
             if sentence not in known:  # which is said when the base comes up
-                tell(f"{sentence}.")
+                print_message(f"{sentence}.")
         for note in dict.fromkeys((*base.notes, *sides[0].notes)):
-            tell(f"note: {note}.")
+            print_message(f"note: {note}.")
         question = Question(
             stack,
             base,
@@ -165,7 +165,7 @@ def run(options: Asked, tools: Tools = Tools()) -> int:
     return _several(options, base, sides, results, project, tools)
 
 
-def _check_sides(options: Asked) -> None:
+def _check_sides(options: WhatifOptions) -> None:
     """Refuse sides that do not say what is compared."""
     if options.base is None and not options.changes and not options.new_image:
         raise ValueError("neither --base nor --change is given, so there is nothing to compare; give one of them")
@@ -177,7 +177,7 @@ def _check_sides(options: Asked) -> None:
         )
 
 
-def _sides(options: Asked, cluster: Cluster) -> tuple[Source, list[Source]]:
+def _sides(options: WhatifOptions, cluster: Cluster) -> tuple[Source, list[Source]]:
     """Return the base and the changes."""
     changes = options.changes or [""]
 
@@ -209,7 +209,7 @@ def _check_name(stack: str, project: Path) -> None:
         )
 
 
-def _life(options: Asked, tools: Tools) -> Life | None:
+def _life(options: WhatifOptions, tools: Tools) -> Life | None:
     """Return how long the changed cluster lives, and with what; None where it does not.
 
     Raises:
@@ -252,9 +252,11 @@ def _nodes(given: str | None, base: Source) -> str:
     return given or ("as-is" if possible else "fresh")
 
 
-def _several(options: Asked, base: Source, sides: Sequence[Source], results: Path, project: Path, tools: Tools) -> int:
+def _several(
+    options: WhatifOptions, base: Source, sides: Sequence[Source], results: Path, project: Path, tools: Tools
+) -> int:
     at_once = options.at_once or candidates.side_by_side(len(sides))
-    tell(f"{len(sides)} candidates, {at_once} at once.")
+    print_message(f"{len(sides)} candidates, {at_once} at once.")
     commands = [(side.name, _alone(options, base, side, results, project), results / side.name) for side in sides]
     codes = tools.rehearse_all(commands, at_once)
     folders = [str(results / side.name) for side in sides]
@@ -263,7 +265,7 @@ def _several(options: Asked, base: Source, sides: Sequence[Source], results: Pat
     return max(Code.UNKNOWN if code < 0 else code for code in codes.values())
 
 
-def _alone(options: Asked, base: Source, side: Source, results: Path, project: Path) -> list[str]:
+def _alone(options: WhatifOptions, base: Source, side: Source, results: Path, project: Path) -> list[str]:
     """The arguments with which one candidate is rehearsed by itself."""
     given = ["whatif", str(options.stack), "--output", str(results), "--project", str(project)]
     given += ["--base", base.given] if base.given else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from karpstack.rehearsal.session.terminal import tell
+from karpstack.rehearsal.session.terminal import print_message
 
 
 class Progress:
@@ -29,4 +29,4 @@ class Progress:
         whole = content[self._told :].rpartition(b"\n")[0]
         if whole:
             self._told += len(whole) + 1
-            tell(whole.decode(errors="replace"))
+            print_message(whole.decode(errors="replace"))

@@ -37,7 +37,7 @@ _LOOKS_FOR: Final = timedelta(minutes=10)
 _BETWEEN_WORDS: Final = 20.0  # seconds of real time
 
 
-class Planned(NamedTuple):
+class PlannedEvent(NamedTuple):
     """What is to happen at a moment.
 
     Attributes:
@@ -50,7 +50,7 @@ class Planned(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lived:
+class LiveResult:
     """How it went.
 
     Attributes:
@@ -64,7 +64,7 @@ class Lived:
     skips: int
 
 
-class Watched(NamedTuple):
+class WatchedObjects(NamedTuple):
     """What of a cluster holds its time.
 
     Attributes:
@@ -76,7 +76,7 @@ class Watched(NamedTuple):
     busy: Callable[[Replay], bool]
 
 
-def of_story(name: str) -> Watched:
+def watched_objects(name: str) -> WatchedObjects:
     """Return what of a story holds time: its pods, and the nodes of all NodePools."""
 
     def state(replay: Replay) -> Hashable:
@@ -89,7 +89,7 @@ def of_story(name: str) -> Watched:
             not pod.ready and not pod.succeeded and pod.name not in refused for pod in _pods(replay, name)
         )
 
-    return Watched(state, busy)
+    return WatchedObjects(state, busy)
 
 
 def _pods(replay: Replay, scenario: str) -> Iterator[Pod]:
@@ -107,7 +107,7 @@ def _moves(claim: NodeClaim) -> bool:
 class Pace:
     """Decides when time may jump, and how far."""
 
-    def __init__(self, begin: datetime, watched: Watched) -> None:
+    def __init__(self, begin: datetime, watched: WatchedObjects) -> None:
         self._moved = begin
         self._watched = watched
         self._state: Hashable = None
@@ -128,7 +128,7 @@ class Pace:
             return None
         near = now - self._moved < _LOOKS_FOR and may_be_replaced(replay, now)
         self._step = min(self._step, _NEAR if near else LONGEST)
-        moments = (moment for moment in turns(replay, now, now + self._step) if moment > now)
+        moments = (moment for moment in decision_times(replay, now, now + self._step) if moment > now)
         ends = min([until, now + self._step, *moments])
         self._step = min(2 * self._step, LONGEST) if ends == now + self._step else _FIRST
         return max(ends - now, timedelta(milliseconds=1))
@@ -153,7 +153,7 @@ def _drifted(claim: NodeClaim) -> bool:
     return claim.deleting is None and claim.conditions.get("Drifted", {}).get("status") == "True"
 
 
-def turns(replay: Replay, begin: datetime, end: datetime) -> Iterator[datetime]:
+def decision_times(replay: Replay, begin: datetime, end: datetime) -> Iterator[datetime]:
     """Yield the moments from `begin` on at which a budget may open or close, a node expires, or held pods are deleted.
 
     Held pods are deleted where the terminationGracePeriod of their node ends.
@@ -177,11 +177,11 @@ def turns(replay: Replay, begin: datetime, end: datetime) -> Iterator[datetime]:
 def live(
     cluster: Live,
     end: datetime,
-    planned: Iterable[Planned],
-    watched: Watched,
+    planned: Iterable[PlannedEvent],
+    watched: WatchedObjects,
     skip: Callable[[float], object] | None,
     tell: Callable[[str], object] = lambda _: None,
-) -> Lived:
+) -> LiveResult:
     """Return when the cluster's time has come to its end.
 
     Args:
@@ -197,7 +197,7 @@ def live(
         TimelineError: A line of the timeline cannot be read.
     """
     begun, begin = time.monotonic(), clock.utcnow()
-    left: list[Planned] = sorted(planned, key=lambda one: one.at)
+    left: list[PlannedEvent] = sorted(planned, key=lambda one: one.at)
     pace, words, skipped, skips = Pace(begin, watched), begun, timedelta(), 0
     with clock.waiting():
         while (now := clock.utcnow()) < end:
@@ -218,10 +218,10 @@ def live(
                 continue
             skip(ahead.total_seconds())
             skipped, skips = skipped + ahead, skips + 1
-    return Lived(round(time.monotonic() - begun, 1), round(skipped.total_seconds()), skips)
+    return LiveResult(round(time.monotonic() - begun, 1), round(skipped.total_seconds()), skips)
 
 
-def _due(left: list[Planned], now: datetime) -> Sequence[Planned]:
+def _due(left: list[PlannedEvent], now: datetime) -> Sequence[PlannedEvent]:
     due = [one for one in left if one.at <= now]
     del left[: len(due)]
     return due

@@ -75,13 +75,13 @@ def chosen(cluster: Cluster, groups: Collection[str], node_pools: Collection[str
     return [node for label, name in labels for node in _sorted(cluster.labelled("v1", "Node", f"{label}={name}"))]
 
 
-def to_nothing(nodes: Iterable[Object]) -> list[str]:
+def scale_down_commands(nodes: Iterable[Object]) -> list[str]:
     """The commands that scale the groups of nodes to nothing."""
     groups = dict.fromkeys((label, name) for node in nodes for label in GROUPS if (name := _labels(node).get(label)))
     return [_TO_NOTHING[label].format(name=name) for label, name in groups]
 
 
-def known(cluster: Cluster) -> list[str]:
+def group_names(cluster: Cluster) -> list[str]:
     """Names of all groups that have nodes.
 
     Raises:
@@ -149,11 +149,11 @@ def _without_nodes(cluster: Cluster, nodes: Iterable[Object], groups: Collection
     if none := [name for name in groups if name not in there]:
         yield (
             f"no node is of {', '.join(none)}, which is misspelt, or empty already: leave it out; groups with nodes "
-            f"are {', '.join(known(cluster))}"
+            f"are {', '.join(group_names(cluster))}"
         )
 
 
-def lets_none_go(cluster: Cluster) -> list[str]:
+def blocking_budgets(cluster: Cluster) -> list[str]:
     """PodDisruptionBudgets that let no pod go now, with their namespaces: a move stops at their pods' nodes.
 
     Raises:

@@ -61,7 +61,7 @@ def check_names(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> None:
     for manifest in {title(manifest): manifest for manifest in wanted if not _inside(manifest)}.values():
         live = cluster.read(manifest)
         if live and _scenario(live) is None:
-            taken.append(_taken(manifest, _whose(live)))
+            taken.append(_taken(manifest, _owner_text(live)))
     if taken:
         raise TakenError("\n".join(taken))
 
@@ -104,7 +104,7 @@ def make(
             raise RefusedError(f"{_place(manifest)}{title(manifest)}", error.why) from error
         if uid is None:
             live = cluster.read(manifest)
-            whose = _whose(live) if live else "was when it should be made, and has gone since"
+            whose = _owner_text(live) if live else "was when it should be made, and has gone since"
             raise TakenError(_taken(manifest, whose, otherwise))
         yield title(manifest), uid
 
@@ -146,7 +146,7 @@ def remove(
                 continue
             if not _own(live, scenarios, made.get(title(manifest))):
                 # What was asked to go is gone then, and this came after it.
-                done.kept.append(f"{title(manifest)} stays as it is: it {_whose(live)}")
+                done.kept.append(f"{title(manifest)} stays as it is: it {_owner_text(live)}")
                 continue
             going.append(manifest)
             metadata = live["metadata"]
@@ -221,7 +221,7 @@ def _scenario(live: Mapping[str, Any]) -> str | None:
     return labels.get(SCENARIO_LABEL) if labels.get(part_of) == scale_test else None
 
 
-def _whose(live: Mapping[str, Any]) -> str:
+def _owner_text(live: Mapping[str, Any]) -> str:
     """Whose an object seems to be, as the end of a sentence."""
     metadata = live["metadata"]
     since = value(metadata.get("creationTimestamp"))

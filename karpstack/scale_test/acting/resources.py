@@ -129,10 +129,10 @@ def orphans(resources: Sequence[CloudResource], node_claims: set[str]) -> list[C
 
 
 @clock.waiting()
-def look(
+def check_resources(
     timeline: Path, outputs: Mapping[str, Any], rehearsal_url: str, moment: Moment, scenario: str, patience: float
 ) -> list[str]:
-    """Ask the cloud, wait for what is going, and write a RESOURCES line; the orphans that are left.
+    """Ask the cloud, wait for deletions, write a RESOURCES line, and return the orphans.
 
     Args:
         timeline: The timeline of the run.

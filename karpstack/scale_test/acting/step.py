@@ -14,13 +14,13 @@ from ..judging.gate import wait_for_end
 from ..judging.live import Live
 from ..recording.timeline import now, parse_time
 from ..scenarios.actions import Life
-from ..scenarios.environments import of_kind
+from ..scenarios.environments import environment_of_kind
 from ..scenarios.manifests import COUNTED
 from ..scenarios.scenario import Scenario
 from .churning import churn
 from .cluster import Cluster, RefusedError
 from .faults import FaultError, Target, inflict
-from .living import Planned, of_story
+from .living import PlannedEvent, watched_objects
 from .living import live as live_until
 from .nodes import cordon, delete
 from .rehearsal_control import RehearsalControl, RehearsalError
@@ -111,17 +111,17 @@ def _live(
 
     begin = clock.utcnow()
     end = begin + timedelta(seconds=life.seconds)
-    planned = [Planned(at, turn) for at in (begin, *life.factors.turns(begin, end))]
+    planned = [PlannedEvent(at, turn) for at in (begin, *life.factors.turns(begin, end))]
     skip = RehearsalControl(target.rehearsal_url).skip if target.rehearsal_url else None
     try:
-        live_until(live, end, planned, of_story(scenario.name), skip)
+        live_until(live, end, planned, watched_objects(scenario.name), skip)
     except RehearsalError as error:
         raise FaultError(f"{life.seconds / 3600:g} h cannot go by: {error}") from error
     turn(None)
 
 
 def _node_class(scenario: Scenario, name: str) -> dict[str, Any]:
-    environment = of_kind(scenario.stacks[0])
+    environment = environment_of_kind(scenario.stacks[0])
     return {
         "apiVersion": environment.node_class_api,
         "kind": environment.node_class_kind,

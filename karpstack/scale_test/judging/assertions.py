@@ -17,7 +17,7 @@ from . import disrupted, placement
 from .assertion import Assertion
 from .checks import check, where
 from .replay import NodeClaim, Replay
-from .steps import StepRun, state_of, told, unready, why_not_ready
+from .steps import StepRun, controller_message, state_of, unready, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.
 _COMPLAINTS = {
@@ -164,7 +164,7 @@ def _pending(run: StepRun, pending: Pending) -> Iterator[Assertion]:
     yield Assertion(
         f"{run.title}, waiting pods", str(pending.pods), str(waiting), waiting in pending.pods, place, kinds=kinds
     )
-    said = told(run, pending)
+    said = controller_message(run, pending)
     expected = f"{pending.event} on a waiting pod{f', saying: {pending.saying}' * bool(pending.saying)}"
     yield Assertion(f"{run.title}, reason", expected, said or "nothing of that kind", said != "", place, kinds=kinds)
     for name, spec in run.scenario.node_pools.items():

@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from karpstack.karpenter import age, images
+from karpstack.karpenter import fact_dates, images
 
 from ..labels import SCENARIO_LABEL
 from ..market.prices import Offering, PriceSource, offering_of
@@ -497,7 +497,7 @@ class Replay:
     @property
     def assumed_images(self) -> str:
         """A sentence on images of node classes that the facts do not know; empty without one."""
-        return images.assumed(self._images, str(self.start.get("kubernetes") or ""), age.today())
+        return images.assumed(self._images, str(self.start.get("kubernetes") or ""), fact_dates.today())
 
     def node_class(self, node_pool: str) -> tuple[str, str]:
         """Kind and name of the node class that a NodePool refers to; empty where the timeline does not tell."""

@@ -14,7 +14,7 @@ from karpstack.text.shown import listed
 
 from ..market.prices import REMEMBERED, Offering, offerings_of
 from ..recording.timeline import Line, parse_time
-from ..scenarios.environments import of_kind
+from ..scenarios.environments import environment_of_kind
 from ..scenarios.scenario import Scenario
 from .assertion import Assertion
 from .replay import Replay
@@ -28,7 +28,7 @@ _SHORTAGE, _INTERRUPTION, _KILLED = "out-of-capacity", "interruption", "kill-con
 _NAMED = 10
 
 
-def earlier(replay: Replay, scenario: Scenario) -> Assertion | None:
+def earlier_shortages(replay: Replay, scenario: Scenario) -> Assertion | None:
     """That earlier stories took something which Karpenter may not have tried again yet; None where none did.
 
     It always holds: it is there to be read where the story fails.
@@ -38,7 +38,7 @@ def earlier(replay: Replay, scenario: Scenario) -> Assertion | None:
         scenario: The story, as it is in the environment.
     """
     begun = replay.begun(scenario)
-    cloud = of_kind(scenario.stacks[0]).cloud
+    cloud = environment_of_kind(scenario.stacks[0]).cloud
     if begun is None:
         return None
     taken: dict[str, list[Line]] = {}

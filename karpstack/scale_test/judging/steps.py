@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..labels import WORKLOAD_LABEL
 from ..recording.timeline import Line
 from ..scenarios.expectation import Pending
-from ..scenarios.manifests import Wanted, wanted
+from ..scenarios.manifests import ExpectedWorkload, expected_workload
 from ..scenarios.scenario import Scenario, Step
 from .lines import Outcome
 from .replay import NodeClaim, Pod, Replay
@@ -63,7 +63,7 @@ class StepRun:
         return (self.ended - self.requested).total_seconds()
 
     @property
-    def wanted(self) -> dict[str, Wanted]:
+    def wanted(self) -> dict[str, ExpectedWorkload]:
         """What should be there of each workload at its end."""
         return self.scenario.wanted_after(self.index)
 
@@ -114,7 +114,7 @@ class StepRun:
             if name in before
             and (
                 manifest["spec"]["template"] != before[name]["spec"]["template"]
-                or (wanted(manifest).pods or 0) < (wanted(before[name]).pods or 0)
+                or (expected_workload(manifest).pods or 0) < (expected_workload(before[name]).pods or 0)
             )
         ]
 
@@ -239,7 +239,7 @@ def _pods_at_rest(run: StepRun) -> bool:
     states = [state_of(run, name, want) for name, want in run.wanted.items()]
     if not all(state.as_wanted(may_wait=pending is not None) for state in states):
         return False
-    return not pending or not run.waiting() or told(run, pending) != ""
+    return not pending or not run.waiting() or controller_message(run, pending) != ""
 
 
 class WorkloadState(NamedTuple):
@@ -264,7 +264,7 @@ class WorkloadState(NamedTuple):
         return self.renewed and self.there == self.wanted == self.settled + self.waiting * may_wait
 
 
-def state_of(run: StepRun, workload: str, want: Wanted) -> WorkloadState:
+def state_of(run: StepRun, workload: str, want: ExpectedWorkload) -> WorkloadState:
     """A workload's pods at the end of a step."""
     pods = run.pods_of(workload)
     return WorkloadState(
@@ -276,7 +276,7 @@ def state_of(run: StepRun, workload: str, want: Wanted) -> WorkloadState:
     )
 
 
-def told(run: StepRun, pending: Pending) -> str:
+def controller_message(run: StepRun, pending: Pending) -> str:
     """What the controller said in this step of a pod that still waits; empty if not what is expected."""
     uids = {uid for uid, pod in run.replay.pods.items() if pod.scenario == run.scenario.name and pod.node is None}
     return next(

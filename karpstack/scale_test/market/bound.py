@@ -111,7 +111,7 @@ class Bound:
         return float(result.fun)
 
 
-def least(groups: Sequence[Group]) -> float | None:
+def lower_bound(groups: Sequence[Group]) -> float | None:
     """Return the lower bound for groups of pods that share nodes where their offers allow it; None without an offer.
 
     Each group needs a whole node that it may run on. Offers that the same groups may use are pooled: what such nodes

@@ -13,20 +13,20 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from karpstack.karpenter.instance_types import CAPACITY_TYPE, Facts
-from karpstack.karpenter.requirements import RequirementError, allows, given
+from karpstack.karpenter.requirements import RequirementError, allows, node_label_requirement
 
 from ..judging.assertion import Assertion
 from ..judging.replay import NODE_POOL_LABEL, NodeClaim, Pod, Replay
 from ..judging.steps import StepRun
 from ..market.bound import UNLIMITED_PODS, Bound, Demand, Group, Offer
-from ..market.bound import least as least_for
+from ..market.bound import lower_bound as least_for
 from ..market.prices import HOW_TO_GET_PRICES
 from ..market.quantities import amount
 from ..market.requirements import Allowed, Pool, allowed
 from ..recording.timeline import Line
 from ..scenarios.scenario import Scenario
-from .considered import Constraints, constraints, excludes, ways
-from .figures import Steps, accumulate, integral, together
+from .figures import Steps, accumulate, integral, merge_steps
+from .node_pool_choice import Constraints, affinity_alternatives, constraints, excludes
 from .story import Story
 
 _HOUR = 3600.0
@@ -70,7 +70,7 @@ class NoBoundError(ValueError):
     """Why there is no lower bound."""
 
 
-def bound_of(pods: Iterable[Pod], pools: Iterable[Pool], market: Market | None) -> Bound:
+def bound_for_pods(pods: Iterable[Pod], pools: Iterable[Pool], market: Market | None) -> Bound:
     """The lower bound for pods, over what NodePools may launch.
 
     Raises:
@@ -89,7 +89,7 @@ def bound_of(pods: Iterable[Pod], pools: Iterable[Pool], market: Market | None) 
     return Bound(offers)
 
 
-def least_of(
+def least_cost(
     pods: Iterable[Pod], node_pools: Mapping[str, Line], replay: Replay, market: Market | None
 ) -> float | None:
     """Return the least USD an hour for pods, each on nodes that its selectors, affinity and tolerations allow.
@@ -114,7 +114,10 @@ def least_of(
         for name, excerpt in node_pools.items():
             if (excludes(name, excerpt, asked) or ("unknown",))[0] in ("unknown", "not recorded"):
                 (pool,) = pools_of(replay, [excerpt["spec"]])
-                narrowed = (pool.narrowed([given(NODE_POOL_LABEL, name), *way]) for way in ways(asked))
+                narrowed = (
+                    pool.narrowed([node_label_requirement(NODE_POOL_LABEL, name), *way])
+                    for way in affinity_alternatives(asked)
+                )
                 choices[name] = allowed(market.facts, market.region, filter(None, narrowed), ())
         offers = frozenset(_offers(choices, found, market))
         without = (
@@ -191,7 +194,7 @@ def hourly(claims: Iterable[NodeClaim], price: Callable[[NodeClaim], float | Non
     return accumulate(changes)
 
 
-def least(story: Story, market: Market | None, until: datetime) -> Steps:
+def lower_bound_steps(story: Story, market: Market | None, until: datetime) -> Steps:
     """USD an hour of the lower bound, for the pods and by what could be bought at each moment until one.
 
     Pods that have finished are left out, and those of DaemonSets: fewer nodes would have fewer of them.
@@ -213,7 +216,7 @@ def least(story: Story, market: Market | None, until: datetime) -> Steps:
             continue
         if buyable != seen:
             if buyable.pools and buyable.pools not in bounds:
-                bounds[buyable.pools] = bound_of(pods, buyable.pools, market)
+                bounds[buyable.pools] = bound_for_pods(pods, buyable.pools, market)
             bound, seen = bounds.get(buyable.pools, Bound(())).beside(buyable.standing), buyable
         # Without a NodePool and a node there is nothing that could cost anything.
         steps.append((time, bound.usd_per_hour(demand) or 0.0))
@@ -326,14 +329,14 @@ def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list
     spent = _spent(story)
     usd = integral(spent, story.begin, story.end) / _HOUR
     try:
-        lower: Steps | None = least(story, market, story.end)
+        lower: Steps | None = lower_bound_steps(story, market, story.end)
         why = None
     except NoBoundError as error:
         lower, why = None, str(error)
     bound_usd = integral(lower, story.begin, story.end) / _HOUR if lower is not None else None
     rows = [
         [story.after(time), round(value, 6), round(least_value, 6) if lower is not None else None]
-        for time, (value, least_value) in together(story.begin, story.end, spent, lower or [])
+        for time, (value, least_value) in merge_steps(story.begin, story.end, spent, lower or [])
     ]
     figures = {
         "usd": round(usd, 6),
@@ -356,7 +359,7 @@ def within(run: StepRun, story: Story, market: Market | None, factor: float) -> 
     try:
         if unknown:
             raise NoBoundError(f"the price of {', '.join(unknown)} is not known")
-        bound = _at(least(story, market, run.ended), run.ended)
+        bound = _at(lower_bound_steps(story, market, run.ended), run.ended)
     except NoBoundError as error:
         return Assertion(f"{run.title}, cost", expected, f"not judged: {error}", True, HOW_TO_GET_PRICES)
     seen = f"{spent:.4f} USD an hour, of which {bound:.4f} is the bound"

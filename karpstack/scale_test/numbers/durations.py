@@ -85,7 +85,7 @@ def _row(phase: Phase, things: Sequence[Any], simulated: Callable[[Any], bool]) 
     }
 
 
-def reached(run: StepRun, wanted: int | None) -> list[dict[str, Any]]:
+def reach_times(run: StepRun, wanted: int | None) -> list[dict[str, Any]]:
     """`reached` of the report for one step.
 
     Of pods: of those that the step added to the running ones. Of nodes: of the NodeClaims that were made during it,

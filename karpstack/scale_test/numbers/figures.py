@@ -56,7 +56,7 @@ class Cursor:
         return self._value
 
 
-def together(
+def merge_steps(
     begin: datetime, end: datetime, *functions: Sequence[tuple[datetime, float]]
 ) -> list[tuple[datetime, tuple[float, ...]]]:
     """Several step functions as one: a row at the beginning and at each change until the end."""

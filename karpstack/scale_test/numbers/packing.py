@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ..market.quantities import RESOURCES, amount
-from .figures import accumulate, together
+from .figures import accumulate, merge_steps
 from .story import Story
 
 
@@ -22,7 +22,7 @@ def packing(story: Story) -> dict[str, float | None]:
 def _mean(story: Story, resource: str) -> float | None:
     asked = accumulate(_asked(story, resource))
     room = accumulate(_room(story, resource))
-    rows = together(story.begin, story.end, asked, room)
+    rows = merge_steps(story.begin, story.end, asked, room)
     weighted = seconds = 0.0
     for index, (time, (used, there)) in enumerate(rows):
         until = rows[index + 1][0] if index + 1 < len(rows) else story.end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from .figures import Steps, accumulate, integral, together
+from .figures import Steps, accumulate, integral, merge_steps
 from .story import Story
 
 Row = list[float]
@@ -22,7 +22,7 @@ def pods(story: Story, requests: list[tuple[datetime, int]]) -> list[Row]:
     wanted: Steps = [(story.begin, first), *((time, float(count)) for time, count in requests), (story.end, 0.0)]
     return [
         [story.after(time), int(asked), int(running), max(0, int(present - running))]
-        for time, (asked, running, present) in together(
+        for time, (asked, running, present) in merge_steps(
             story.begin, story.end, wanted, story.running_pods, story.present_pods
         )
     ]
@@ -53,7 +53,7 @@ def nodes(story: Story) -> list[Row]:
     )
     return [
         [story.after(time), int(there), int(serving)]
-        for time, (there, serving) in together(story.begin, story.end, present, ready)
+        for time, (there, serving) in merge_steps(story.begin, story.end, present, ready)
     ]
 
 

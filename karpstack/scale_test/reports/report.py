@@ -21,17 +21,17 @@ from ..judging.evidence import Lines
 from ..judging.lines import checked
 from ..judging.replay import NodeClaim, Replay
 from ..judging.shortages import NAME as EARLIER_SHORTAGES
-from ..judging.shortages import earlier
+from ..judging.shortages import earlier_shortages
 from ..judging.steps import StepRun
 from ..judging.story import clean, interruption_queue, not_run, resources
 from ..numbers import cost, disruptions, packing, series
 from ..numbers.controller import controller, restarts
-from ..numbers.durations import durations, reached
+from ..numbers.durations import durations, reach_times
+from ..numbers.launch_reasons import LaunchReasons
 from ..numbers.story import Story
 from ..numbers.thresholds import Thresholds
-from ..numbers.why import Why
 from ..recording.timeline import Line, TimelineError, parse_time
-from ..scenarios.environments import Stack, known
+from ..scenarios.environments import Stack, environment_of_outputs
 from ..scenarios.scenario import Scenario
 from .schema import SCHEMA, Report
 
@@ -69,9 +69,9 @@ def make(
         if line["type"] in ("STORY", "STEP", "ERROR", "END") and line["scenario"] in stories:
             stories[line["scenario"]].mark(number, line, replay)
     market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, replay.rehearsed) if facts else None
-    why = Why(replay, market, str(outputs.get("cloud", "")))
+    why = LaunchReasons(replay, market, str(outputs.get("cloud", "")))
     results = [story.result(replay, lines, market, thresholds, why) for story in stories.values()]
-    environment = known(outputs)
+    environment = environment_of_outputs(outputs)
     started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
     report = {
         "schema": SCHEMA,
@@ -163,7 +163,7 @@ class _StoryJudge:
                     _Judged(assertion, run.index + 1, self._last, number, number) for assertion in judge(run)
                 ]
                 self._phases += _phases(run)
-                self._reached += reached(run, run.replicas if run.step.scale is not None else None)
+                self._reached += reach_times(run, run.replicas if run.step.scale is not None else None)
                 self._last = number
             case "ERROR":
                 error = Assertion(
@@ -183,10 +183,15 @@ class _StoryJudge:
                         self._judged.append(_Judged(assertion, None, self._begin, number, number))
 
     def result(
-        self, replay: Replay, lines: Lines, market: cost.Market | None, thresholds: Thresholds | None, why: Why
+        self,
+        replay: Replay,
+        lines: Lines,
+        market: cost.Market | None,
+        thresholds: Thresholds | None,
+        why: LaunchReasons,
     ) -> dict[str, Any]:
         scenario = self._scenario
-        of_story = [found for found in (earlier(replay, scenario), resources(replay, scenario)) if found]
+        of_story = [found for found in (earlier_shortages(replay, scenario), resources(replay, scenario)) if found]
         judged = [
             *self._judged,
             *(
@@ -235,7 +240,7 @@ class _StoryJudge:
         ]
         return result
 
-    def _numbers(self, story: Story, market: cost.Market | None, why: Why) -> dict[str, Any]:
+    def _numbers(self, story: Story, market: cost.Market | None, why: LaunchReasons) -> dict[str, Any]:
         money, rows = cost.cost(story, market)
         requests = [(run.requested, run.replicas) for run in self._runs if run.step.scale is not None]
         return {

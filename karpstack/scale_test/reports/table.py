@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from karpstack.karpenter.age import old_prices, today
+from karpstack.karpenter.fact_dates import old_prices, today
 from karpstack.text.shown import visible
 
 _HEADINGS = ("story", "result", "assertions", "seconds", "cost : least", "node", "USD/h", "lived")

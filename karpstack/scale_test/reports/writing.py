@@ -15,7 +15,7 @@ from . import page
 from .junit import junit
 
 
-class Told(NamedTuple):
+class TimelineInfo(NamedTuple):
     """What a timeline is about.
 
     Attributes:
@@ -27,7 +27,7 @@ class Told(NamedTuple):
     scenarios: list[str]
 
 
-def told(timeline: Path) -> Told:
+def read_timeline_info(timeline: Path) -> TimelineInfo:
     """Read what a timeline is about.
 
     Raises:
@@ -39,7 +39,7 @@ def told(timeline: Path) -> Told:
             stack = Stack(str(line["stack"].get("name")), line["stack"].get("outputs") or {})
         elif line.get("type") == "STORY":
             scenarios[str(line["scenario"])] = None
-    return Told(stack, list(scenarios))
+    return TimelineInfo(stack, list(scenarios))
 
 
 def with_evidence_in(folder: Path, made: dict[str, Any]) -> dict[str, Any]:

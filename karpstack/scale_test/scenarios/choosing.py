@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from .contradictions import node_class_name
-from .environments import Environment, environment_of, why_impossible
+from .environments import Environment, environment_of, fault_refusal
 from .scenario import Scenario, ScenarioError, instead
 
 
@@ -69,7 +69,7 @@ def choose(
             )
             continue
         here = scenario.in_environment(environment.kind)
-        whys = (why_impossible(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
+        whys = (fault_refusal(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
         impossible = [*(why for why in whys if why), *_elsewhere(scenario, outputs), *_gates(scenario, outputs)]
         if not names and not labels:
             impossible += _days(scenario)

@@ -12,12 +12,12 @@ from karpstack.karpenter.findings import Finding
 from karpstack.text import shown
 from karpstack.text.validation import readable_message
 
-from .environments import missing_zone, of_kind
+from .environments import environment_of_kind, missing_zone
 from .formats import instead, merge_patch
-from .manifests import COUNTED, IN_NO_NAMESPACE, wanted
+from .manifests import COUNTED, IN_NO_NAMESPACE, expected_workload
 from .node_pool import UNASKED, NodePoolSpec, taint_keys
 from .problems import finding
-from .refusals import leads, of_patch, refused
+from .refusals import has_path, patch_problems, refused
 
 if TYPE_CHECKING:
     from .expectation import Expectation
@@ -79,7 +79,7 @@ def _unreadable(pool: str, spec: Mapping[str, Any]) -> Iterator[Finding]:
 def _api_server(scenario: Scenario) -> Iterator[Finding]:
     """What the API server would refuse of NodePools, node classes and patches of them."""
     for kind in scenario.stacks:
-        environment = of_kind(kind)
+        environment = environment_of_kind(kind)
         cloud, node_class = environment.cloud, environment.node_class_kind
         pools, part = scenario.pools_in(kind)[0], scenario.environments.get(kind)
         for name, spec in pools.items():
@@ -87,21 +87,23 @@ def _api_server(scenario: Scenario) -> Iterator[Finding]:
                 continue  # which is said already
             own = part.node_pools.get(name) if part else None
             for found in crds.problems(cloud, "NodePool", spec):
-                here = own is not None and (name not in scenario.node_pools or leads(found.path, own))
+                here = own is not None and (name not in scenario.node_pools or has_path(found.path, own))
                 yield refused(f"{f'environments.{kind}.' * here}nodePools.{name}", "NodePool", found)
         for name, copy in scenario.node_classes_in(kind).items():
             where = f"{f'environments.{kind}.' * bool(part and name in part.node_classes)}nodeClasses.{name}.spec"
-            yield from (refused(where, node_class, found) for found in of_patch(cloud, node_class, copy.spec))
+            yield from (refused(where, node_class, found) for found in patch_problems(cloud, node_class, copy.spec))
         for index, step in enumerate(scenario.steps):
             change, patch = step.patch_node_pool, step.patch_node_class
             if change and change.name in pools:
                 where, before = f"steps.{index}.patchNodePool.spec", pools[change.name]
-                wrong = of_patch(cloud, "NodePool", change.spec, before)
+                wrong = patch_problems(cloud, "NodePool", change.spec, before)
                 yield from (refused(where, "NodePool", found) for found in wrong)
                 pools[change.name] = merge_patch(before, change.spec)
             if patch:
                 where = f"steps.{index}.patchNodeClass.spec"
-                yield from (refused(where, node_class, found) for found in of_patch(cloud, node_class, patch.spec))
+                yield from (
+                    refused(where, node_class, found) for found in patch_problems(cloud, node_class, patch.spec)
+                )
 
 
 def _manifests(scenario: Scenario) -> Iterator[Finding]:
@@ -170,7 +172,7 @@ def _scaling(scenario: Scenario, index: int, step: Step) -> Iterator[Finding]:
     if step.roll_out and step.roll_out.workload not in before:
         other = instead(step.roll_out.workload, before)
         yield finding("rolled-out-unknown", f"steps.{index}.rollOut.workload", step.roll_out.workload, instead=other)
-    elif step.roll_out and wanted(before[step.roll_out.workload]).image == step.roll_out.image:
+    elif step.roll_out and expected_workload(before[step.roll_out.workload]).image == step.roll_out.image:
         yield finding("image-there-already", f"steps.{index}.rollOut.image", step.roll_out.image)
 
 
@@ -234,7 +236,7 @@ def _expected_places(scenario: Scenario, index: int, expect: Expectation) -> Ite
 
 
 def _zones(scenario: Scenario, where: str, zones: Iterable[str]) -> Iterator[Finding]:
-    clouds = {of_kind(kind).cloud for kind in scenario.stacks}
+    clouds = {environment_of_kind(kind).cloud for kind in scenario.stacks}
     for zone in zones:
         whys = [missing_zone(cloud, zone) for cloud in sorted(clouds)]
         if all(whys) and whys[0]:

@@ -71,7 +71,7 @@ class Stack(NamedTuple):
 JUDGED_BY = ("cloud", "region", "clusterName", "karpenterVersion", "interruptionQueue")
 
 
-def known(outputs: Mapping[str, Any]) -> Environment | None:
+def environment_of_outputs(outputs: Mapping[str, Any]) -> Environment | None:
     """The kind of environment that a stack's outputs show; None where they show none of these."""
     traits = (outputs.get("cloud"), outputs.get("karpenterVersion") == "managed")
     return next((kind for kind in ENVIRONMENTS if (kind.cloud, kind.managed) == traits), None)
@@ -93,7 +93,7 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
             f"stack outputs: {', '.join(missing)} missing, so the scale test cannot know what it may expect; "
             "finish `pulumi up` of the stack, or add them to the file given as stack_outputs"
         )
-    if environment := known(outputs):
+    if environment := environment_of_outputs(outputs):
         return environment
     raise StackError(
         f"stack output cloud: {outputs['cloud']!r} has no scenarios{' where it runs Karpenter itself' * managed}, so "
@@ -101,7 +101,7 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
     )
 
 
-def of_kind(kind: str) -> Environment:
+def environment_of_kind(kind: str) -> Environment:
     """The environment of a kind that is one of `KINDS`."""
     return next(known for known in ENVIRONMENTS if known.kind == kind)
 
@@ -119,8 +119,8 @@ def missing_zone(cloud: str, zone: str) -> dict[str, str]:
     return {"region": region, "instead": instead(zone, zones[region])}
 
 
-def why_impossible(fault: Fault, environment: Environment, outputs: Mapping[str, Any], *, rehearsed: bool) -> str:
-    """Why a fault cannot be had in an environment; empty if it can.
+def fault_refusal(fault: Fault, environment: Environment, outputs: Mapping[str, Any], *, rehearsed: bool) -> str:
+    """Return why an environment cannot inject a fault; empty if it can.
 
     Args:
         fault: The fault.

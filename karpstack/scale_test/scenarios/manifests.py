@@ -144,7 +144,7 @@ def _keeps_nodes_closed(manifest: Mapping[str, Any]) -> None:
     if kind == "PersistentVolume" and isinstance(spec, Mapping):
         if paths := list(security.volume(spec)):
             raise refuse("volume-of-the-node", path=paths[0])
-        if given := list(security.volume_of_others(spec)):
+        if given := list(security.foreign_volume_sources(spec)):
             raise refuse("volume-of-others", given=given)
 
 
@@ -194,7 +194,7 @@ Manifest = Annotated[dict[str, Any], AfterValidator(_manifest)]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedWorkload:
     """What should be there of a workload.
 
     Attributes:
@@ -206,12 +206,12 @@ class Wanted:
     image: str
 
 
-def wanted(manifest: Mapping[str, Any]) -> Wanted:
+def expected_workload(manifest: Mapping[str, Any]) -> ExpectedWorkload:
     """What the manifest of a workload asks for."""
     spec, count = manifest["spec"], COUNTED[manifest["kind"]]
     number = spec.get(count) if count else None
     image = spec["template"]["spec"]["containers"][0].get("image") or ""
-    return Wanted(None if count is None else 1 if number is None else int(number), image)
+    return ExpectedWorkload(None if count is None else 1 if number is None else int(number), image)
 
 
 def title(manifest: Mapping[str, Any]) -> str:
@@ -224,8 +224,8 @@ def with_pods(manifest: Mapping[str, Any], pods: int) -> dict[str, Any]:
     return {**manifest, "spec": {**manifest["spec"], COUNTED[manifest["kind"]]: pods}}
 
 
-def with_number_of(manifest: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """A workload that is applied over another: what says no number of pods leaves it as it was."""
+def keep_replicas(manifest: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a workload that is applied over another, with the other's replicas if it sets none."""
     count = COUNTED[manifest["kind"]]
     if count is None or manifest["spec"].get(count) is not None or before["spec"].get(count) is None:
         return dict(manifest)

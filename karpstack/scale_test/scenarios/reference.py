@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from karpstack.text.docstrings import describe, meanings
+from karpstack.text.docstrings import describe, field_meanings
 
 from .actions import Churn, Life, Meanwhile, NodeClassPatch, NodePoolPatch, Nodes, OutOfCapacity, RollOut, Throttle
 from .expectation import Expectation, Pending, Places, Replacement, WorkloadExpectation
@@ -71,7 +71,7 @@ def table(name: str) -> str:
 
 def _rows(where: str, model: type[BaseModel]) -> Iterator[tuple[str, str]]:
     said = _SAID[model].model_fields if model in _SAID else {}
-    found = meanings(model)
+    found = field_meanings(model)
     for name, field in model.model_fields.items():
         if name not in said:
             default = "" if field.is_required() else _default(field.get_default(call_default_factory=True))

@@ -32,10 +32,10 @@ def refused(where: str, kind: str, found: crds.Problem) -> Finding:
     return made if found.value is not None else replace(made, value="nothing")
 
 
-def of_patch(
+def patch_problems(
     cloud: str, kind: str, patch: Mapping[str, Any], before: Mapping[str, Any] | None = None
 ) -> list[crds.Problem]:
-    """What would be refused of a JSON merge patch of a spec that was right, or wrong in another way.
+    """Return the problems that a JSON merge patch adds to a spec.
 
     Path and value are those of the patch, as far as a path leads within it.
 
@@ -61,7 +61,7 @@ def of_patch(
     return list(told.values())
 
 
-def leads(path: tuple[str | int, ...], given: Mapping[str, Any]) -> bool:
+def has_path(path: tuple[str | int, ...], given: Mapping[str, Any]) -> bool:
     """Whether a path leads to something in a mapping."""
     return _reached(given, path)[0] == path
 

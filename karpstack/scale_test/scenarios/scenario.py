@@ -44,14 +44,14 @@ from .formats import DAY, DnsLabel, Model, Nothing, Sentence, Word, instead, mer
 from .manifests import (
     COUNTED,
     IN_NO_NAMESPACE,
+    ExpectedWorkload,
     Manifest,
-    Wanted,
+    expected_workload,
+    keep_replicas,
     owned,
     safe_patch,
     title,
-    wanted,
     with_image,
-    with_number_of,
     with_pods,
 )
 from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
@@ -412,7 +412,7 @@ class Scenario(Model):
             for manifest in self.applied(step):
                 if manifest["kind"] in COUNTED:
                     name = manifest["metadata"]["name"]
-                    now[name] = with_number_of(manifest, now[name]) if name in now else manifest
+                    now[name] = keep_replicas(manifest, now[name]) if name in now else manifest
             history.append(now)
         return history
 
@@ -426,9 +426,9 @@ class Scenario(Model):
         found = {title(manifest): manifest for manifest in manifests if manifest["kind"] == "PodDisruptionBudget"}
         return list(found.values())
 
-    def wanted_after(self, index: int) -> dict[str, Wanted]:
+    def wanted_after(self, index: int) -> dict[str, ExpectedWorkload]:
         """What is wanted of each workload, by its name, after a step; -1 for before the first."""
-        return {name: wanted(manifest) for name, manifest in self.workloads_after(index).items()}
+        return {name: expected_workload(manifest) for name, manifest in self.workloads_after(index).items()}
 
     def replicas_after(self, index: int) -> int:
         """The pods that are wanted after a step, of all workloads that say how many; -1 for before the first."""

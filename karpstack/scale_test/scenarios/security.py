@@ -107,8 +107,8 @@ def volume(spec: Mapping[str, Any]) -> Iterator[str]:
             yield path
 
 
-def volume_of_others(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What of a PersistentVolume's spec is a disk or a share that may be another's, or lets another's claim have it."""
+def foreign_volume_sources(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Find the fields of a PersistentVolume's spec that may use a disk or a share of another owner."""
     yield from (f"spec.{key}" for key in sorted(map(str, spec.keys() - _NO_DISK - set(_OF_THE_NODE))))
     if not _object(spec, "claimRef").get("name"):
         yield "spec without claimRef"

@@ -18,7 +18,7 @@ import yaml
 from karpstack.pull_request import stacks
 from karpstack.pull_request.__main__ import main
 from karpstack.pull_request.commands import PASSED_ON
-from karpstack.pull_request.stacks import StacksError, Touched
+from karpstack.pull_request.stacks import AffectedStack, StacksError
 from karpstack.pull_request.text import MARKER
 from tests.programs.pull_request.github_server import NUMBER, REPOSITORY, WRITES, GitHubServer, served
 from tests.unit.command_line import parsed
@@ -345,14 +345,14 @@ def test_the_project_can_be_a_folder_of_a_repository(repository: Repository) -> 
     repository.commit(**{"infrastructure/Pulumi.yaml": "", "infrastructure/Pulumi.mine.yaml": "a: 1\n"})
     repository.commit(**{"infrastructure/Pulumi.mine.yaml": "a: 2\n", "Pulumi.eks.yaml": "a: 2\n"})
     found = stacks.change(repository.folder / "infrastructure", "HEAD^")
-    assert found.touched() == [Touched("mine", "Pulumi.mine.yaml", "asked")]
+    assert found.touched() == [AffectedStack("mine", "Pulumi.mine.yaml", "asked")]
 
 
 def test_a_stack_with_another_name_is_a_new_one_and_one_that_is_gone(repository: Repository) -> None:
     repository.git("mv", "Pulumi.eks.yaml", "Pulumi.eks-2.yaml")
     repository.commit()
     found = stacks.change(repository.folder, "HEAD^")
-    assert found.touched() == [Touched("eks-2", "Pulumi.eks-2.yaml", "new")]
+    assert found.touched() == [AffectedStack("eks-2", "Pulumi.eks-2.yaml", "new")]
     assert stacks.removed(found) == ["eks"]
 
 

@@ -21,7 +21,7 @@ from karpstack.rehearsal.host.processes import mark
 from karpstack.rehearsal.rights import completeness
 from karpstack.rehearsal.session import daemon
 from karpstack.rehearsal.session.deployment import CommandError
-from karpstack.rehearsal.session.removal import NotLookedError
+from karpstack.rehearsal.session.removal import NotCheckedError
 from karpstack.rehearsal.state import ownership
 from karpstack.text import files
 from karpstack.text.codes import Code, reported
@@ -229,7 +229,7 @@ def test_what_cannot_be_destroyed_stays_up_until_it_can(up: Stack, capsys: pytes
 
 
 def test_a_look_that_fails_hinders_no_down(up: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    up.commands.hindrances.side_effect = NotLookedError("nobody answers")
+    up.commands.hindrances.side_effect = NotCheckedError("nobody answers")
     assert commands.down(up.target()) == 0
     assert not up.is_up()
     assert "What is in the way of `pulumi destroy` is not known: nobody answers" in capsys.readouterr().err

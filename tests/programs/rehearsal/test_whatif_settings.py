@@ -23,7 +23,7 @@ def test_a_typo_is_told_at_once(wrong_is: str, tmp_path: Path, capsys: pytest.Ca
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(yaml.dump(content))
     base, change = (wrong, EKS) if wrong_is == "base" else (EKS, wrong)
-    asked = command.Asked("eks", str(base), changes=[str(change)], output=tmp_path / "answers")
+    asked = command.WhatifOptions("eks", str(base), changes=[str(change)], output=tmp_path / "answers")
     assert command.run(asked, command.Tools(lambda *_: "", rehearse=rehearse)) == 2
     said = capsys.readouterr().err
     assert f"wrong: the program refuses {wrong}" in said

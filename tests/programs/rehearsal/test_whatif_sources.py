@@ -104,7 +104,7 @@ def test_a_ref_is_of_the_repository_in_which_the_command_is_run(
         return 0
 
     monkeypatch.chdir(folder)
-    given = command.Asked("mine", "HEAD", changes=["main"], output=tmp_path / "out")
+    given = command.WhatifOptions("mine", "HEAD", changes=["main"], output=tmp_path / "out")
     assert command.run(given, command.Tools(lambda *_: "", lambda _: "", rehearse)) == 0
     assert asked == ["eu-west-1", str(PROGRAM), folder_name(f"{below}/")]
 

@@ -16,7 +16,7 @@ from botocore.parsers import ResponseParserError
 from karpstack.components.naming import EksNames
 from karpstack.preflight.aws import quotas
 from karpstack.preflight.aws.asking import Aws
-from karpstack.preflight.aws.subject import Caller, Subject, greet
+from karpstack.preflight.aws.subject import Caller, Subject, identify_caller
 from karpstack.preflight.destroy.cluster import Cluster
 from karpstack.preflight.finding import Finding, NotAskedError, UnknowableError, run
 from karpstack.preflight.stack import State
@@ -285,7 +285,7 @@ def test_what_is_no_answer_of_awss(answer: Any) -> None:
 @pytest.mark.parametrize("who", [{}, {"Arn": None, "Account": None}, {"Arn": "x", "Account": "1"}])
 def test_an_identity_without_an_arn_is_not_awss(who: Any) -> None:
     with pytest.raises(UnknowableError, match="it is not AWS that answers"):
-        greet(Aws("us-east-1", lambda service: Client(get_caller_identity=who)))
+        identify_caller(Aws("us-east-1", lambda service: Client(get_caller_identity=who)))
 
 
 def test_what_a_check_did_not_expect_hides_no_other() -> None:

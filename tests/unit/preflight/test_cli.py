@@ -14,9 +14,9 @@ import yaml
 
 from karpstack.components.settings import ExistingAksSettings, ExistingEksSettings
 from karpstack.preflight import commands
+from karpstack.preflight.checks import before_up
 from karpstack.preflight.finding import Checked, Finding, NotAskedError, UnknowableError, not_checked, run
-from karpstack.preflight.looking import before_up
-from karpstack.preflight.shown import as_data, table
+from karpstack.preflight.output import as_data, table
 from karpstack.preflight.stack import CLOSED, State, configuration, deployer, parse, raw, setting, state
 from tests.unit.command_line import karpstack
 from tests.unit.example_stack import ROOT, example

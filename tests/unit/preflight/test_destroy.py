@@ -10,11 +10,11 @@ import pytest
 
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.azure.asking import Azure
-from karpstack.preflight.destroy import controller, nodes, protection, reached, workloads
+from karpstack.preflight.destroy import api_access, controller, nodes, protection, workloads
 from karpstack.preflight.destroy.checks import checks
 from karpstack.preflight.destroy.cluster import Gone
 from karpstack.preflight.destroy.subject import Subject
-from karpstack.preflight.finding import Finding, in_the_way, run
+from karpstack.preflight.finding import Finding, blockers, run
 from karpstack.preflight.stack import State
 from tests.unit.preflight.fake_cluster import (
     BUDGETS,
@@ -134,17 +134,17 @@ def test_a_controller_that_is_missing_or_not_ready(cluster: FakeCluster, status:
 
 
 def test_a_cluster_without_an_answer_is_not_gone(cluster: FakeCluster) -> None:
-    (finding,) = reached.reached(Subject(FakeCluster("/version"), EKS))
+    (finding,) = api_access.check_access(Subject(FakeCluster("/version"), EKS))
     assert finding.severity == "error"
 
 
 @pytest.mark.parametrize(("stack", "fix"), [(EKS, "the access entry"), (NAP, "a group of cluster.admins")])
 def test_a_user_without_rights_in_the_cluster(cluster: FakeCluster, stack: dict[str, Any], fix: str) -> None:
-    assert not look(reached.rights, cluster, **stack)
+    assert not look(api_access.rights, cluster, **stack)
     cluster.may_delete_pools = False
-    (finding,) = look(reached.rights, cluster, **stack)
+    (finding,) = look(api_access.rights, cluster, **stack)
     assert (finding.severity, "403 Forbidden" in finding.consequence, fix in finding.fix) == ("error", True, True)
-    assert not look(reached.rights, cluster, **{**stack, "nodePools": []})
+    assert not look(api_access.rights, cluster, **{**stack, "nodePools": []})
 
 
 def test_a_service_with_a_load_balancer(cluster: FakeCluster) -> None:
@@ -296,7 +296,7 @@ def test_pods_that_must_not_be_disturbed(cluster: FakeCluster) -> None:
     )
     daemon = {**shy, "ownerReferences": [{"kind": "DaemonSet"}]}
     cluster.put(PODS, "agent", namespace="shop", metadata=daemon, spec={"nodeName": "node-1"})
-    (finding,) = look(workloads.undisturbed_pods, cluster)
+    (finding,) = look(workloads.check_do_not_disrupt, cluster)
     assert finding.what.startswith(
         "7 pods on nodes of default have the annotation karpenter.sh/do-not-disrupt: shop/job-0,"
     )
@@ -304,7 +304,7 @@ def test_pods_that_must_not_be_disturbed(cluster: FakeCluster) -> None:
 
 
 def test_it_says_how_long_it_takes(cluster: FakeCluster) -> None:
-    (finding,) = look(nodes.how_long, cluster)
+    (finding,) = look(nodes.check_removal_time, cluster)
     assert (finding.severity, finding.what) == (
         "note",
         "pods can delay the deletion of the 1 nodes of default for 1h at most",
@@ -316,9 +316,9 @@ def test_it_says_how_long_it_takes(cluster: FakeCluster) -> None:
         metadata={"labels": {"karpenter.sh/nodepool": "default"}},
         spec={"terminationGracePeriod": "2h"},
     )
-    assert "for 2h at most" in look(nodes.how_long, cluster)[0].what
+    assert "for 2h at most" in look(nodes.check_removal_time, cluster)[0].what
     del cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"]
-    (finding,) = look(nodes.how_long, cluster)
+    (finding,) = look(nodes.check_removal_time, cluster)
     assert (finding.severity, finding.what.endswith("for ever")) == ("warning", True)
 
 
@@ -328,4 +328,4 @@ def test_a_collection_that_may_not_be_read_hides_no_other(cluster: FakeCluster) 
     cluster.put(POOLS, "by-hand", spec={"template": {"spec": {}}})
     checked = {each.name: each.findings for each in run(checks(Subject(refusing, EKS)), Subject(refusing, EKS))}
     assert checked["load balancers"][0].fix == f"grant GET {SERVICES} to the deployer, and run preflight again"
-    assert len(in_the_way(run(checks(Subject(refusing, EKS)), Subject(refusing, EKS)))) == 1
+    assert len(blockers(run(checks(Subject(refusing, EKS)), Subject(refusing, EKS)))) == 1

@@ -16,7 +16,7 @@ from karpstack.preflight.aws import charts, names, network, quotas, spot_role, v
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.checks import CHECKS
 from karpstack.preflight.aws.subject import subject
-from karpstack.preflight.finding import UnknowableError, in_the_way, run
+from karpstack.preflight.finding import UnknowableError, blockers, run
 from karpstack.preflight.stack import State
 from karpstack.rehearsal.aws.account import Account
 from tests.unit.example_stack import configuration, eks
@@ -63,19 +63,19 @@ def test_a_check_finds_what_it_should(aws: Account, row: dict[str, Any]) -> None
 def test_nothing_is_in_the_way_of_the_example(aws: Account) -> None:
     checked = run(CHECKS, looked_at(aws, cluster__publicAccessCidrs=["1.1.1.0/24"]))
     assert [one.name for one in checked] == list(CHECKS)
-    assert in_the_way(checked) == []
+    assert blockers(checked) == []
     said = [finding.what for one in checked for finding in one.findings if finding.severity == "warning"]
     assert said == []
 
 
 def test_a_first_up_from_outside_needs_a_public_endpoint(aws: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    finding = one(network.way_in, looked_at(aws))
+    finding = one(network.check_new_vpc_access, looked_at(aws))
     assert finding.severity == "error"
     assert "without a public endpoint" in finding.what + finding.consequence
     made = State(resources=frozenset({("aws:eks/cluster:Cluster", NAME)}))
-    assert not found(network.way_in, looked_at(aws, state=made))
+    assert not found(network.check_new_vpc_access, looked_at(aws, state=made))
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:5000")  # a simulated account
-    assert not found(network.way_in, looked_at(aws))
+    assert not found(network.check_new_vpc_access, looked_at(aws))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from karpstack.preflight.azure.checks import CHECKS
 from karpstack.preflight.azure.scopes import within
 from karpstack.preflight.azure.subject import CLUSTER, subject
 from karpstack.preflight.azure.subject import GROUP as GROUP_TYPE
-from karpstack.preflight.finding import NotAskedError, UnknowableError, in_the_way, run
+from karpstack.preflight.finding import NotAskedError, UnknowableError, blockers, run
 from karpstack.preflight.stack import State
 from karpstack.rehearsal.azure.arm.errors import ArmError
 from karpstack.rehearsal.azure.arm.faults import Fault
@@ -295,10 +295,10 @@ def test_what_a_broken_off_up_left(world: World) -> None:
     identity = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/karpstack-aks-cluster"
     world.arm.put(identity, "2023-01-31", {"location": REGION})
     seen = looked_at(world, state=made((GROUP_TYPE, GROUP)))
-    assert "userAssignedIdentities karpstack-aks-cluster already exists" in one(names.in_the_group, seen).what
+    assert "userAssignedIdentities karpstack-aks-cluster already exists" in one(names.check_group_leftovers, seen).what
     known = made((GROUP_TYPE, GROUP), ("azure-native:managedidentity:UserAssignedIdentity", identity))
-    assert not found(names.in_the_group, looked_at(world, state=known))
-    assert not found(names.in_the_group, looked_at(world))
+    assert not found(names.check_group_leftovers, looked_at(world, state=known))
+    assert not found(names.check_group_leftovers, looked_at(world))
 
 
 def test_an_api_version_that_azure_does_not_know_is_no_answer(world: World) -> None:
@@ -310,7 +310,7 @@ def test_a_cluster_of_the_stacks_own_is_not_in_its_way(world: World) -> None:
     world.arm.put(GROUP, GROUPS, {"location": REGION})
     cluster = UP_CLUSTER.format(group=GROUP)
     world.arm.put(cluster, AKS, world.cluster_body(nodeResourceGroup="karpstack-aks-nodes"))
-    assert in_the_way(run(CHECKS, looked_at(world, state=UP))) == []
+    assert blockers(run(CHECKS, looked_at(world, state=UP))) == []
 
 
 UP_CLUSTER = "{group}/providers/Microsoft.ContainerService/managedClusters/karpstack-aks"

@@ -324,7 +324,7 @@ def test_an_interface_of_somebody_else_in_the_stacks_network(world: World, clust
 def test_a_guest_in_the_stacks_group_goes_with_it(world: World, cluster: FakeCluster) -> None:
     identity = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/somebodys"
     world.arm.put(identity, IDENTITY, {"location": REGION})
-    (finding,) = subscription.guests(seen(world, cluster))
+    (finding,) = subscription.check_foreign_resources(seen(world, cluster))
     assert (finding.severity, "userAssignedIdentities somebodys" in finding.what) == ("warning", True)
     world.arm.delete(CLUSTER, AKS)
     world.arm.delete(GROUP, GROUPS)

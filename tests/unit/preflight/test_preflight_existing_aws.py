@@ -19,7 +19,7 @@ from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.checks import EXISTING
 from karpstack.preflight.aws.deployer import Scope
 from karpstack.preflight.aws.subject import ExistingSubject, existing_subject
-from karpstack.preflight.finding import in_the_way, run
+from karpstack.preflight.finding import blockers, run
 from karpstack.preflight.stack import State
 from tests.unit.command_line import karpstack
 from tests.unit.example_stack import changed, raw, stack_file
@@ -77,7 +77,7 @@ def test_nothing_is_in_the_way_of_the_example(tmp_path: Path, monkeypatch: pytes
     with looked(tmp_path, monkeypatch, runs=replace(RUNS, autoscalers=[CLUSTER_AUTOSCALER])) as world:
         seen = looked_at(world)
         checked = run(EXISTING, seen)
-        assert in_the_way(checked) == []
+        assert blockers(checked) == []
         (doubt,) = (finding for one in checked for finding in one.findings if finding.severity == "warning")
         assert "also runs Cluster Autoscaler" in doubt.what
         assert doubt.told_by == "eks:DescribeCluster"
@@ -145,7 +145,7 @@ def test_the_smaller_policy_is_enough(tmp_path: Path, monkeypatch: pytest.Monkey
         assert not any("CreateCluster" in action for one in statements for action in one["Action"])
         seen = looked_at(world, client=as_role(world.account, *statements), karpenter__identity=identity)
         checked = run(EXISTING, seen)
-        assert in_the_way(checked) == []
+        assert blockers(checked) == []
         warned = [finding.what for one in checked for finding in one.findings if finding.severity == "warning"]
         assert [what for what in warned if "could not be checked" in what] == []
 

@@ -11,7 +11,7 @@ import pytest
 from karpstack.preflight import commands
 from karpstack.preflight.aws.identifiers import FOUND, Account
 from karpstack.preflight.finding import NotAskedError, UnknowableError
-from karpstack.preflight.importing import Filled, fill, read, told
+from karpstack.preflight.importing import Filled, fill, read, summary
 from karpstack.rehearsal.aws.account import Account as Played
 from karpstack.rehearsal.aws.resource import ROWS
 from tests.unit.command_line import karpstack
@@ -50,7 +50,7 @@ def test_what_is_there_gets_its_id_and_the_rest_is_left_to_up() -> None:
     assert found.content["resources"] == [component, entry(_ROLE, "eks-role", id="karpstack-eks-cluster")]
     assert (found.found, found.missing) == (1, (f"{_POLICY} eks-role",))
     assert "nameTable" in found.content
-    assert "1 not found, or more than one of them" in told(Path("import.json"), found)
+    assert "1 not found, or more than one of them" in summary(Path("import.json"), found)
 
 
 def test_an_id_that_somebody_wrote_stays() -> None:
@@ -113,7 +113,7 @@ def test_then_it_is_known_by_its_name_and_patches_are_made_anew() -> None:
     found = filled([known, *OBJECTS], STEPS, {})
     assert [one.get("id") for one in found.content["resources"]] == [None, "kube-system/cilium", "default"]
     assert found.made == (f"{_PATCH} eks-roll-out",)
-    assert "1 not imported; `pulumi up` patches what is there" in told(Path("import.json"), found)
+    assert "1 not imported; `pulumi up` patches what is there" in summary(Path("import.json"), found)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"resources": {}}'])

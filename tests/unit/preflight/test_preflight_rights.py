@@ -12,7 +12,7 @@ from karpstack.preflight.aws import rights
 from karpstack.preflight.aws.checks import CHECKS
 from karpstack.preflight.aws.deployer import Scope, deploying, policy
 from karpstack.preflight.aws.subject import Subject
-from karpstack.preflight.finding import in_the_way, run
+from karpstack.preflight.finding import blockers, run
 from karpstack.rehearsal.aws.account import Account
 from tests.unit.preflight.preflight_world import found, looked_at, one
 from tests.unit.rehearsal.aws_world import client
@@ -48,7 +48,7 @@ def test_the_deployers_policy_is_enough(aws: Account) -> None:
     seen = looked_at(aws, client=role, cluster__publicAccessCidrs=["1.1.1.0/24"])
     assert seen.caller.role == "deployer"
     checked = run(CHECKS, seen)
-    assert in_the_way(checked) == []
+    assert blockers(checked) == []
     said = [finding.what for each in checked for finding in each.findings if finding.severity == "warning"]
     assert said == []
 

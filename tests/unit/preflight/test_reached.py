@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from karpstack.preflight.aws.asking import Aws
-from karpstack.preflight.destroy import reached
+from karpstack.preflight.destroy import api_access
 from karpstack.preflight.destroy.cluster import Cluster
 from karpstack.preflight.destroy.subject import Subject
 from karpstack.preflight.finding import NotAskedError, UnknowableError
@@ -48,10 +48,10 @@ def test_on_aws_another_cluster_is_refused(tmp_path: Path, server: str, more: di
     cluster = Cluster(kubeconfig(tmp_path, server, **more))
     outputs = {**EKS, "clusterEndpoint": ENDPOINT}
     if is_ours:
-        reached.refuse_others(cluster, outputs)
+        api_access.refuse_other_cluster(cluster, outputs)
         return
     with pytest.raises(UnknowableError, match=f"the stack's clusterEndpoint is {ENDPOINT}"):
-        reached.refuse_others(cluster, outputs)
+        api_access.refuse_other_cluster(cluster, outputs)
 
 
 @pytest.mark.parametrize(("host", "said"), [("karpstack.example", 0), ("another.hcp.westus2.azmk8s.io", 1)])
@@ -59,7 +59,7 @@ def test_on_azure_another_address_is_a_warning(host: str, said: int) -> None:
     cluster = FakeCluster()
     cluster.host = host
     outputs = {**NAP, "clusterEndpoint": "https://karpstack.example:443"}
-    findings = list(reached.reached(Subject(cluster, outputs)))
+    findings = list(api_access.check_access(Subject(cluster, outputs)))
     assert [finding.severity for finding in findings] == ["warning"] * said
 
 

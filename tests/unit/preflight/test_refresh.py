@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.karpenter import age, fact_files
+from karpstack.karpenter import fact_dates, fact_files
 from karpstack.karpenter.fact_files import FOLDER, VARIABLE, FactsError
 from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.offers import Offers
@@ -198,12 +198,12 @@ def test_the_age_is_that_of_the_region(own: Path, days_of_files: None) -> None:
     (own / "versions-azure.json").write_text('{\n"source": "",\n"as_of": "2026-11-21"\n}')
     made = date(2026, 6, 18)
     for region, day in (("westus2", date(2026, 11, 20)), ("eastus", made), ("northeurope", made), ("", made)):
-        age.days.cache_clear()
-        days = age.days("azure", region)
+        fact_dates.days.cache_clear()
+        days = fact_dates.days("azure", region)
         assert days["azure.json"] == day
         assert days["versions-azure.json"] == date(2026, 11, 21)
         assert days["offers-azure.json"] == made
-    age.days.cache_clear()
+    fact_dates.days.cache_clear()
 
 
 def test_older_facts_of_the_project_do_not_count(own: Path) -> None:

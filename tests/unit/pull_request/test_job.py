@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from karpstack.pull_request.job import JobError, job
-from karpstack.pull_request.outcome import Outcome, Told
+from karpstack.pull_request.outcome import Outcome, OutcomeTexts
 from karpstack.pull_request.text import comment
 from karpstack.text.shown import visible
 from tests.mutations import mutations, taken
@@ -85,7 +85,7 @@ def test_whatever_an_event_holds_the_comment_has_nothing_of_it_but_a_number_and_
         return
     assert found.number is None or found.number > 0
     assert re.fullmatch("[0-9a-f]*", found.commit)
-    said = comment([Told(Outcome("eks", "passed", "off"), "", {})], commit=found.commit, page=found.page)
+    said = comment([OutcomeTexts(Outcome("eks", "passed", "off"), "", {})], commit=found.commit, page=found.page)
     assert visible(said) == said
     assert not re.search(r"secrets|everyone|script|\$\(", said)
 

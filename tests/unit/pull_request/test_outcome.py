@@ -36,7 +36,7 @@ def test_what_a_link_leads_to_is_not_forgotten(linked: str, tmp_path: Path) -> N
     outcome.write(Outcome("eks", "passed", "off"), tmp_path / "results" / "eks")
     (tmp_path / "results" / linked).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / "results" / linked).symlink_to(mine)
-    outcome.forget(tmp_path / "results" / "eks")
+    outcome.remove_outcome(tmp_path / "results" / "eks")
     assert sorted(path.name for path in mine.rglob("*.txt")) == ["review.txt", "whatif.txt", "whatif.txt"]
 
 

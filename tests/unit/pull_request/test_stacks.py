@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from karpstack.pull_request import stacks
-from karpstack.pull_request.stacks import Change, StacksError, Touched
+from karpstack.pull_request.stacks import AffectedStack, Change, StacksError
 
 ALL = ("aks-nap", "eks")
 
@@ -44,14 +44,14 @@ def test_a_path_touches(path: str, touched: dict[str, str]) -> None:
 
 def test_what_makes_a_stack_is_named_before_what_judges_it() -> None:
     (one,) = changed("policies/eks.json", "Pulumi.eks.yaml").touched()
-    assert one == Touched("eks", "Pulumi.eks.yaml", "asked")
+    assert one == AffectedStack("eks", "Pulumi.eks.yaml", "asked")
 
 
 def test_a_new_stack_has_nothing_to_be_compared_with() -> None:
     found = changed("Pulumi.eks.yaml", "components/naming.py", before=("aks-nap",)).touched()
     assert found == [
-        Touched("aks-nap", "components/naming.py", "asked"),
-        Touched("eks", "Pulumi.eks.yaml", "new"),
+        AffectedStack("aks-nap", "components/naming.py", "asked"),
+        AffectedStack("eks", "Pulumi.eks.yaml", "new"),
     ]
 
 
@@ -63,7 +63,10 @@ def test_a_stack_that_is_gone_is_not_rehearsed_but_named() -> None:
 
 def test_stacks_by_name_are_rehearsed_touched_or_not() -> None:
     found = changed("policies/eks.json").named(["eks", "aks-nap", "eks"])
-    assert found == [Touched("eks", "policies/eks.json", "policies"), Touched("aks-nap", "asked for", "asked")]
+    assert found == [
+        AffectedStack("eks", "policies/eks.json", "policies"),
+        AffectedStack("aks-nap", "asked for", "asked"),
+    ]
 
 
 def test_an_unknown_stack_is_refused_with_those_there_are() -> None:

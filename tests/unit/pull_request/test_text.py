@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from karpstack.pull_request import text
-from karpstack.pull_request.outcome import Outcome, Told
+from karpstack.pull_request.outcome import Outcome, OutcomeTexts
 from karpstack.pull_request.text import LONGEST_COMMENT, LONGEST_SUMMARY, MARKER, Section
 
 PAGE = "https://github.com/ours/karpstack/actions/runs/7"
 COMMIT = "0123456789abcdef"
 
 
-def told(stack: str = "eks", review: str = "## Review\n", **whatifs: str) -> Told:
-    return Told(Outcome(stack, "passed", "within limits"), review, whatifs)
+def told(stack: str = "eks", review: str = "## Review\n", **whatifs: str) -> OutcomeTexts:
+    return OutcomeTexts(Outcome(stack, "passed", "within limits"), review, whatifs)
 
 
 def rows(count: int) -> str:
@@ -43,7 +43,7 @@ def test_all_of_what_is_short_is_there() -> None:
     ],
 )
 def test_the_worst_is_in_the_headline_and_each_in_its_row(outcome: Outcome, headline: str, row: str) -> None:
-    said = text.comment([told("aks-nap"), Told(outcome, "", {})], commit=COMMIT, page=PAGE)
+    said = text.comment([told("aks-nap"), OutcomeTexts(outcome, "", {})], commit=COMMIT, page=PAGE)
     assert f"## Rehearsed: {headline}\n" in said
     assert row in next(line for line in said.splitlines() if line.startswith("| eks |"))
 
@@ -52,7 +52,9 @@ def test_names_are_shown_as_they_are() -> None:
     """A stack can be called like a page, and a candidate's folder, from an artifact, like anything."""
     long = "a row\n\n" * 20_000
     candidates = {"<!-- @mona -->": long, "b": long}
-    said = text.comment([Told(Outcome("www.example.org", "passed", "off"), "", candidates)], commit=COMMIT, page=PAGE)
+    said = text.comment(
+        [OutcomeTexts(Outcome("www.example.org", "passed", "off"), "", candidates)], commit=COMMIT, page=PAGE
+    )
     assert "| www<!-- -->.example.org |" in said
     assert "of What-if of www<!-- -->.example.org &#40;&lt;" in said.replace("&#60;", "&lt;")
     assert "<!-- @mona" not in said
@@ -101,14 +103,14 @@ def test_a_summary_is_counted_in_bytes() -> None:
 
 def test_the_short_stay_whole_and_the_long_share_the_rest() -> None:
     short, long = Section("short", "x" * 100, folded=False), Section("long", rows(1000), folded=False)
-    first, *others = text.shortened([short, long, long], 10_000, "the artifacts")
+    first, *others = text.shorten_documents([short, long, long], 10_000, "the artifacts")
     assert first == short.text
     assert all(4_500 < len(other) <= 4_950 for other in others)
 
 
 def test_what_is_missing_is_counted() -> None:
     document = "\n".join(f"line {number}\n" for number in range(100)).strip()
-    (shown,) = text.shortened([Section("the review", document, folded=False)], 500, "the artifacts")
+    (shown,) = text.shorten_documents([Section("the review", document, folded=False)], 500, "the artifacts")
     kept, note = shown.split("\n\n**Shortened: ")
     missing = len(document.splitlines()) - len(kept.splitlines())
     assert note == f"of the review, {missing} of 199 lines are missing here; the artifacts have all.**"
@@ -121,6 +123,6 @@ def test_what_is_missing_is_counted() -> None:
 def test_nothing_is_cut_in_half(opened: str, closed: str) -> None:
     inside = "\n".join(["row"] * 200) if opened.startswith("|") else "row\n\n" * 200
     document = f"before\n\n{opened}\n{inside}\n{closed}\n\nafter"
-    (shown,) = text.shortened([Section("it", document, folded=False)], 400, "the artifacts")
+    (shown,) = text.shorten_documents([Section("it", document, folded=False)], 400, "the artifacts")
     assert shown.startswith("before\n\n**Shortened")
     assert opened not in shown

@@ -13,9 +13,9 @@ import yaml
 from karpstack.components import settings
 from karpstack.components.settings import AksSettings, EksSettings, Settings
 from karpstack.preflight.finding import UnknowableError
+from karpstack.real_run.comparison import page
 from karpstack.real_run.cost import bill
-from karpstack.real_run.left import TAG
-from karpstack.real_run.likeness import page
+from karpstack.real_run.leftovers import TAG
 from tests.unit import example_stack
 from tests.unit.command_line import karpstack
 from tests.unit.scale_test.example_report import Example

@@ -11,9 +11,9 @@ import pytest
 from karpstack.components.documents.events import EVENT_PATTERNS
 from karpstack.components.naming import EksNames
 from karpstack.preflight.aws.asking import Aws
-from karpstack.preflight.finding import in_the_way
+from karpstack.preflight.finding import blockers
 from karpstack.real_run import removal_aws, removal_azure
-from karpstack.real_run.left import TAG, left_on_aws, left_on_azure
+from karpstack.real_run.leftovers import TAG, find_aws_leftovers, find_azure_leftovers
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.azure.identity.entra import MANAGEMENT
 from tests.unit.preflight.preflight_azure_world import Token, asked
@@ -33,9 +33,9 @@ def aws(tmp_path: Path) -> Iterator[Account]:
 
 
 def what_is_left(aws: Account) -> list[str]:
-    checked = left_on_aws(looked_at(aws, name=CLUSTER, tags=RUN))
+    checked = find_aws_leftovers(looked_at(aws, name=CLUSTER, tags=RUN))
     assert len(checked) == 10
-    return [finding.what for finding in in_the_way(checked)]
+    return [finding.what for finding in blockers(checked)]
 
 
 def remove(aws: Account) -> list[str]:
@@ -119,7 +119,7 @@ def test_what_is_refused_is_said(aws: Account, monkeypatch: pytest.MonkeyPatch) 
 
 
 def azure_is_left(world: World) -> list[str]:
-    return [finding.what for finding in in_the_way(left_on_azure(azure_stack(world, "aks-nap")))]
+    return [finding.what for finding in blockers(find_azure_leftovers(azure_stack(world, "aks-nap")))]
 
 
 def test_groups_with_the_tag_go_from_a_subscription(world: World) -> None:

@@ -17,7 +17,7 @@ import yaml
 from karpstack.components.eks import existing_network as program
 from karpstack.preflight.aws import instance_types, network, quotas
 from karpstack.preflight.aws.checks import CHECKS
-from karpstack.preflight.finding import in_the_way, run
+from karpstack.preflight.finding import blockers, run
 from karpstack.rehearsal.attachment.resource import RefusedError
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.aws.ec2.existing import NetworkFileError, Networks
@@ -164,7 +164,7 @@ def test_a_network_is_there_as_the_file_says(tmp_path: Path) -> None:
         seen = looked_at(made, network=NETWORK)
         for check in (quotas.vpcs, quotas.addresses, quotas.gateways, instance_types.zones):
             assert not found(check, seen)
-        assert in_the_way(run(CHECKS, seen)) == []
+        assert blockers(run(CHECKS, seen)) == []
         assert seen.zones() == ["us-east-1a", "us-east-1b", "us-east-1c"]
         assert not found(network.existing, looked_at(made))
 

@@ -462,5 +462,5 @@ def test_the_default_pools_are_those_of_aks() -> None:
 def test_a_proxy_that_was_answered_is_asked_for_again() -> None:
     answer = {"enabled": True, "httpProxy": "http://p:1", "httpsProxy": "http://q:1/", "noProxy": ["a"]}
     wanted = {"httpProxy": "http://p:1/", "httpsProxy": "http://q:1/", "noProxy": ["a"]}
-    assert http_proxy.asked_for({**answer, "effectiveNoProxy": ["a"]}) == wanted
-    assert http_proxy.asked_for(answer | {"enabled": False}) == {}
+    assert http_proxy.request_from_response({**answer, "effectiveNoProxy": ["a"]}) == wanted
+    assert http_proxy.request_from_response(answer | {"enabled": False}) == {}

@@ -51,5 +51,5 @@ def test_a_chart_that_has_none_is_not_rendered_twice(tmp_path: Path) -> None:
     (tmp_path / "one" / "templates" / "policy.yaml").write_text("kind: ValidatingAdmissionPolicy\n")
     (tmp_path / "two" / "templates").mkdir(parents=True)
     (tmp_path / "two" / "templates" / "api.yaml").write_text("x: 1\nkind: APIService\n")
-    assert not callbacks.has_any(tmp_path / "one")
-    assert callbacks.has_any(tmp_path / "two")
+    assert not callbacks.may_have_callbacks(tmp_path / "one")
+    assert callbacks.may_have_callbacks(tmp_path / "two")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from karpstack.rehearsal.cluster import cilium, container
-from karpstack.rehearsal.cluster.readiness import pod_problem, shortfall
+from karpstack.rehearsal.cluster.readiness import missing_for_available, pod_problem
 
 CASES = yaml.safe_load(Path(__file__).with_name("cluster_rules.yaml").read_text())
 ALLOCATABLE = {"cpu": "1930m", "memory": "6903Mi"}
@@ -35,7 +35,7 @@ def lacks(kind: str, status: Mapping[str, Any], everything: bool, unavailable: i
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": unavailable}}
     spec = {"replicas": 2, "strategy": strategy}
     workload = {"kind": kind, "metadata": {"generation": 2}, "spec": spec, "status": {**WHOLE.get(kind, {}), **status}}
-    return shortfall(workload, all_replicas=everything)
+    return missing_for_available(workload, all_replicas=everything)
 
 
 def unreachable(host: str | None, port: str | None, endpoint: str, kube_proxy: bool) -> str:

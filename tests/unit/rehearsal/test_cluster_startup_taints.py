@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from karpstack.rehearsal.cluster.startup_taints import never_lifted
+from karpstack.rehearsal.cluster.startup_taints import permanent_taints
 
 
 def pool(*keys: Any) -> dict[str, Any]:
@@ -13,9 +13,9 @@ def pool(*keys: Any) -> dict[str, Any]:
 
 def test_what_nobody_lifts_is_said() -> None:
     lifted = pool(*(f"{name}/agent-not-ready" for name in ("node.cilium.io", "ebs.csi.aws.com", "efs.csi.aws.com")))
-    assert list(never_lifted({"a": lifted, "b": {}})) == []
-    (said,) = never_lifted({"a": pool("ebs.csi.aws.com/agent-not-ready", "example.com/not-yet")})
+    assert list(permanent_taints({"a": lifted, "b": {}})) == []
+    (said,) = permanent_taints({"a": pool("ebs.csi.aws.com/agent-not-ready", "example.com/not-yet")})
     assert said.startswith("NodePool a: nobody lifts its startup taint example.com/not-yet in a rehearsal")
     # What is of another shape, the program's settings refuse.
     shapes = {"a": [], "b": pool(5), "c": {"template": {"spec": {"startupTaints": ["x"]}}}}
-    assert list(never_lifted({**shapes, "d": {"template": {"spec": {"startupTaints": 5}}}})) == []
+    assert list(permanent_taints({**shapes, "d": {"template": {"spec": {"startupTaints": 5}}}})) == []

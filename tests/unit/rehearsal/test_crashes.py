@@ -44,7 +44,7 @@ def test_a_crash_is_said_while_the_run_goes_on_and_an_old_one_is_not(
 
     folder.create()
     info().write(folder)
-    with lifetime.alone(folder, "a test"), lifetime.watched(folder):
+    with lifetime.locked_folder(folder, "a test"), lifetime.watched(folder):
         Deployment(folder, EngineSet(folder.root), info(), run=call).play(Path("a.yml"), {})
     assert said == ["", f"engine crash: {NEW}\n", ""]
     assert "crash" not in capsys.readouterr().err
@@ -55,8 +55,8 @@ def test_a_later_command_says_nothing_of_it_and_status_says_all(
 ) -> None:
     folder.create()
     info().write(folder)
-    with lifetime.alone(folder, "a test"), lifetime.watched(folder):
+    with lifetime.locked_folder(folder, "a test"), lifetime.watched(folder):
         pass
     assert capsys.readouterr().err == ""
-    crashes.say_all(folder)
+    crashes.report_all(folder)
     assert capsys.readouterr().err == f"engine crash: {OLD}\n"

@@ -217,7 +217,7 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
     ],
 )
 def test_without_a_terminal_progress_is_a_line_for_each_component(line: str, news: bool) -> None:
-    assert deployment.is_news(line) is news
+    assert deployment.is_progress_line(line) is news
 
 
 def test_tools_of_clouds_find_no_login_of_the_users(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def example(folder: Path, where: str, stack: str) -> Path:
 
 def refused(path: Path) -> str:
     with pytest.raises(StackFileError) as error:
-        descriptions.look(StackFile.load(path))
+        descriptions.check_stack(StackFile.load(path))
     return str(error.value)
 
 
@@ -41,7 +41,7 @@ def change(path: Path, changed: Callable[[Any], object]) -> None:
 
 @pytest.mark.parametrize("example_of", [ON_AWS, ON_AZURE, ("addons-aks", "aks-addons")])
 def test_nothing_is_wrong_with_the_examples(tmp_path: Path, example_of: tuple[str, str]) -> None:
-    descriptions.look(StackFile.load(example(tmp_path, *example_of)))
+    descriptions.check_stack(StackFile.load(example(tmp_path, *example_of)))
 
 
 @pytest.mark.parametrize("example_of", [ON_AWS, ON_AZURE])
@@ -136,9 +136,9 @@ def test_the_program_judges_before_an_engine_is_built(
     monkeypatch.setattr(subprocess, "run", run)
     stack_file = StackFile.load(example(tmp_path, *ON_AWS))
     if is_built:
-        descriptions.look_before_building(stack_file)
+        descriptions.check_before_building(stack_file)
         assert not asked
         return
     with pytest.raises(StackFileError, match=r"^Pulumi\.eks\.yaml: karpstack:karpentr$"):
-        descriptions.look_before_building(stack_file)
+        descriptions.check_before_building(stack_file)
     assert asked[0][1:6] == ["-m", "karpstack", "preflight", "rights", "eks-existing-cluster"]

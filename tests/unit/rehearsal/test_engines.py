@@ -55,15 +55,15 @@ def test_a_change_of_a_pin_or_of_a_line_of_ours_concerns_its_part_alone(pins: Pa
 
 
 def test_earlier_releases_are_built_where_they_are_asked_for() -> None:
-    assert engines.wanted(["aws", "azure"]) == list(NEWEST)
+    assert engines.required_parts(["aws", "azure"]) == list(NEWEST)
     for newest, parts in engines.EARLIER.items():
         first, *earlier = engines.releases(newest)
-        assert engines.wanted(["aws", "azure"], [first, "0.1.0"]) == list(NEWEST)
+        assert engines.required_parts(["aws", "azure"], [first, "0.1.0"]) == list(NEWEST)
         for version, part in zip(earlier, parts, strict=True):
             assert part.removeprefix(f"{newest}-") == ".".join(version.split(".")[:2])
-            assert engines.wanted(["aws", "azure"], [version]) == [*NEWEST, part]
+            assert engines.required_parts(["aws", "azure"], [version]) == [*NEWEST, part]
             assert engines.cache_key(["aws", "azure"], [version]) != engines.cache_key(["aws", "azure"])
-    assert engines.wanted(["azure"], ["1.14.3"]) == engines.wanted(["azure"]), "another cloud's"
+    assert engines.required_parts(["azure"], ["1.14.3"]) == engines.required_parts(["azure"]), "another cloud's"
 
 
 def test_a_stack_file_names_the_releases(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def current(engines: Path, monkeypatch: pytest.MonkeyPatch) -> EngineSet:
     monkeypatch.setenv("KARPSTACK_CACHE", str(engines.parents[2]))
     found = EngineSet(engines.parents[1], {"charts": "key"})
     monkeypatch.setattr(EngineSet, "current", classmethod(lambda _: found))
-    monkeypatch.setattr(builder, "wanted", lambda clouds, earlier: ["charts"])
+    monkeypatch.setattr(builder, "required_parts", lambda clouds, earlier: ["charts"])
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from karpstack.rehearsal.session import removal
-from karpstack.rehearsal.session.removal import NotLookedError, Progress, draining, hindrances
+from karpstack.rehearsal.session.removal import NotCheckedError, Progress, draining, find_blockers
 from tests.unit.command_line import karpstack
 
 main = karpstack()
@@ -41,7 +41,7 @@ def test_what_the_look_before_destroy_finds_is_told_errors_first(monkeypatch: py
         {"name": "load balancers", "findings": [finding("error", "a Service")]},
     ]
     commands = answers(monkeypatch, json.dumps({"checks": checks}), code=1)
-    assert hindrances("eks", Path("/s/Pulumi.eks.yaml"), Path("/p"), {}) == [
+    assert find_blockers("eks", Path("/s/Pulumi.eks.yaml"), Path("/p"), {}) == [
         "error: load balancers: a Service: it stays",
         "warning: volumes: a disk: it stays; fix: delete it",
     ]
@@ -54,8 +54,8 @@ def test_what_the_look_before_destroy_finds_is_told_errors_first(monkeypatch: py
 @pytest.mark.parametrize("stdout", ["", "[]", "{}", '{"checks": [{}]}'])
 def test_a_look_that_was_none_says_why(monkeypatch: pytest.MonkeyPatch, stdout: str) -> None:
     answers(monkeypatch, stdout, "error: no cluster answers\n", 2)
-    with pytest.raises(NotLookedError, match="no cluster answers"):
-        hindrances("eks", Path("x"), Path("y"), {})
+    with pytest.raises(NotCheckedError, match="no cluster answers"):
+        find_blockers("eks", Path("x"), Path("y"), {})
 
 
 def claim(name: str, *conditions: tuple[str, str, str], deleted: bool = True) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from karpstack.rehearsal import recorded_rights
 from karpstack.rehearsal.aws.iam import policies
 from karpstack.rehearsal.azure.identity import roles
 from karpstack.rehearsal.recorded_rights import UNKNOWN, Cloud, Principal, Question, Recording
-from karpstack.rehearsal.rights import reasons, shown
+from karpstack.rehearsal.rights import reasons, review_output
 from karpstack.rehearsal.rights.judging import Grant, judge, without_action
 from karpstack.rehearsal.rights.review import Review, review
 from tests.unit import example_stack
@@ -281,7 +281,7 @@ SECTIONS: tuple[tuple[Cloud, str], ...] = (
 
 
 def test_the_page_shows_it(request: pytest.FixtureRequest) -> None:
-    written = HEAD + "\n".join(head + shown.markdown(reviewed(cloud)) for cloud, head in SECTIONS)
+    written = HEAD + "\n".join(head + review_output.markdown(reviewed(cloud)) for cloud, head in SECTIONS)
     if request.config.getoption("--update-goldens"):
         PAGE.write_text(written)
     assert PAGE.read_text() == written, f"{PAGE} differs; see --update-goldens"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from karpstack.rehearsal.session.terminal import plain, tell
+from karpstack.rehearsal.session.terminal import plain, print_message
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ def test_plain(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize("text", ["x[/y]", "[/healthz] failed", "[aws:///us-east-1a/i-1]", "[bold]not bold", ":cloud:"])
 def test_nothing_that_is_told_is_markup(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    tell(text, heading="error:")
+    print_message(text, heading="error:")
     assert capsys.readouterr().err == f"error: {text}\n"

@@ -35,7 +35,7 @@ class Rehearsals:
         self._codes = codes
 
     def ask(self, base: str, *changes: str, **options: Any) -> int:
-        asked = command.Asked("eks", base, output=self._output, changes=changes, **options)
+        asked = command.WhatifOptions("eks", base, output=self._output, changes=changes, **options)
         return command.run(asked, command.Tools(self._check, lambda _: "", self._rehearse, self._rehearse_all))
 
     def _check(self, *given: str) -> str:
@@ -76,7 +76,7 @@ def test_a_file_of_prices_is_checked_before_anything_starts(tmp_path: Path, caps
     assert ("prices", "check", str(prices), "--cloud", "aws") in rehearsals.checked
     assert rehearsals.questions[0].judge == ("--prices", str(prices))
     assert rehearsals.questions[0].prices == prices
-    asked = command.Asked("eks", base, output=tmp_path / "answers", prices=prices)
+    asked = command.WhatifOptions("eks", base, output=tmp_path / "answers", prices=prices)
     assert command.run(asked, command.Tools(lambda *given: "no price" if given[0] == "prices" else "")) == 2
     assert "no price" in capsys.readouterr().err
 
@@ -94,7 +94,7 @@ def test_sides_that_do_not_fit_are_refused(
     tmp_path: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = parsed(["whatif", "eks", *options])[1]
-    sides = command.Asked(
+    sides = command.WhatifOptions(
         "eks",
         asked["base"],
         changes=asked["change"] or (),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from karpstack.karpenter.instance_types import Facts
-from karpstack.scale_test.market.bound import Bound, Demand, Group, Offer, least
+from karpstack.scale_test.market.bound import Bound, Demand, Group, Offer, lower_bound
 from karpstack.scale_test.market.requirements import Pool, allowed
 
 GIB = 2**30
@@ -170,5 +170,5 @@ def test_neighbours_of_what_is_solved_are_not_solved_again_and_come_to_the_same(
     ],
 )
 def test_groups_of_pods_use_their_own_offers(groups: list[tuple[Demand, list[Offer]]], expected: float | None) -> None:
-    found = least([Group(demand, frozenset(offers)) for demand, offers in groups])
+    found = lower_bound([Group(demand, frozenset(offers)) for demand, offers in groups])
     assert found == (None if expected is None else pytest.approx(expected))

@@ -12,7 +12,7 @@ import pytest
 from karpstack.scale_test.recording.record import Sources, record
 from karpstack.scale_test.recording.timeline import Line
 from karpstack.scale_test.reports import comparing, comparison
-from karpstack.scale_test.reports.writing import told
+from karpstack.scale_test.reports.writing import read_timeline_info
 from karpstack.scale_test.scenarios.environments import Stack, StackError
 from karpstack.text.packaged import SCENARIOS
 from tests.unit.command_line import karpstack
@@ -193,7 +193,9 @@ def test_a_recorder_that_cannot_start_says_so_in_its_timeline(tmp_path: Path, ou
 
 
 def test_the_stack_comes_out_of_the_timeline(folder: Path) -> None:
-    assert told(folder / "timeline.jsonl").stack == Stack("eks", {"cloud": "aws", "karpenterVersion": "1.14.1"})
+    assert read_timeline_info(folder / "timeline.jsonl").stack == Stack(
+        "eks", {"cloud": "aws", "karpenterVersion": "1.14.1"}
+    )
 
 
 def test_scenarios_of_ones_own_are_judged_beside_the_limits_that_ship(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from karpstack.scale_test.numbers.figures import accumulate, integral, percentile, together
+from karpstack.scale_test.numbers.figures import accumulate, integral, merge_steps, percentile
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -36,4 +36,4 @@ def test_the_integral_ends_where_it_is_told_to() -> None:
 
 def test_functions_are_read_together() -> None:
     first, second = accumulate([(at(-1), 1), (at(3), 1)]), accumulate([(at(2), 5), (at(3), -5), (at(9), 1)])
-    assert together(at(0), at(5), first, second) == [(at(0), (1, 0)), (at(2), (1, 5)), (at(3), (2, 0))]
+    assert merge_steps(at(0), at(5), first, second) == [(at(0), (1, 0)), (at(2), (1, 5)), (at(3), (2, 0))]

@@ -131,8 +131,8 @@ def test_nodes_are_those_of_the_groups_in_their_order_on_either_cloud() -> None:
     live = Live(node("b", **{GROUP: "batch"}), node("a", **{GROUP: "batch"}), node("c", **pools), node("d"))
     found = moving.chosen(live.cluster, ["general", "batch"], [])
     assert [one["metadata"]["name"] for one in found] == ["c", "a", "b"]
-    assert moving.known(live.cluster) == ["batch", "general"]
-    azure, aws = moving.to_nothing(found)
+    assert moving.group_names(live.cluster) == ["batch", "general"]
+    azure, aws = moving.scale_down_commands(found)
     assert azure.startswith("az aks nodepool scale")
     assert azure.endswith("--name general --node-count 0")
     assert "--nodegroup-name batch --scaling-config minSize=0" in aws
@@ -290,7 +290,7 @@ def test_a_budget_is_waited_for_as_long_as_pods_go() -> None:
 def test_a_pod_that_no_budget_lets_go_stops_the_move_by_name() -> None:
     live = Live(pod("web-1", "a"), budget(allowed=0))
     live.held = lambda name: "Cannot evict pod; The disruption budget web needs 3 healthy pods and has 3 currently"
-    assert moving.lets_none_go(live.cluster) == ["shop/web"]
+    assert moving.blocking_budgets(live.cluster) == ["shop/web"]
     with pytest.raises(MoveError, match=r"a: the pod shop/web-1 was not let go for 30 s: .* budget web needs 3"):
         live.drain()
     assert live.now < PATIENCE + 5

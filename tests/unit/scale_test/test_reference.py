@@ -15,7 +15,7 @@ from hypothesis.strategies import binary
 from karpstack.scale_test.scenarios import reference
 from karpstack.scale_test.scenarios.scenario import ScenarioError, load
 from karpstack.scale_test.scenarios.start import write
-from karpstack.text.docstrings import meanings
+from karpstack.text.docstrings import field_meanings
 from tests.mutations import mutations, taken
 from tests.unit.command_line import karpstack
 from tests.unit.scale_test.full_scenario import FULL
@@ -44,7 +44,7 @@ def test_every_key_is_explained_once() -> None:
     for name, models in reference.TABLES.items():
         text = reference.table(name)
         for _, model in models:
-            assert set(meanings(model)) == set(model.model_fields), model
+            assert set(field_meanings(model)) == set(model.model_fields), model
         assert all(len(row) > len("| `` |  |") for row in text.splitlines())
 
 

@@ -15,10 +15,10 @@ from karpstack.scale_test.acting import resources
 from karpstack.scale_test.acting.resources import (
     CloudResource,
     NotCheckedError,
+    check_resources,
     cloud,
     from_aws,
     from_rehearsal,
-    look,
     orphans,
 )
 from karpstack.scale_test.recording.timeline import Line, Reader
@@ -58,7 +58,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[list[CloudResource]]:
 def test_a_look_waits_until_what_is_going_is_gone(told: list[list[CloudResource]], tmp_path: Path) -> None:
     told += [from_rehearsal(ANSWER), []]
     path = tmp_path / "timeline.jsonl"
-    assert look(path, {}, "", "story", FIT, patience=60) == []
+    assert check_resources(path, {}, "", "story", FIT, patience=60) == []
     (line,) = Reader(path).new_lines()
     assert (line["source"], line["scenario"], line["moment"], line["orphans"]) == ("the cloud", FIT, "story", [])
 
@@ -66,7 +66,11 @@ def test_a_look_waits_until_what_is_going_is_gone(told: list[list[CloudResource]
 def test_a_look_says_what_stays(told: list[list[CloudResource]], tmp_path: Path) -> None:
     told.append(from_rehearsal(ANSWER))
     path = tmp_path / "timeline.jsonl"
-    assert look(path, {}, "", "story", FIT, patience=0) == ["instance i-1", "instance i-2", "network interface eni-1"]
+    assert check_resources(path, {}, "", "story", FIT, patience=0) == [
+        "instance i-1",
+        "instance i-2",
+        "network interface eni-1",
+    ]
     (line,) = Reader(path).new_lines()
     assert [one["id"] for one in line["orphans"]] == ["i-1", "i-2", "eni-1"]
 
@@ -77,17 +81,17 @@ def test_after_all_stories_launch_templates_that_they_brought_are_waited_for(
     old, new = (CloudResource(TEMPLATE["kind"], name) for name in ("old", "new"))
     told += [[old], [old, new], [old, new], [old]]
     path = tmp_path / "timeline.jsonl"
-    look(path, {}, "", "before", "", patience=60)
-    assert look(path, {}, "", "story", FIT, patience=60) == []
-    assert look(path, {}, "", "after", "", patience=60) == []
+    check_resources(path, {}, "", "before", "", patience=60)
+    assert check_resources(path, {}, "", "story", FIT, patience=60) == []
+    assert check_resources(path, {}, "", "after", "", patience=60) == []
     assert len(told) == 1
     told[:] = [[old, new]]
-    assert look(path, {}, "", "after", "", patience=0) == ["launch template new"]
+    assert check_resources(path, {}, "", "after", "", patience=0) == ["launch template new"]
 
 
 def test_where_nobody_can_be_asked_the_timeline_says_so(tmp_path: Path) -> None:
     path = tmp_path / "timeline.jsonl"
-    look(path, {"cloud": "azure"}, "", "story", FIT, patience=60)
+    check_resources(path, {"cloud": "azure"}, "", "story", FIT, patience=60)
     (line,) = Reader(path).new_lines()
     assert line["source"] == ""
     assert "on a real subscription nobody is asked" in line["reason"]
@@ -96,7 +100,7 @@ def test_where_nobody_can_be_asked_the_timeline_says_so(tmp_path: Path) -> None:
 def test_a_rehearsal_is_asked_at_its_own_endpoint(tmp_path: Path) -> None:
     assert cloud({"cloud": "azure"}, "http://127.0.0.1:9")[0] == "the rehearsal"
     path = tmp_path / "timeline.jsonl"
-    look(path, {"cloud": "azure"}, "http://127.0.0.1:9", "story", FIT, patience=60)
+    check_resources(path, {"cloud": "azure"}, "http://127.0.0.1:9", "story", FIT, patience=60)
     (line,) = Reader(path).new_lines()
     assert "does not answer" in line["reason"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.scale_test.scenarios.manifests import Wanted
+from karpstack.scale_test.scenarios.manifests import ExpectedWorkload
 from karpstack.scale_test.scenarios.objects import objects
 from karpstack.scale_test.scenarios.scenario import Scenario, parse
 from tests.unit.scale_test.full_scenario import FULL, with_value
@@ -58,11 +58,11 @@ def test_each_kind_counts_its_pods_in_its_own_way() -> None:
     assert there["Job batch"]["spec"]["parallelism"] == 3
     assert "selector" not in there["Job batch"]["spec"]
     assert full().wanted_after(-1) == {
-        "pasted": Wanted(1, f"{PAUSE}:3.10"),
-        "web": Wanted(2, f"{PAUSE}:3.9"),
-        "db": Wanted(1, f"{PAUSE}:3.10"),
-        "agent": Wanted(None, f"{PAUSE}:3.10"),
-        "batch": Wanted(3, f"{PAUSE}:3.10"),
+        "pasted": ExpectedWorkload(1, f"{PAUSE}:3.10"),
+        "web": ExpectedWorkload(2, f"{PAUSE}:3.9"),
+        "db": ExpectedWorkload(1, f"{PAUSE}:3.10"),
+        "agent": ExpectedWorkload(None, f"{PAUSE}:3.10"),
+        "batch": ExpectedWorkload(3, f"{PAUSE}:3.10"),
     }
 
 
@@ -88,7 +88,7 @@ def test_steps_change_what_is_wanted() -> None:
     }
     assert scenario.replicas_after(0) == 9
     assert scenario.wanted_after(1)["web"].image == f"{PAUSE}:3.9"
-    assert scenario.wanted_after(2)["web"] == Wanted(3, f"{PAUSE}:3.10")
+    assert scenario.wanted_after(2)["web"] == ExpectedWorkload(3, f"{PAUSE}:3.10")
 
 
 def test_a_step_may_bring_a_workload_and_change_it() -> None:

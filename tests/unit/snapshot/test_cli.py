@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from karpstack.snapshot.anonymise import VARIABLE
+from karpstack.snapshot.output import as_text
 from karpstack.snapshot.reading import load
-from karpstack.snapshot.shown import told
 from karpstack.snapshot.unevictable import unevictable
 from karpstack.snapshot.unschedulable import unschedulable
 from tests.unit.command_line import karpstack
@@ -130,7 +130,7 @@ def test_pods_that_nobody_evicts_are_named() -> None:
     made = snapshot(workloads=[workload("web", pod=labelled), workload("api")], podDisruptionBudgets=budgets)
     (sentence,) = unevictable(made)
     assert sentence.startswith("shop/web: all and web select its pods (3), and the eviction API takes no pod with more")
-    assert f"note: {sentence}" in " ".join(told(made, width=1000).split("\n"))
+    assert f"note: {sentence}" in " ".join(as_text(made, width=1000).split("\n"))
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from karpstack.snapshot.examples import made
 from karpstack.snapshot.from_api import snapshot_of
 from karpstack.snapshot.model import Snapshot
 from karpstack.snapshot.objects import objects
+from karpstack.snapshot.output import as_text
 from karpstack.snapshot.portability import Place
 from karpstack.snapshot.reading import SnapshotError, as_data, checked
-from karpstack.snapshot.shown import told
 from karpstack.text.shown import visible
 from tests.mutations import mutations, taken
 from tests.unit.snapshot import api
@@ -30,7 +30,7 @@ def used(snapshot: Snapshot) -> None:
     hidden = anonymised(snapshot, b"key")
     for one in (snapshot, hidden):
         objects(one, {"app.kubernetes.io/instance": "whatif"}, Place("azure", "westeurope"))
-        text = told(one)
+        text = as_text(one)
         assert visible(text) == text
 
 

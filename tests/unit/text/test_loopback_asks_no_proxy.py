@@ -19,13 +19,13 @@ from botocore.exceptions import ClientError
 from kubernetes import client
 from kubernetes.client.rest import should_bypass_proxies
 
-from karpstack.components.workloads.asking import ask
+from karpstack.components.workloads.api_client import query
 from karpstack.preflight.aws.asking import Aws, direct_client
 from karpstack.preflight.azure import charts
 from karpstack.preflight.finding import NotAskedError
 from karpstack.pull_request.github import GitHub
 from karpstack.real_run import removal_azure
-from karpstack.real_run.left import TAG
+from karpstack.real_run.leftovers import TAG
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.session import deployment
 from karpstack.rehearsal.session.daemon import DaemonInfo
@@ -108,7 +108,7 @@ def of_a_story(server: FakeServer, folder: Path) -> None:
 
 
 def of_a_component(server: FakeServer, folder: Path) -> None:
-    ask(
+    query(
         kubeconfig(folder, f"http://127.0.0.1:{server.port}").read_text(), lambda api: client.VersionApi(api).get_code()
     )
 

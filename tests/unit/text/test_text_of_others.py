@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from karpstack.components.problems import shown as in_settings
-from karpstack.preflight.shown import table as in_preflight
+from karpstack.preflight.output import table as in_preflight
 from karpstack.rehearsal.aws.errors import on_the_wire
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 from karpstack.rehearsal.session.terminal import plain

@@ -56,7 +56,7 @@ def launch(live: Live, *refused: str) -> None:
 def test_each_node_is_made_and_waited_for() -> None:
     live = Live(NODE_POOL, NODE_CLASS)
     clock = Clock(lambda: launch(live))
-    assert base_nodes.make(live, taken("a", "b"), PLACE, 300, clock, clock.sleep) == base_nodes.Made(2, 2, [])
+    assert base_nodes.make(live, taken("a", "b"), PLACE, 300, clock, clock.sleep) == base_nodes.CreatedNodes(2, 2, [])
     assert base_nodes.standing(live) == {"a": "of-web-a", "b": "of-web-b"}
 
 
@@ -136,7 +136,7 @@ def test_hundreds_are_not_launched_at_once() -> None:
     clock = Clock(each)
     names = [f"n{number}" for number in range(3 * base_nodes.LAUNCHED_AT_ONCE)]
     made = base_nodes.make(live, taken(*names), PLACE, 300, clock, clock.sleep)
-    assert made == base_nodes.Made(len(names), len(names), [])
+    assert made == base_nodes.CreatedNodes(len(names), len(names), [])
     assert most == base_nodes.LAUNCHED_AT_ONCE
 
 
@@ -168,7 +168,7 @@ def test_nodes_that_are_let_go_lose_what_kept_them() -> None:
     live = Live(NODE_POOL, NODE_CLASS)
     clock = Clock(lambda: launch(live))
     base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
-    base_nodes.let_go(live)
+    base_nodes.allow_disruption(live)
     gone = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": None}}}
     assert live.changed == [("NodeClaim", "web-a", gone), ("Node", "of-web-a", gone)]
 
@@ -178,7 +178,7 @@ def test_what_the_node_pool_asks_for_itself_stays() -> None:
     live = Live({"kind": "NodePool", **of}, NODE_CLASS)
     clock = Clock(lambda: launch(live))
     base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
-    base_nodes.let_go(live)
+    base_nodes.allow_disruption(live)
     assert {patch["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] for *_, patch in live.changed} == {"true"}
 
 
@@ -189,7 +189,7 @@ def test_a_node_that_karpenter_may_not_disrupt_in_the_cluster_stays_so() -> None
     kept, other = snapshot.nodes
     nodes = [kept.model_copy(update={"do_not_disrupt": True}), other]
     base_nodes.make(live, snapshot.model_copy(update={"nodes": nodes}), PLACE, 300, clock, clock.sleep)
-    base_nodes.let_go(live)
+    base_nodes.allow_disruption(live)
     assert {
         name: patch["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] for _, name, patch in live.changed
     } == {

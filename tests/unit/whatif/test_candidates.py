@@ -11,7 +11,7 @@ from karpstack.whatif.answer import Answer, AsIs, Settings, Truth
 from karpstack.whatif.candidates import AnswersError, candidates, load, spread
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
-from karpstack.whatif.prices import Given
+from karpstack.whatif.prices import PriceFile
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
 
@@ -148,7 +148,7 @@ def test_a_candidate_without_an_answer_has_its_row() -> None:
 
 def test_answers_at_other_prices_are_refused() -> None:
     made = Made()
-    given = judged(read(made.lines()), given=Given(discounts={"m5": 0.1}))
+    given = judged(read(made.lines()), given=PriceFile(discounts={"m5": 0.1}))
     with pytest.raises(AnswersError, match="the answers differ in given prices"):
         candidates([judged(read(made.lines())), given])
 

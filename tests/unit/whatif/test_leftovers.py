@@ -40,7 +40,7 @@ def test_a_name_that_is_taken_is_told_with_what_a_what_if_can_do() -> None:
 
 def test_a_policy_of_that_name_that_is_anothers_stays() -> None:
     live = Live({"kind": "MutatingAdmissionPolicy", "metadata": {"name": "karpstack-whatif", "labels": {}}})
-    placing.forget(live)
+    placing.remove_policy(live)
     assert len(live.objects) == 1
 
 

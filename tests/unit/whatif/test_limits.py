@@ -12,7 +12,7 @@ from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
 from karpstack.scale_test.scenarios.scenario import names
 from karpstack.whatif.answer import Answer
 from karpstack.whatif.limits import Limits
-from karpstack.whatif.phases import Told, read
+from karpstack.whatif.phases import WhatifTimeline, read
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, told
 
@@ -23,12 +23,12 @@ SHIPPED = Path(__file__).resolve().parents[3] / "playbooks" / "thresholds.yml"
 OFF = dict.fromkeys(("maxPodsUnschedulable", "maxWorkloadsWithoutNodePool", "maxNodesNeverReplaced", "maxPodsKilled"))
 
 
-def answer(limits: dict[str, Any], found: Told | None = None) -> Answer:
+def answer(limits: dict[str, Any], found: WhatifTimeline | None = None) -> Answer:
     """Of a consolidation from six nodes to four, two of which go, with two pods."""
     return judged(found or told("eks.consolidation-policies", 3), Limits.parse(limits, "thresholds.yml"))
 
 
-def dearer() -> Told:
+def dearer() -> WhatifTimeline:
     """Two nodes at 0.096 become three; one pod has no home for 20 s, another at the end."""
     made = Made()
     made.pool()

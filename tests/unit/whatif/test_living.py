@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.scale_test.acting.living import LONGEST, Pace, turns
+from karpstack.scale_test.acting.living import LONGEST, Pace, decision_times
 from karpstack.scale_test.judging.replay import Replay
 from karpstack.scale_test.recording.timeline import Line
 from karpstack.whatif.settling import WATCHED
@@ -74,7 +74,7 @@ def test_no_jump_goes_past_the_opening_of_a_budget() -> None:
     told = replay(line("NodePool", "default", spec=CLOSED_BY_DAY))
     # It begins at 10 o'clock; at 11, and eight hours later, the budget is another one.
     assert ahead(told, 0, 3595) == [None, 5]
-    assert list(turns(told, BEGIN, FAR))[:2] == [at(3600), at(9 * 3600)]
+    assert list(decision_times(told, BEGIN, FAR))[:2] == [at(3600), at(9 * 3600)]
 
 
 def test_no_jump_goes_past_the_expiry_of_a_node() -> None:
@@ -92,7 +92,7 @@ def test_no_jump_goes_past_the_deletion_of_a_held_pod(grace: dict[str, Any], mom
     held = line("Pod", "p", nodeName="n", conditions=[{"type": "Ready", "status": "True"}], **grace)
     told = replay(going, held)
     assert ahead(told, 0, moment - 4) == [None, 4]
-    assert list(turns(told, BEGIN, FAR)) == [at(7200), at(moment)]  # the node's end, and the pod's
+    assert list(decision_times(told, BEGIN, FAR)) == [at(7200), at(moment)]  # the node's end, and the pod's
 
 
 @pytest.mark.parametrize(

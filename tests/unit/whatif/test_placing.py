@@ -47,7 +47,7 @@ def test_pods_are_bound_as_they_come() -> None:
 
     clock = Clock(come)
     placed = placing.place(live, web(nodes={"one": 2, "two": 1}), {"one": "ip-1", "two": "ip-2"}, clock, clock.sleep)
-    assert placed == placing.Placed(3, 0)
+    assert placed == placing.PlacementResult(3, 0)
     assert sorted(node for _, node in live.bound) == ["ip-1", "ip-1", "ip-2"]
 
 
@@ -56,7 +56,7 @@ def test_pods_with_a_number_go_by_it() -> None:
     volumes = [{"size": "1Gi", "places": [{"zones": ["a"], "pods": 1}, {"zones": ["b"], "pods": 1}]}]
     found = web(controller=controller, volumes=volumes, replicas=2, nodes={"one": 1, "two": 1})
     live = Live(node("ip-1"), pod("web-1", 1), pod("web-0", 0))
-    assert placing.place(live, found, {"one": "ip-1"}) == placing.Placed(1, 0)
+    assert placing.place(live, found, {"one": "ip-1"}) == placing.PlacementResult(1, 0)
     assert live.bound == [("web-0", "ip-1")]
 
 
@@ -64,13 +64,13 @@ def test_what_is_on_a_node_already_has_its_room() -> None:
     agent = pod("agent", nodeName="ip-1", containers=[{"resources": {"requests": {"cpu": "3500m"}}}])
     agent["metadata"]["labels"] = {"app": "agent"}
     live = Live(node("ip-1"), agent, *(pod(f"web-{name}") for name in "abc"))
-    assert placing.place(live, web(nodes={"one": 3}), {"one": "ip-1"}) == placing.Placed(1, 2)
+    assert placing.place(live, web(nodes={"one": 3}), {"one": "ip-1"}) == placing.PlacementResult(1, 2)
 
 
 def test_nodes_that_one_stands_for_have_its_room_together() -> None:
     live = Live(node("ip-1", cpu="1"), *(pod(f"web-{name}") for name in "abc"))
     standing = {"one": "ip-1", "two": "ip-1"}
-    assert placing.place(live, web(nodes={"one": 2, "two": 1}), standing) == placing.Placed(2, 1)
+    assert placing.place(live, web(nodes={"one": 2, "two": 1}), standing) == placing.PlacementResult(2, 1)
 
 
 def test_pods_of_managed_nodes_are_put_on_rehearsed_nodes_of_no_node_pool() -> None:
@@ -99,7 +99,7 @@ def test_pods_that_never_come_are_not_waited_for_for_ever() -> None:
 def test_nobody_schedules_while_pods_are_held_and_what_is_left_comes_again() -> None:
     live = Live()
     clock = Clock()
-    with placing.held(live, clock, clock.sleep):
+    with placing.hold_pods(live, clock, clock.sleep):
         kinds = {kind for kind, _ in live.objects}
         assert kinds == {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
         for one in (pod("bound", nodeName="ip-1"), pod("left"), pod("other", scheduler="default-scheduler")):
@@ -110,6 +110,6 @@ def test_nobody_schedules_while_pods_are_held_and_what_is_left_comes_again() -> 
 def test_the_policy_goes_when_loading_fails() -> None:
     live = Live()
     clock = Clock()
-    with pytest.raises(ClusterError, match="no"), placing.held(live, clock, clock.sleep):
+    with pytest.raises(ClusterError, match="no"), placing.hold_pods(live, clock, clock.sleep):
         raise ClusterError("no")
     assert live.objects == {}

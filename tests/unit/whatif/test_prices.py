@@ -13,7 +13,7 @@ from karpstack.karpenter.instance_types import Facts
 from karpstack.whatif import markdown, page
 from karpstack.whatif.answer import Answer
 from karpstack.whatif.phases import read
-from karpstack.whatif.prices import Given, PricesError, load
+from karpstack.whatif.prices import PriceFile, PricesError, load
 from karpstack.whatif.truth import RealNode
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
@@ -22,7 +22,7 @@ from tests.unit.whatif.told import STACK, judged, told
 AWS = Facts.load("aws")
 
 
-def answer(given: Given) -> Answer:
+def answer(given: PriceFile) -> Answer:
     """Of a base of an m5.large on demand and a c5.large on spot."""
     made = Made()
     made.pool()
@@ -32,46 +32,48 @@ def answer(given: Given) -> Answer:
     return judged(read(made.lines()), given=given)
 
 
-def usd(given: Given) -> dict[str, float | None]:
+def usd(given: PriceFile) -> dict[str, float | None]:
     return {group.name: group.usd_per_hour for group in answer(given).before.by_type}
 
 
 def test_without_a_file_the_timeline_says_the_prices() -> None:
-    assert usd(Given()) == {"m5.large": 0.096, "c5.large": 0.03}
+    assert usd(PriceFile()) == {"m5.large": 0.096, "c5.large": 0.03}
     # No fake played these machines, so the spot price is the market's.
-    assert answer(Given()).before.spot_simulated is False
+    assert answer(PriceFile()).before.spot_simulated is False
 
 
 def test_given_prices_go_before() -> None:
-    assert usd(Given(on_demand={"m5.large": 0.5}, spot={"c5.large": 0.01})) == {"m5.large": 0.5, "c5.large": 0.01}
+    assert usd(PriceFile(on_demand={"m5.large": 0.5}, spot={"c5.large": 0.01})) == {"m5.large": 0.5, "c5.large": 0.01}
 
 
 def test_spot_prices_by_zone() -> None:
-    assert usd(Given(spot={"c5.large": {"us-east-1a": 0.02}}))["c5.large"] == 0.02
-    assert usd(Given(spot={"c5.large": {"us-east-1b": 0.02}}))["c5.large"] == 0.03
+    assert usd(PriceFile(spot={"c5.large": {"us-east-1a": 0.02}}))["c5.large"] == 0.02
+    assert usd(PriceFile(spot={"c5.large": {"us-east-1b": 0.02}}))["c5.large"] == 0.03
 
 
 def test_a_commitment_takes_off_the_on_demand_price_of_its_family_alone() -> None:
-    found = answer(Given(discounts={"m5": 0.25, "c5": 0.5}))
+    found = answer(PriceFile(discounts={"m5": 0.25, "c5": 0.5}))
     assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.072, "c5.large": 0.03}
     assert any("c5 50%, m5 25%" in text for text in found.prices)
 
 
 def test_the_lower_bound_has_the_same_prices() -> None:
-    whole, half = answer(Given()).before, answer(Given(discounts={"m5": 0.5})).before
+    whole, half = answer(PriceFile()).before, answer(PriceFile(discounts={"m5": 0.5})).before
     assert whole.lower_bound_usd_per_hour is not None
     assert half.lower_bound_usd_per_hour == pytest.approx(whole.lower_bound_usd_per_hour / 2)
 
 
 def test_another_region_has_no_prices_of_this_one() -> None:
-    found = answer(Given(region="eu-west-3", on_demand={"m5.large": 0.112}))
+    found = answer(PriceFile(region="eu-west-3", on_demand={"m5.large": 0.112}))
     assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.112, "c5.large": None}
     assert any("as if they were in eu-west-3" in text for text in found.prices)
-    assert answer(Given(region="eu-west-3", spot={"c5.large": {"eu-west-3a": 0.04}})).before.spot_usd_per_hour == 0.04
+    assert (
+        answer(PriceFile(region="eu-west-3", spot={"c5.large": {"eu-west-3a": 0.04}})).before.spot_usd_per_hour == 0.04
+    )
 
 
 def in_paris(
-    given: Given,
+    given: PriceFile,
     region: str = "eu-west-3",
     *,
     simulated: bool = True,
@@ -92,13 +94,13 @@ def in_paris(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (Given(), "dollars an hour (at prices of us-east-1): 0.126"),
-        (Given(region="eu-west-3", on_demand={"m5.large": 0.112}), "dollars an hour without spot: 0.112"),
-        (Given(on_demand={"m5.large": 0.1}, spot={"c5.large": 0.02}), "dollars an hour: 0.12 where"),
-        (Given(on_demand={"m5.large": 0.1}), "dollars an hour (at prices of us-east-1): 0.13 where"),
+        (PriceFile(), "dollars an hour (at prices of us-east-1): 0.126"),
+        (PriceFile(region="eu-west-3", on_demand={"m5.large": 0.112}), "dollars an hour without spot: 0.112"),
+        (PriceFile(on_demand={"m5.large": 0.1}, spot={"c5.large": 0.02}), "dollars an hour: 0.12 where"),
+        (PriceFile(on_demand={"m5.large": 0.1}), "dollars an hour (at prices of us-east-1): 0.13 where"),
     ],
 )
-def test_the_comparison_with_the_real_cluster_names_the_region_of_its_prices(given: Given, said: str) -> None:
+def test_the_comparison_with_the_real_cluster_names_the_region_of_its_prices(given: PriceFile, said: str) -> None:
     real = [RealNode("m5.large", "eu-west-3a", "on-demand", "default", 0.1)]
     real.append(RealNode("c5.large", "eu-west-3a", "spot", "default", 0.03))
     assert said in in_paris(given, real=real).truth.sentence
@@ -106,7 +108,7 @@ def test_the_comparison_with_the_real_cluster_names_the_region_of_its_prices(giv
 
 def test_dollars_of_another_region_are_called_so_beside_them() -> None:
     said = "Dollars are at the prices of us-east-1, not of eu-west-3: compare them with each other, or give yours"
-    found = in_paris(Given())
+    found = in_paris(PriceFile())
     assert (found.prices_elsewhere or "").startswith(said)
     assert said in markdown.render(found).partition("<details>")[0]
     assert said in Page(page.render(found)).text
@@ -116,23 +118,23 @@ def test_dollars_of_another_region_are_called_so_beside_them() -> None:
         assert "Dollars an hour (prices of us-east-1)" in html.unescape(text)
         assert "dollars an hour before" not in text
     # Prices of one type's are none of the others'.
-    assert in_paris(Given(on_demand={"m5.large": 0.1})).prices_elsewhere is not None
+    assert in_paris(PriceFile(on_demand={"m5.large": 0.1})).prices_elsewhere is not None
 
 
 def test_dollars_of_the_stacks_region_are_not() -> None:
-    own = Given(on_demand={"m5.large": 0.1}, spot={"c5.large": 0.02})
+    own = PriceFile(on_demand={"m5.large": 0.1}, spot={"c5.large": 0.02})
     for found in (
-        in_paris(Given(), "us-east-1"),
+        in_paris(PriceFile(), "us-east-1"),
         in_paris(own),
-        in_paris(Given(region="us-east-1")),
-        in_paris(Given(), simulated=False),
+        in_paris(PriceFile(region="us-east-1")),
+        in_paris(PriceFile(), simulated=False),
     ):
         assert found.prices_elsewhere is found.prices_of is None
         assert "prices of" not in found.sentence
         assert "Dollars are at the prices of" not in markdown.render(found)
 
 
-FETCHED = Given(
+FETCHED = PriceFile(
     kind="karpstack-prices",
     version=1,
     cloud="aws",
@@ -163,7 +165,7 @@ def test_prices_that_were_fetched_for_the_stacks_region_are_those_of_each_zone()
 
 
 def test_dollars_of_a_cloud_that_sold_at_the_regions_prices_are_not_marked() -> None:
-    found = in_paris(Given(), sold_at="eu-west-3")
+    found = in_paris(PriceFile(), sold_at="eu-west-3")
     assert found.prices_elsewhere is found.prices_of is None
     assert found.before.spot_simulated is False
     assert any("sold at the prices of eu-west-3" in text for text in found.prices)
@@ -186,17 +188,17 @@ def test_prices_that_were_fetched_for_another_region_are_said_to_be_elsewheres()
 
 def test_what_to_fetch_is_said() -> None:
     assert "give yours with --prices: karpstack prices fetch aws eu-west-3." in (
-        in_paris(Given()).prices_elsewhere or ""
+        in_paris(PriceFile()).prices_elsewhere or ""
     )
 
 
 def test_a_region_that_the_facts_have() -> None:
-    assert usd(Given(region="us-east-1"))["m5.large"] == 0.096
+    assert usd(PriceFile(region="us-east-1"))["m5.large"] == 0.096
 
 
 def test_real_spot_prices_are_not_marked_as_simulated() -> None:
     found = told("eks.eks-spot-default", 0)
-    given = judged(found, given=Given(spot={"m6a.xlarge": 0.07}))
+    given = judged(found, given=PriceFile(spot={"m6a.xlarge": 0.07}))
     assert given.after is not None
     assert (given.after.spot_usd_per_hour, given.after.spot_simulated) == (0.07, False)
     assert not any("no market's" in text for text in given.prices)

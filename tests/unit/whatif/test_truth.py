@@ -9,7 +9,7 @@ import pytest
 from karpstack.whatif.answer import Truth
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
-from karpstack.whatif.prices import Given
+from karpstack.whatif.prices import PriceFile
 from karpstack.whatif.truth import Load, RealNode
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
@@ -25,7 +25,7 @@ def test_real_nodes_have_the_prices_that_rehearsed_ones_have() -> None:
     made = Made()
     made.pool()
     made.node("one")
-    given = Given(on_demand={"m5.large": 0.2}, discounts={"m5": 0.5})
+    given = PriceFile(on_demand={"m5.large": 0.2}, discounts={"m5": 0.5})
     found = judged(read(made.lines()), given=given, real=[NODE]).truth
     dollars = next(figure for figure in found.figures if figure.what == "dollars an hour")
     assert (dollars.real, dollars.rehearsed, dollars.distance) == (0.1, 0.1, 0.0)

@@ -19,8 +19,8 @@ from karpstack.whatif.answer import Answer
 from karpstack.whatif.judge import answer
 from karpstack.whatif.labels import SCENARIO
 from karpstack.whatif.limits import Limits
-from karpstack.whatif.phases import Told, read
-from karpstack.whatif.prices import Given
+from karpstack.whatif.phases import WhatifTimeline, read
+from karpstack.whatif.prices import PriceFile
 from karpstack.whatif.truth import RealNode
 
 STORIES = Path(__file__).resolve().parents[1] / "scale_test" / "told"
@@ -68,13 +68,16 @@ def as_whatif(line: Line) -> Line:
     return line
 
 
-def told(recorded: str, step: int, **phases: dict[str, Any]) -> Told:
+def told(recorded: str, step: int, **phases: dict[str, Any]) -> WhatifTimeline:
     """The same, read."""
     return read(lines(recorded, step, **phases))
 
 
 def judged(
-    found: Told, limits: Limits | None = None, given: Given | None = None, real: list[RealNode] | None = None
+    found: WhatifTimeline,
+    limits: Limits | None = None,
+    given: PriceFile | None = None,
+    real: list[RealNode] | None = None,
 ) -> Answer:
     """The answer to a what-if."""
     return answer(found, facts=Facts.load("aws"), limits=limits or Limits(), given=given, real=real)

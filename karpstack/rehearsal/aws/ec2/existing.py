@@ -19,8 +19,8 @@ from pydantic.alias_generators import to_pascal
 
 from karpstack.rehearsal.aws.patching import Patches
 from karpstack.rehearsal.aws.tags import unpaired
-from karpstack.rehearsal.host import described
-from karpstack.rehearsal.host.described import DescriptionError
+from karpstack.rehearsal.host import description_files
+from karpstack.rehearsal.host.description_files import DescriptionError
 
 _DEFAULT_ROUTE = "0.0.0.0/0"
 
@@ -128,7 +128,7 @@ class Networks(_Part):
         Raises:
             NetworkFileError: It is not what EC2 would answer.
         """
-        return described.read(
+        return description_files.read(
             path,
             cls.model_validate,
             NetworkFileError,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from karpstack.karpenter import age, clock
+from karpstack.karpenter import clock, fact_dates
 from karpstack.karpenter.releases import number, offered, releases
 from karpstack.rehearsal.aws.errors import answer, refused
 from karpstack.rehearsal.aws.iam import policies
@@ -153,7 +153,7 @@ class Eks:
 
     def describe_cluster_versions(self, clusterVersions: Sequence[str] = (), **rest: Any) -> dict[str, Any]:
         """DescribeClusterVersions, in one page: what `karpenter/facts` says of today, ended ones if all are wanted."""
-        today = age.played("aws", age.today())
+        today = fact_dates.played("aws", fact_dates.today())
         found = []
         for release in releases("aws").values():
             status = release.status(today)
@@ -177,7 +177,7 @@ class Eks:
         """UpdateClusterVersion: up, one minor version at a time, with its node groups. It is done when this returns."""
         cluster = self.cluster(name)
         extra = self._extra(name)
-        old, known = str(cluster.version), offered("aws", age.played("aws", age.today()))
+        old, known = str(cluster.version), offered("aws", fact_dates.played("aws", fact_dates.today()))
         steps = number(version)[1] - number(old)[1] if version in known else 0
         if steps == -1 and extra.upgraded:
             raise refused("no way back", old=old, new=version)

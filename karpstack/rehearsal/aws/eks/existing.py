@@ -27,8 +27,8 @@ from karpstack.rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS
 from karpstack.rehearsal.aws.resource import Session
 from karpstack.rehearsal.cluster.control_plane import Cluster
 from karpstack.rehearsal.cluster.objects import ApiError
-from karpstack.rehearsal.host import described
-from karpstack.rehearsal.host.described import DescriptionError
+from karpstack.rehearsal.host import description_files
+from karpstack.rehearsal.host.description_files import DescriptionError
 
 #: DaemonSets that make nodes ready here.
 _NETWORKS: Final = frozenset({"aws-node", "cilium"})
@@ -138,7 +138,7 @@ class Description(_Part):
         Raises:
             ClusterFileError: It is not what EKS would answer.
         """
-        return described.read(
+        return description_files.read(
             path,
             cls._of,
             ClusterFileError,
@@ -156,7 +156,7 @@ class Description(_Part):
                 f"are {', '.join(sorted(known - _OF_A_LIST))}, see docs/how-to/eks/existing-cluster.md"
             )
         found = cls.model_validate(said)
-        described.refuse_calls(found.items)
+        description_files.refuse_calls(found.items)
         return found
 
     @property

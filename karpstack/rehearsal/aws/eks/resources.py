@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from karpstack.karpenter import age, releases
+from karpstack.karpenter import fact_dates, releases
 from karpstack.karpenter.ranges import NOT_PUBLIC, within
 from karpstack.rehearsal.attachment.resource import Failure, Properties, RefusedError
 from karpstack.rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
@@ -75,7 +75,7 @@ class Cluster(EksResource):
 
     def make(self, inputs: Properties) -> str:
         """create_cluster."""
-        offered = releases.offered("aws", age.played("aws", age.today()))
+        offered = releases.offered("aws", fact_dates.played("aws", fact_dates.today()))
         version = inputs.get("version", offered[-1])
         if version not in offered:
             raise AwsRefusalError("InvalidParameterException", UNSUPPORTED_VERSION.format(version=version))

@@ -78,7 +78,9 @@ def allows_action(documents: Iterable[str | Mapping[str, Any]], action: str) -> 
     return allowed
 
 
-def about(documents: Iterable[str | Mapping[str, Any]], action: str, resource: str) -> Iterator[Statement]:
+def matching_statements(
+    documents: Iterable[str | Mapping[str, Any]], action: str, resource: str
+) -> Iterator[Statement]:
     """The statements of identity policies that name an action and a resource, whatever their conditions."""
     for document in documents:
         for statement in statements(document):
@@ -88,7 +90,7 @@ def about(documents: Iterable[str | Mapping[str, Any]], action: str, resource: s
 
 def decision(documents: Iterable[str | Mapping[str, Any]], action: str, resource: str, context: Context) -> str:
     """What identity policies say to an action on a resource, in IAM's words: allowed, explicitDeny, implicitDeny."""
-    met = [one for one in about(documents, action, resource) if not failed_condition(one, context)]
+    met = [one for one in matching_statements(documents, action, resource) if not failed_condition(one, context)]
     if any(one.get("Effect") == "Deny" for one in met):
         return "explicitDeny"
     return "allowed" if met else "implicitDeny"

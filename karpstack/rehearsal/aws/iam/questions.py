@@ -40,7 +40,7 @@ _PUBLIC: Final = "/aws/"
 Tags = Mapping[str, str]
 
 
-def asked(response: Any) -> list[Question] | None:
+def questions_of_request(response: Any) -> list[Question] | None:
     """The questions about a request (moto's response object); None for an action that is not known here."""
     service = response.service_name
     asking = _ASKING.get(f"{service}:{response._get_action()}")

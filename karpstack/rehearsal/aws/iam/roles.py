@@ -223,7 +223,7 @@ class Roles:
         named = f"{service}:{action}"
         if action == "GetCallerIdentity":
             return None
-        asked = questions.asked(response)
+        asked = questions.questions_of_request(response)
         if asked is None:
             allowed = self.allows(role, named)
             refused = None if allowed else Question(named, "")

@@ -61,6 +61,6 @@ def result(
 
 def _conditions(documents: list[str | Mapping[str, Any]], action: str, resource: str) -> Iterator[str]:
     """Keys, in lower case, on which statements about the action and the resource depend."""
-    for statement in policies.about(documents, action, resource):
+    for statement in policies.matching_statements(documents, action, resource):
         for keys in statement.get("Condition", {}).values():
             yield from (key.lower() for key in keys)

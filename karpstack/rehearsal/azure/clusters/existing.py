@@ -29,8 +29,8 @@ from karpstack.rehearsal.azure.identity.identities import IDENTITY_TYPE
 from karpstack.rehearsal.azure.identity.roles import Role
 from karpstack.rehearsal.azure.resource import Session
 from karpstack.rehearsal.cluster.objects import ApiError
-from karpstack.rehearsal.host import described
-from karpstack.rehearsal.host.described import DescriptionError
+from karpstack.rehearsal.host import description_files
+from karpstack.rehearsal.host.description_files import DescriptionError
 
 _log = logging.getLogger(__name__)
 _PAGE: Final = "docs/how-to/aks/existing-cluster.md"
@@ -96,7 +96,9 @@ class Description(_Part):
         Raises:
             ClusterFileError: It is not what Azure would answer.
         """
-        return described.read(path, cls._of, ClusterFileError, what="cluster", command="az aks show", page=_PAGE)
+        return description_files.read(
+            path, cls._of, ClusterFileError, what="cluster", command="az aks show", page=_PAGE
+        )
 
     @classmethod
     def _of(cls, said: Any) -> Description:
@@ -104,7 +106,7 @@ class Description(_Part):
             said = {key: value for key, value in said.items() if key not in _OF_A_LIST}
             said["cluster"] = _as_arm_has_it(said.get("cluster"))
         found = cls.model_validate(said)
-        described.refuse_calls(found.items)
+        description_files.refuse_calls(found.items)
         return found
 
 
@@ -174,7 +176,7 @@ class _Maker:
             if not pool.get("vnetSubnetID"):
                 pool.pop("vnetSubnetID", None)
         if "httpProxyConfig" in properties:
-            properties["httpProxyConfig"] = http_proxy.asked_for(properties["httpProxyConfig"])
+            properties["httpProxyConfig"] = http_proxy.request_from_response(properties["httpProxyConfig"])
         if "oidcIssuerProfile" in properties:
             properties["oidcIssuerProfile"] = {"enabled": bool(properties["oidcIssuerProfile"].get("enabled"))}
         if kubelet := self._foreign_kubelet():

@@ -61,7 +61,7 @@ def fill(context: Context, properties: dict[str, Any]) -> None:
         }
 
 
-def asked_for(answer: Properties) -> dict[str, Any]:
+def request_from_response(answer: Properties) -> dict[str, Any]:
     """The request for what an answer of AKS's shows, which may be one of another API version; empty for none."""
     if answer.get("enabled") is False:
         return {}

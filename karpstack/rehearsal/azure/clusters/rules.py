@@ -14,7 +14,7 @@ from karpstack.rehearsal.azure.arm.errors import ArmError, refused
 from karpstack.rehearsal.azure.arm.identifiers import ResourceId
 from karpstack.rehearsal.azure.arm.kind import at
 from karpstack.rehearsal.azure.arm.rows import ROWS, refusal
-from karpstack.rehearsal.azure.clusters import POOL_TYPE, api_server, ways_out
+from karpstack.rehearsal.azure.clusters import POOL_TYPE, api_server, outbound_type
 from karpstack.rehearsal.azure.context import Context
 from karpstack.rehearsal.azure.machines.catalogue import Size
 from karpstack.rehearsal.azure.network.networks import SUBNET_TYPE, network
@@ -48,7 +48,7 @@ def check_cluster(context: Context, identifier: ResourceId, body: Mapping[str, A
         row.refuse({"properties": pool})
         check_pool(context, str(name), pool)
     _check_ranges(context, properties)
-    ways_out.check(context, properties)
+    outbound_type.check(context, properties)
     api_server.check(context, properties, before)
     if before:
         for pool in before.get("agentPoolProfiles") or []:

@@ -18,8 +18,8 @@ from karpstack.rehearsal.azure.arm.errors import ArmError
 from karpstack.rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId, group_id
 from karpstack.rehearsal.azure.arm.manager import Arm
 from karpstack.rehearsal.azure.arm.rows import latest
-from karpstack.rehearsal.host import described
-from karpstack.rehearsal.host.described import DescriptionError
+from karpstack.rehearsal.host import description_files
+from karpstack.rehearsal.host.description_files import DescriptionError
 
 #: In the order in which one can name another.
 _TYPES: Final = (
@@ -65,7 +65,7 @@ def load(path: Path) -> list[Existing]:
     Raises:
         NetworkFileError: It is not what Azure would answer.
     """
-    return described.read(
+    return description_files.read(
         path,
         lambda said: _FILE.validate_python([said] if isinstance(said, Mapping) else said),
         NetworkFileError,

@@ -56,11 +56,11 @@ def _cordoned(
         "changed": changed,
         "nodes": _names(nodes),
         "cordoned_before": _names(before),
-        "groups": moving.known(cluster),
+        "groups": moving.group_names(cluster),
         # The pods that an interrupted move left waiting are not accepted; the move waits for them.
         "waiting": moving.waiting(cluster) if accept_waiting or not before else [],
-        "lets_none_go": moving.lets_none_go(cluster),
-        "to_nothing": moving.to_nothing(nodes),
+        "lets_none_go": moving.blocking_budgets(cluster),
+        "to_nothing": moving.scale_down_commands(nodes),
     }
 
 

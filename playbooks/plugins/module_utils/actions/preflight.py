@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Literal
 
+from karpstack.preflight.checks import before_destroy, before_up
 from karpstack.preflight.finding import UnknowableError
-from karpstack.preflight.looking import before_destroy, before_up
-from karpstack.preflight.shown import as_result
+from karpstack.preflight.output import as_result
 from karpstack.text.projects import ProjectError, find_project
 
 from . import Result

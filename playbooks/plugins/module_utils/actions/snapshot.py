@@ -8,8 +8,8 @@ from typing import Final
 from karpstack.snapshot.anonymise import anonymised, hash_key
 from karpstack.snapshot.cluster import ClusterError, take
 from karpstack.snapshot.conversion import convert
+from karpstack.snapshot.output import headline
 from karpstack.snapshot.reading import SnapshotError, check_output, write
-from karpstack.snapshot.shown import headline
 from karpstack.snapshot.unschedulable import unschedulable
 
 from . import FailedError, Result

@@ -9,7 +9,7 @@ from kubernetes.config import ConfigException
 
 from karpstack.scale_test.acting import faults, ownership
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
-from karpstack.scale_test.acting.resources import Moment, look
+from karpstack.scale_test.acting.resources import Moment, check_resources
 from karpstack.scale_test.acting.step import take
 from karpstack.scale_test.judging.live import Live
 from karpstack.scale_test.numbers.thresholds import Thresholds, ThresholdsError
@@ -111,4 +111,7 @@ def resources(
     timeline: Path, moment: Moment, stack_outputs: Result, rehearsal_url: str, scenario: str = "", timeout: int = 60
 ) -> Result:
     """Wait until no resource of Karpenter is left in the cloud, and write the remaining ones into the timeline."""
-    return {"changed": False, "orphans": look(timeline, stack_outputs, rehearsal_url, moment, scenario, timeout)}
+    return {
+        "changed": False,
+        "orphans": check_resources(timeline, stack_outputs, rehearsal_url, moment, scenario, timeout),
+    }

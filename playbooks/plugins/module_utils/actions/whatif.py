@@ -14,7 +14,7 @@ from kubernetes.config import ConfigException
 
 from karpstack.karpenter import clock
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
-from karpstack.scale_test.acting.living import Planned
+from karpstack.scale_test.acting.living import PlannedEvent
 from karpstack.scale_test.acting.living import live as let_live
 from karpstack.scale_test.acting.ownership import TakenError, make, remove
 from karpstack.scale_test.acting.rehearsal_control import RehearsalControl, RehearsalError
@@ -66,12 +66,12 @@ def make_workload(snapshot: Path, stack_outputs: Result, nodes: Literal["as-is",
     taken, passed_over = load_snapshot(snapshot)
     cluster = Cluster()
     loaded = objects(taken, LABELS, _place(stack_outputs), existing.existing(cluster))
-    placed = placing.Placed(0, 0)
+    placed = placing.PlacementResult(0, 0)
     if standing := base_nodes.standing(cluster) if nodes == "as-is" else {}:
-        with placing.held(cluster):
+        with placing.hold_pods(cluster):
             made = dict(make(cluster, loaded.objects, leftovers.OTHERWISE))
             placed = placing.place(cluster, loaded.workloads, base_nodes.managed(cluster, taken) | standing)
-        base_nodes.let_go(cluster)
+        base_nodes.allow_disruption(cluster)
     else:
         made = dict(make(cluster, loaded.objects, leftovers.OTHERWISE))
     counted = (workload for workload in loaded.workloads.values() if workload.controller.kind != "DaemonSet")
@@ -94,7 +94,7 @@ def make_workload(snapshot: Path, stack_outputs: Result, nodes: Literal["as-is",
 def remove_workload(snapshot: Path, stack_outputs: Result) -> Result:
     """Remove the objects with the labels of a what-if, of any snapshot, and wait until they are gone."""
     taken, cluster = load_snapshot(snapshot).snapshot, Cluster()
-    placing.forget(cluster)
+    placing.remove_policy(cluster)
     existing.remove(cluster)
     before = leftovers.workload(cluster, objects(taken, LABELS, _place(stack_outputs)).objects)
     done = remove(cluster, before, [SCENARIO], {}, _PATIENCE)
@@ -139,9 +139,9 @@ def live(timeline: Path, seconds: int, image_seconds: int, progress: Path, curve
             writer.write("PHASE", phase="image-published", images=control.publish_image())
 
         turns = (begin, *day.turns(begin, end)) if day else ()
-        planned = [Planned(at, replicas.turn) for at in turns] if replicas else []
+        planned = [PlannedEvent(at, replicas.turn) for at in turns] if replicas else []
         if every := timedelta(seconds=image_seconds):
-            planned += [Planned(begin + count * every, publish) for count in range(1, -(-(end - begin) // every))]
+            planned += [PlannedEvent(begin + count * every, publish) for count in range(1, -(-(end - begin) // every))]
         writer.write("PHASE", phase="life-begins", curve=day.factors if day else None)
         tell = _appending(progress, "The cluster lives")
         lived = let_live(Live(timeline), end, planned, settling.WATCHED, control.skip, tell)

@@ -14,7 +14,7 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _T = TypeVar("_T")
 
 
-def ask(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
+def query(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
     """The answer to a question to a cluster.
 
     Args:
@@ -23,10 +23,10 @@ def ask(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
     """
     import yaml
 
-    return asked(yaml.safe_load(kubeconfig), question)
+    return query_with_config(yaml.safe_load(kubeconfig), question)
 
 
-def asked(config: Mapping[str, Any], question: Callable[[ApiClient], _T]) -> _T:
+def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient], _T]) -> _T:
     """The same with a kubeconfig that was read."""
     # Half a second, which only those pay who ask.
     from kubernetes.client import ApiClient, Configuration

@@ -1,4 +1,4 @@
-"""What is left of a stack in its account after `pulumi destroy`. Reads only."""
+"""Find what is left of a stack in its account after `pulumi destroy`. Read-only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from karpstack.components.settings import AksSettings, EksSettings
 from karpstack.preflight.aws import names as aws_names
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.subject import Subject as AwsSubject
-from karpstack.preflight.aws.subject import of_cluster
+from karpstack.preflight.aws.subject import cluster_tag
 from karpstack.preflight.aws.subject import subject as aws_subject
 from karpstack.preflight.azure import names as azure_names
 from karpstack.preflight.azure.asking import Azure
@@ -50,7 +50,7 @@ _ENDED: Final = ("terminated", "deleted", "deleting")
 _OUTLIVES: Final = "it outlives the stack, and may cost money"
 
 
-def left(configured: Configuration) -> list[Checked]:
+def find_leftovers(configured: Configuration) -> list[Checked]:
     """Return the checks, with what is left of a stack that was destroyed.
 
     Raises:
@@ -59,28 +59,28 @@ def left(configured: Configuration) -> list[Checked]:
     settings, raw = configured.settings, configured.raw
     if isinstance(settings, EksSettings):
         aws = Aws.connect(settings.region, *deployer(raw))
-        return left_on_aws(aws_subject(aws, settings, raw, State()))
+        return find_aws_leftovers(aws_subject(aws, settings, raw, State()))
     if isinstance(settings, AksSettings):
-        return left_on_azure(azure_subject(Azure(settings.subscription_id, login(raw)), settings, State()))
+        return find_azure_leftovers(azure_subject(Azure(settings.subscription_id, login(raw)), settings, State()))
     raise InputError(
         "the stack is on an existing cluster, so what is left cannot be told from what was there; look with "
         "`karpstack preflight destroy` before"
     )
 
 
-def left_on_aws(subject: AwsSubject) -> list[Checked]:
+def find_aws_leftovers(subject: AwsSubject) -> list[Checked]:
     """Return what an account has of the stack's names and tags."""
     return run_checks(_AWS, subject)
 
 
-def left_on_azure(subject: AzureSubject) -> list[Checked]:
+def find_azure_leftovers(subject: AzureSubject) -> list[Checked]:
     """Return what a subscription has of the stack's resource groups, which hold all else."""
     return run_checks(_AZURE, subject)
 
 
 def _tagged(subject: AwsSubject) -> Iterator[Finding]:
     """Whatever EC2 has with the tag of the cluster: instances, volumes, interfaces, groups, networks."""
-    wanted = [[{"Name": "key", "Values": [of_cluster(subject.names.cluster)]}]]
+    wanted = [[{"Name": "key", "Values": [cluster_tag(subject.names.cluster)]}]]
     if run := subject.settings.tags.get(TAG):
         wanted.append([{"Name": "key", "Values": [TAG]}, {"Name": "value", "Values": [run]}])
     for kind, identifier in sorted({one for filters in wanted for one in tagged(subject.aws, filters)}):
@@ -105,7 +105,7 @@ def is_gone(aws: Aws, kind: str, identifier: str) -> bool:
     return all(str(one.get("State", "")).lower() in _ENDED for one in listed)
 
 
-def _as_left(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], Iterator[Finding]]:
+def _as_leftover(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], Iterator[Finding]]:
     """A check of names before `up`, whose finding is now something that is left."""
 
     def told(subject: Any) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ def _as_left(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], Itera
 _AWS: Final[Mapping[str, Callable[[AwsSubject], Iterable[Finding]]]] = {
     "tagged in EC2": _tagged,
     **{
-        name: _as_left(check)
+        name: _as_leftover(check)
         for name, check in {
             "cluster": aws_names.cluster,
             "log group": aws_names.log_group,
@@ -133,7 +133,7 @@ _AWS: Final[Mapping[str, Callable[[AwsSubject], Iterable[Finding]]]] = {
     },
 }
 _AZURE: Final[Mapping[str, Callable[[AzureSubject], Iterable[Finding]]]] = {
-    "resource group": _as_left(azure_names.resource_group),
-    "node resource group": _as_left(azure_names.node_resource_group),
-    "deleted workspace": _as_left(azure_names.deleted_workspace),
+    "resource group": _as_leftover(azure_names.resource_group),
+    "node resource group": _as_leftover(azure_names.node_resource_group),
+    "deleted workspace": _as_leftover(azure_names.deleted_workspace),
 }

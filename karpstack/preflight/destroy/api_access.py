@@ -1,4 +1,4 @@
-"""Whether the cluster that is asked answers, and is the stack's: of another one everything below would be wrong."""
+"""Check that the cluster answers and belongs to the stack: for another one, all other checks would be wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .subject import NODE_POOLS, Subject
 _EXPORT = "`pulumi stack output kubeconfig --show-secrets > kubeconfig`"
 
 
-def refuse_others(cluster: Cluster, outputs: Mapping[str, Any]) -> None:
+def refuse_other_cluster(cluster: Cluster, outputs: Mapping[str, Any]) -> None:
     """Refuse a cluster that is not the stack's.
 
     On AWS a cluster has one address. On Azure it has several, so that `reached` only warns.
@@ -37,7 +37,7 @@ def host(outputs: Mapping[str, Any]) -> str:
     return _host(str(outputs.get("clusterEndpoint") or ""))
 
 
-def reached(subject: Subject) -> Iterator[Finding]:
+def check_access(subject: Subject) -> Iterator[Finding]:
     """A cluster that does not answer; on Azure, one at another address than the stack's."""
     call = f"GET {VERSION}"
     if isinstance(subject.cluster, Gone):

@@ -1,4 +1,4 @@
-"""The days from which the facts are: prices, sizes, images, and calendars of versions. Reads the heads of `facts/`."""
+"""The dates of the facts: prices, sizes, images and calendars of versions. Reads the heads of `facts/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How like a real run was to its rehearsal: a page to share, which names no cluster, node, account or person."""
+"""Compare a real run with its rehearsal: a page to share, which names no cluster, node, account or person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands on a pull request are given: their defaults, and files for all stacks or one for each stack."""
+"""Inputs of the commands for pull requests: their defaults, and files for all stacks or for each stack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
 _OTHERS: Final = "default"
 
 
-def of_stack(option: str, given: Path, stack: str) -> Path | None:
+def file_for_stack(option: str, given: Path, stack: str) -> Path | None:
     """The file for a stack.
 
     Args:

@@ -1,4 +1,4 @@
-"""What the program refuses, or warns of, as findings: the settings held against what is there."""
+"""Errors and warnings of the program about settings and account, as findings of preflight."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .finding import Finding
 _REFUSED = "pulumi preview and pulumi up refuse it, before anything is made"
 
 
-def judged(problems: Iterable[Finding], told_by: Callable[[Finding], str]) -> Iterator[Finding]:
+def convert_findings(problems: Iterable[Finding], told_by: Callable[[Finding], str]) -> Iterator[Finding]:
     """Findings of settings as those of an account; `told_by` says by which call one was found."""
     for problem in problems:
         what, _, consequence = problem.consequence.partition(": ")

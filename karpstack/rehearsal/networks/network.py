@@ -1,4 +1,4 @@
-"""What makers of networks have in common."""
+"""A simulated network, as the generators of both clouds return it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARTS: Final = 16
 
 
 @dataclass(frozen=True)
-class Made:
+class Network:
     """A network.
 
     Attributes:

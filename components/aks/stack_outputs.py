@@ -1,4 +1,4 @@
-"""What an environment on AKS tells those who use it, whether its cluster was there before or not."""
+"""The outputs of a stack on AKS, for a new or an existing cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which NodePools could have had the node that a NodeClaim became, and what of the record speaks against the others.
+"""Which NodePools could have had the node of a NodeClaim, and what in the record excludes the others.
 
 As `Scheduler.add` of sigs.k8s.io/karpenter 1.15 does it: for a pod that fits no node, the NodePools are asked in their
 order, and the first that can takes it. This is no second scheduler: it says what the record excludes with certainty,
@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from karpstack.karpenter.instance_types import Facts
-from karpstack.karpenter.requirements import Requirement, RequirementError, given, requirement, requirements, unmet
+from karpstack.karpenter.requirements import (
+    Requirement,
+    RequirementError,
+    node_label_requirement,
+    requirement,
+    requirements,
+    unmet,
+)
 from karpstack.karpenter.taints import untolerated
 
 from ..judging.replay import NODE_POOL_LABEL, NodeClaim, Pod, Replay
@@ -22,7 +29,7 @@ from ..market.prices import Offering
 from ..market.quantities import amount
 from ..market.requirements import Allowed, Pool, allowed
 from ..recording.timeline import Line
-from .short import Shortages
+from .shortages import Shortages
 
 # Of anything; more is no limit.
 _MOST = 1e18
@@ -75,7 +82,7 @@ class Constraints(NamedTuple):
         return found
 
 
-class Considering:
+class NodePoolChoice:
     """Judges the NodePools of a replayed timeline; what many nodes have in common is judged once.
 
     Args:
@@ -130,7 +137,7 @@ class Considering:
             about: tuple[str, ...] = ()
             if name == claim.node_pool:
                 verdict: Verdict = "taken"
-            elif why := left_out(excerpt):
+            elif why := reason_to_skip(excerpt):
                 verdict = why
             elif index > turn:
                 verdict = "later"
@@ -266,8 +273,8 @@ def _weight(excerpt: Line) -> int:
     return int((excerpt.get("spec") or {}).get("weight") or 0)
 
 
-def left_out(excerpt: Line) -> Verdict | None:
-    """Why a NodePool is not asked at all."""
+def reason_to_skip(excerpt: Line) -> Verdict | None:
+    """Return why Karpenter does not consider a NodePool; None if it does."""
     if excerpt["metadata"].get("deletionTimestamp"):
         return "going"
     if (excerpt.get("spec") or {}).get("replicas") is not None:
@@ -292,7 +299,7 @@ def excludes(name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tup
     if asked.tolerations is not None and (kept_off := untolerated(taints, json.loads(asked.tolerations))):
         return "taint", tuple(kept_off)
     try:
-        of_nodes = [*requirements(spec), given(NODE_POOL_LABEL, name)]
+        of_nodes = [*requirements(spec), node_label_requirement(NODE_POOL_LABEL, name)]
         selected = [requirement(key, "In", (value,)) for key, value in asked.node_selector]
         if missing := unmet(of_nodes, selected):
             return "requirements", tuple(map(str, missing))
@@ -319,8 +326,8 @@ def expressions(term: Mapping[str, Any]) -> list[Requirement]:
     ]
 
 
-def ways(asked: Constraints) -> Iterator[list[Requirement]]:
-    """What pods require of their node, in each of the ways that their affinity leaves.
+def affinity_alternatives(asked: Constraints) -> Iterator[list[Requirement]]:
+    """Yield the requirements of pods for their node, one list for each alternative of their affinity.
 
     Raises:
         RequirementError: Kubernetes takes no such term.

@@ -1,4 +1,4 @@
-"""What was found, for a terminal and as data. What comes from accounts and clusters is shown, never obeyed."""
+"""Findings as text for a terminal and as data. Text from accounts and clusters cannot steer a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from karpstack.text import findings
 from karpstack.text.shown import visible
 
-from .finding import Checked, Finding, in_the_way
+from .finding import Checked, Finding, blockers
 
 
 def as_data(checked: Iterable[Checked]) -> dict[str, Any]:
@@ -20,12 +20,12 @@ def as_result(checked: Sequence[Checked]) -> dict[str, Any]:
     """What Ansible's modules return: the data, what is in the way as texts, and one sentence on all of it."""
     return {
         **as_data(checked),
-        "in_the_way": [visible(f"{finding.what}; fix: {finding.fix}") for finding in in_the_way(checked)],
+        "in_the_way": [visible(f"{finding.what}; fix: {finding.fix}") for finding in blockers(checked)],
         "summary": headline(checked),
     }
 
 
-def each(checked: Iterable[Checked]) -> list[Finding]:
+def all_findings(checked: Iterable[Checked]) -> list[Finding]:
     """The findings of all checks."""
     return [finding for one in checked for finding in one.findings]
 
@@ -34,8 +34,8 @@ def headline(checked: Sequence[Checked]) -> str:
     """Return one sentence: how many blockers, checks and warnings."""
     found = [finding.severity for one in checked for finding in one.findings]
     errors, warnings = found.count("error"), found.count("warning")
-    blockers = _number(errors, "blocker", "blockers") if errors else "no blocker"
-    return f"{blockers} ({len(checked)} checks, {_number(warnings, 'warning', 'warnings')})"
+    blocking = _number(errors, "blocker", "blockers") if errors else "no blocker"
+    return f"{blocking} ({len(checked)} checks, {_number(warnings, 'warning', 'warnings')})"
 
 
 def table(title: str, checked: Iterable[Checked]) -> str:

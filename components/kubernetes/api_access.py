@@ -1,4 +1,4 @@
-"""Warns of a cluster that whoever makes it cannot reach, or perhaps not: one without a public endpoint."""
+"""Warnings about a cluster without a public endpoint, which the deployer may not reach."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ipaddress import IPv4Address, IPv4Network
 import pulumi
 
 
-def warns_of_no_way(name: str, *, fix: str) -> pulumi.ResourceHook:
-    """Hook before the creation of such a cluster: it speaks at the first preview and `up`, and never again.
+def no_access_warning(name: str, *, fix: str) -> pulumi.ResourceHook:
+    """Return a hook that warns before such a cluster is created: at the first preview and `up` only.
 
     Args:
         name: Of the hook; unique in the program.
@@ -28,10 +28,10 @@ def warns_of_no_way(name: str, *, fix: str) -> pulumi.ResourceHook:
     return pulumi.ResourceHook(name, warn, pulumi.ResourceHookOptions(on_dry_run=True))
 
 
-def warns_of_another_way(
+def private_access_warning(
     name: str, *, networks: Sequence[IPv4Network], destination: IPv4Address
 ) -> pulumi.ResourceHook:
-    """Hook before the creation of such a cluster in a network that is there, to which this machine may have a way.
+    """Return a hook that warns before such a cluster is created in an existing network, which this machine may reach.
 
     Args:
         name: Of the hook; unique in the program.

@@ -1,4 +1,4 @@
-"""What a NodeClaim could have been launched as, what of that was short, and where its choice stands by price.
+"""The offerings that a NodeClaim could have had, which of them were unavailable, and the price rank of its choice.
 
 What it could have been is in the NodeClaim itself: Karpenter writes the instance types that fit into its requirements,
 up to 600, the cheapest first. What was short is what was said before it was made: by the controller's metrics, by its
@@ -32,7 +32,7 @@ from ..market.quantities import amount
 from ..market.requirements import SOLD
 from ..recording.timeline import parse_time
 from .cost import Market
-from .short import REFUSED, Shortages
+from .shortages import REFUSED, Shortages
 from .story import Story
 
 # Of names in a list.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..judging.replay import NodeClaim, Replay
-from .considered import Considering
 from .cost import Market
-from .offered import Offers
+from .launch_offers import Offers
+from .node_pool_choice import NodePoolChoice
 from .story import Story
 
 
-class Why:
-    """Tells it of the NodeClaims of a replayed timeline.
+class LaunchReasons:
+    """The launch reasons of the NodeClaims of a replayed timeline.
 
     Args:
         replay: The whole timeline.
@@ -23,7 +23,7 @@ class Why:
     def __init__(self, replay: Replay, market: Market | None, cloud: str) -> None:
         self._offers = Offers(replay, market, cloud)
         facts, region = (market.facts, market.region) if market else (None, "")
-        self._considering = Considering(replay, facts, region, self._offers.shortages)
+        self._considering = NodePoolChoice(replay, facts, region, self._offers.shortages)
 
     def of(self, story: Story, claim: NodeClaim) -> dict[str, Any]:
         """`why` of a node of the report."""

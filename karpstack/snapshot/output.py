@@ -20,7 +20,7 @@ from .unschedulable import unschedulable
 _ROWS = 40  # of a table
 
 
-def told(snapshot: Snapshot, passed_over: Sequence[str] = (), width: int = 150) -> str:
+def as_text(snapshot: Snapshot, passed_over: Sequence[str] = (), width: int = 150) -> str:
     """All of it, without colours."""
     output = io.StringIO()
     # What is in brackets is text too.

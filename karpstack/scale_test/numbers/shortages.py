@@ -1,4 +1,4 @@
-"""What the controller had met of shortages by a moment: by its metrics, by its events, by interruptions of spot.
+"""The shortages that the controller knew at a moment: from its metrics, its events and spot interruptions.
 
 It remembers for a while what it could not have, and offers that to no NodeClaim meanwhile.
 """

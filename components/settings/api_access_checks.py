@@ -1,4 +1,4 @@
-"""Whether the deployer can reach the API server of a cluster that is still to be made in a VPC of its own."""
+"""Check that the deployer can reach the API server of a new cluster in a new VPC."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .eks import ClusterSettings, NetworkSettings
 
 
-def out_of_reach(
+def check_api_access(
     network: NetworkSettings, cluster: ClusterSettings, variables: Mapping[str, str] = os.environ
 ) -> Iterator[Finding]:
     """Find a first `up` that fails after network and control plane: nothing leads into a VPC that is made with them.

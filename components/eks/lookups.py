@@ -1,4 +1,4 @@
-"""Questions about what may not be there: "there is none" is one answer, "whoever deploys may not ask" is another.
+"""Lookups of objects that may not exist: "not found" and "access denied" are different answers.
 
 The SDK has one type of exception for both; `settings.aws_answers` reads its text.
 """
@@ -24,8 +24,8 @@ class _RefusedError(Exception):
         self.unknown = unknown
 
 
-def unless_absent(ask: Callable[[], _Answer], unknown: str) -> _Answer | None:
-    """An answer; None where the account says that there is no such thing.
+def get_if_exists(ask: Callable[[], _Answer], unknown: str) -> _Answer | None:
+    """Return the answer; None if the account says that the object does not exist.
 
     Args:
         ask: Asks the provider.
@@ -42,10 +42,10 @@ def unless_absent(ask: Callable[[], _Answer], unknown: str) -> _Answer | None:
         raise
 
 
-def is_there(ask: Callable[[], object], unknown: str) -> bool:
-    """Whether there is one such thing, or more of them; the arguments are those of `unless_absent`."""
+def exists(ask: Callable[[], object], unknown: str) -> bool:
+    """Whether at least one such object exists; the arguments are those of `get_if_exists`."""
     try:
-        return unless_absent(ask, unknown) is not None
+        return get_if_exists(ask, unknown) is not None
     except Exception as error:  # as above
         if aws_answers.is_several(str(error)):
             return True
@@ -53,8 +53,8 @@ def is_there(ask: Callable[[], object], unknown: str) -> bool:
 
 
 @contextmanager
-def looking(section: str, field: str, value: object, unknown: str) -> Iterator[None]:
-    """Say of a look, whose questions are asked inside, which right is missing where AWS refuses one of them.
+def name_missing_permission(section: str, field: str, value: object, unknown: str) -> Iterator[None]:
+    """Name the missing permission if AWS denies one of the lookups inside.
 
     Args:
         section: With `field` the setting by which that is meant which is looked at.
@@ -73,4 +73,4 @@ def looking(section: str, field: str, value: object, unknown: str) -> Iterator[N
         if not aws_answers.is_refused(str(error)):
             raise
         what = error.unknown if isinstance(error, _RefusedError) else unknown
-        raise aws_answers.not_allowed(section, field, value, str(error), what) from error
+        raise aws_answers.permission_error(section, field, value, str(error), what) from error

@@ -1,4 +1,4 @@
-"""The two looks as the command line and Ansible's modules have them."""
+"""The checks before `up` and before `destroy`, as the command line and Ansible's modules run them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .aws import checks as aws_checks
 from .aws.asking import Aws
 from .aws.identifiers import Account, Planned
 from .aws.subject import existing_subject as existing_aws_subject
-from .aws.subject import greet as greet_aws
+from .aws.subject import identify_caller as greet_aws
 from .aws.subject import subject as aws_subject
 from .azure import checks as azure_checks
 from .azure.asking import Azure
 from .azure.credentials import login, subscription
 from .azure.subject import CLUSTER as AKS_CLUSTER
 from .azure.subject import existing_subject as existing_azure_subject
-from .azure.subject import greet as greet_azure
+from .azure.subject import get_subscription as greet_azure
 from .azure.subject import subject as azure_subject
+from .destroy.api_access import host, refuse_other_cluster
 from .destroy.checks import checks as destroy_checks
 from .destroy.cluster import Cluster, Gone, Lister
-from .destroy.reached import host, refuse_others
 from .destroy.subject import Subject as Destroyed
 from .finding import Checked, InputError, NotAskedError, UnknowableError, run
 from .importing import Identify
@@ -136,17 +136,17 @@ def before_destroy(
 
 def _cluster(kubeconfig: Path | None, known: Mapping[str, Any], aws: Aws | None, azure: Azure | None) -> Lister:
     cluster = Cluster(kubeconfig)
-    refuse_others(cluster, known)
+    refuse_other_cluster(cluster, known)
     try:
         cluster.greet()
     except NotAskedError as error:
         # Told by a check, unless there is nobody else to ask.
-        _see_the_account(aws, azure, f"{error.call}: {error}")
+        _check_account_access(aws, azure, f"{error.call}: {error}")
     return cluster
 
 
-def _see_the_account(aws: Aws | None, azure: Azure | None, why: str) -> None:
-    """See that the account or subscription can be asked, where the cluster can't, for the reason `why`."""
+def _check_account_access(aws: Aws | None, azure: Azure | None, why: str) -> None:
+    """Check that the account or subscription can be asked if the cluster can't, for the reason `why`."""
     if aws is None and azure is None:
         raise UnknowableError(
             f"{why}, so the cluster cannot be reached, and nothing says which subscription to ask; see that KUBECONFIG "

@@ -1,4 +1,4 @@
-"""A stack file with other settings, and its comments as they were."""
+"""Change the settings of a stack file and keep its comments."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _WIDTH: Final = 4096
 
 
 @dataclass(frozen=True)
-class Settled:
-    """A stack file as it is to be.
+class ChangedStackFile:
+    """The new content of a stack file.
 
     Attributes:
         text: Its new text.
@@ -34,7 +34,9 @@ class Settled:
     differs: tuple[str, ...]
 
 
-def settled(path: Path, wanted: Mapping[str, Mapping[str, Any]], without: Mapping[str, Sequence[str]]) -> Settled:
+def change_stack_file(
+    path: Path, wanted: Mapping[str, Mapping[str, Any]], without: Mapping[str, Sequence[str]]
+) -> ChangedStackFile:
     """A stack file in which sections say what is wanted.
 
     Args:
@@ -74,7 +76,7 @@ def settled(path: Path, wanted: Mapping[str, Mapping[str, Any]], without: Mappin
                 _remove(section, key)
     output = io.StringIO()
     yaml.dump(content, output)
-    return Settled(output.getvalue(), tuple(added), tuple(differs))
+    return ChangedStackFile(output.getvalue(), tuple(added), tuple(differs))
 
 
 def _remove(section: CommentedMap, key: str) -> None:
