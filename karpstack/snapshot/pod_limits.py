@@ -19,7 +19,6 @@ from typing import Any, Final, NamedTuple
 
 from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.quantities import quantity
-from karpstack.karpenter.releases import number
 
 from .model import NodeClass, Snapshot
 
@@ -29,8 +28,6 @@ _VPC_CNI: Final = "aws-node"
 _SYSTEM: Final = "kube-system"
 _AWS: Final = "aws"
 _MOST_RESERVED: Final = 3
-#: From this release on, `maxPods` may be an expression (karpenter-provider-aws#9326).
-_EXPRESSIONS: Final = "1.15"
 
 
 class Interfaces(NamedTuple):
@@ -85,20 +82,6 @@ def own_limit(spec: Mapping[str, Any]) -> Any:
 
 def _limited(spec: Mapping[str, Any]) -> bool:
     return bool(own_limit(spec) or (spec.get("kubelet") or {}).get("podsPerCore"))
-
-
-def max_pods(limit: Interfaces, release: str | None) -> str | None:
-    """Return the `maxPods` of a node class that leaves it to Karpenter; None for what Karpenter does without one.
-
-    For each pod more, Karpenter reserves 11 MiB of the node's memory.
-
-    Args:
-        limit: How interfaces limit the pods.
-        release: Of Karpenter; None for the newest.
-    """
-    if not limit.beside or (release and number(release) < number(_EXPRESSIONS)):
-        return None
-    return f"max_pods + {limit.beside}"
 
 
 def class_name(spec: Mapping[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ from karpstack.text.yaml_file import YamlError, read
 
 from .api_nodes import OF_THE_IMAGE, spec_of_class
 from .model import NodeClass, Snapshot
-from .pod_limits import Interfaces, interfaces, max_pods, own_limit, pods_of
+from .pod_limits import Interfaces, interfaces, own_limit, pods_of
 from .problems import SnapshotError, finding
 
 _REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
@@ -85,10 +85,9 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     classes = {one.name: _node_class(one, base, images, pods_of(snapshot, one)) for one in snapshot.node_classes}
     karpenter, limit = config.get("karpstack:karpenter") or {}, interfaces(snapshot)
     if limit:
-        of_karpenter = max_pods(limit, karpenter.get("chartVersion"))
         for one in snapshot.node_classes:
             if not own_limit(one.spec):
-                classes[one.name]["kubelet"] = {**(classes[one.name].get("kubelet") or {}), "maxPods": of_karpenter}
+                classes[one.name]["kubelet"] = {**(classes[one.name].get("kubelet") or {}), "maxPods": None}
     changed = {
         **config,
         **({_REGIONS[cloud]: region} if region else {}),
@@ -185,7 +184,7 @@ def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]], limit: 
     silent = [one for one in snapshot.node_classes if not own_limit(one.spec)]
     if limit:
         if silent:
-            yield from _of_interfaces(limit, [classes[one.name] for one in silent])
+            yield from _of_interfaces(limit)
         return
     for one in silent:
         pods = pods_of(snapshot, one)
@@ -203,7 +202,7 @@ def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]], limit: 
             )
 
 
-def _of_interfaces(limit: Interfaces, classes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _of_interfaces(limit: Interfaces) -> Iterator[str]:
     """Say what was assumed or concluded of the pods that network interfaces have addresses for."""
     if not limit.seen:
         yield (
@@ -216,10 +215,10 @@ def _of_interfaces(limit: Interfaces, classes: Sequence[Mapping[str, Any]]) -> I
             f"nodes take as many pods as with {limit.reserved} reserved network interfaces (custom networking), so "
             f"karpenter.settings.reservedENIs is {limit.reserved}"
         )
-    if limit.beside and not any(map(own_limit, classes)):
+    if limit.beside:
         yield (
-            f"each rehearsed node runs {limit.beside} DaemonSet pods that yours does not, and Karpenter before 1.15 "
-            "cannot add them to its limit of pods: nodes that are full of pods take so many fewer of yours"
+            f"each rehearsed node runs {limit.beside} DaemonSet pods that yours does not, and Karpenter "
+            "does not add them to its limit of pods: nodes that are full of pods take so many fewer of yours"
         )
 
 
