@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from rules import tokens
 from rules.rule import Rule
 
 PACK: Final = Path(__file__).resolve().parent
@@ -30,6 +31,16 @@ What each rule of [policies/](../../policies/README.md) requires, why, and how t
 `baseline` is the pack without configuration, `production` is `--policy-pack-config policies/production.json`. A
 mandatory rule stops the preview or the update, an advisory one warns, one that is off is not run. The pack's
 [README](../../policies/README.md) explains how to select and tune rules, and how to grant exceptions.
+"""
+
+_READ: Final = """\
+## Resource types that the rules read
+
+The rules read these types of resources, and of them only the properties that a rule names. A class of azure-native
+for one version of the API, for example `azure-native:authorization/v20220401:RoleAssignment`, counts as its type, and
+so does each API version of Karpenter's own objects. **All other types pass unread**, for example
+`aws:ec2/instance:Instance`, `aws:ec2/launchConfiguration:LaunchConfiguration`,
+`kubernetes:storage.k8s.io/v1:StorageClass`, and the resources of other providers such as aws-native.
 """
 
 
@@ -66,6 +77,8 @@ def document(rules: Sequence[Rule]) -> str:
         lines.append("")
         for rule in of_group:
             lines.extend(_section(rule))
+    lines.append(_READ)
+    lines.extend(f"- `{token}`" for token in tokens.all_of_them())
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -102,7 +115,7 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return "<br>".join(_value(item) for item in value) or "none"
     if isinstance(value, dict):
-        first, *others = (str(part) for part in value.values())
+        first, *others = (", ".join(part) if isinstance(part, list) else str(part) for part in value.values())
         return f"`{first}`" + "".join(f": {other}" for other in others)
     return f"`{json.dumps(value) if not isinstance(value, str) else value}`"
 

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from rules.tokens import plain
 from rules.values import readable
 
 #: What the engine writes for a secret.
@@ -266,7 +267,7 @@ def resources(digest: Digest) -> list[Resource]:
     }
     return [
         Resource(
-            token=new.type,
+            token=plain(new.type),
             name=name_of(step.urn),
             urn=step.urn,
             custom=new.custom,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
-from .tokens import AKS_CLUSTER, AZURE_FEDERATED_CREDENTIAL, AZURE_ROLE_ASSIGNMENT
+from .tokens import AKS_CLUSTER, AZURE_FEDERATED_CREDENTIAL, AZURE_ROLE_ASSIGNMENT, AZURE_ROLE_DEFINITION
 
 _SUBJECT = re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+")
 _IN_RESOURCE_GROUP = re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+(/.*)?", re.IGNORECASE)
@@ -16,7 +17,15 @@ PRIVILEGED = {
     "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
     "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
+    "8b54135c-b56d-4d72-a534-26097cfdc8d8": "Key Vault Data Access Administrator",
 }
+_ROLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# What a role of one's own must not allow: to give roles away, and to change what a role allows.
+_GRANTING = (
+    "microsoft.authorization/roleassignments/write",
+    "microsoft.authorization/roledefinitions/write",
+    "microsoft.authorization/elevateaccess/action",
+)
 
 
 def _federation(credential: Properties, judgement: Judgement) -> None:
@@ -43,10 +52,33 @@ def _scope(assignment: Properties, judgement: Judgement) -> None:
 
 
 def _role(assignment: Properties, judgement: Judgement) -> None:
-    role = (assignment.get("roleDefinitionId") or "").rsplit("/", 1)[-1].lower()
+    given = assignment.get("roleDefinitionId") or ""
+    role = given.strip().rstrip("/").rsplit("/", 1)[-1].lower()
     name = PRIVILEGED.get(role)
     if name and name not in judgement.settings["allowed"]:
         judgement.violation(f"roleDefinitionId is that of {name}.")
+    elif not _ROLE_ID.fullmatch(role):
+        judgement.violation(f"roleDefinitionId is {given or 'not set'}, which does not end in the ID of a role.")
+
+
+def _definition(definition: Properties, judgement: Judgement) -> None:
+    permissions = definition.get("permissions") or []
+    for index in range(len(permissions)):
+        for key in ("actions", "dataActions"):
+            with judgement.part():
+                actions = permissions[index].get(key) or []
+                for each in range(len(actions)):
+                    with judgement.part():
+                        _action(f"permissions[{index}].{key}[{each}]", actions[each], judgement)
+
+
+def _action(path: str, action: str, judgement: Judgement) -> None:
+    """Judge an action of a role of one's own; notActions are not taken off, as Contributor's do not make it narrow."""
+    provider, _, rest = action.lower().partition("/")
+    if ("*" in provider and not f"/{rest}".endswith("/read")) or any(
+        fnmatchcase(each, action.lower()) for each in _GRANTING
+    ):
+        judgement.violation(f"{path} is {action}, which allows everything, or to grant it.")
 
 
 def _managed_identity(cluster: Properties, judgement: Judgement) -> None:
@@ -111,7 +143,7 @@ AZURE_NO_PRIVILEGED_ROLE = ResourceRule(
             "default": [],
         },
     },
-    checks={AZURE_ROLE_ASSIGNMENT: _role},
+    checks={AZURE_ROLE_ASSIGNMENT: _role, AZURE_ROLE_DEFINITION: _definition},
 )
 
 AKS_MANAGED_IDENTITY = ResourceRule(name="aks-managed-identity", checks={AKS_CLUSTER: _managed_identity})

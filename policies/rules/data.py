@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pulumi_policy import PolicyResource
@@ -35,9 +35,9 @@ from .tokens import (
 _SOURCES = frozenset({"aws:sourcearn", "aws:sourceaccount", "aws:sourceorgid"})
 _PRINCIPALS = frozenset({"aws:principalaccount", "aws:principalarn"})
 _CALLERS = _SOURCES | _PRINCIPALS | {"aws:principalorgid"}
-# An organization, an account's number, or the beginning of an ARN that names one.
-_NAMED = re.compile(r"o-[a-z0-9]{10,32}$|\d{12}$|arn:[^:*?]+:[^:*?]+:[^:]*:\d{12}:")
-_ACCOUNT_OF_PRINCIPAL = re.compile(r"(\d{12})$|arn:[^:]+:[^:]+::(\d{12}):")
+# An account's number, or the beginning of an ARN that names one.
+_ACCOUNT = re.compile(r"(\d{12})$|arn:[^:*?]+:[^:*?]+:[^:]*:(\d{12}):")
+_ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}")
 _QUEUE_ARN = re.compile(r"arn:[^:]+:sqs:[^:]*:(\d{12}):")
 _QUEUE_URL = re.compile(r"https://[^/]+/(\d{12})/")
 
@@ -48,7 +48,7 @@ _QUEUE_ACTIONS = ("sqs:sendmessage", "sqs:receivemessage", "sqs:deletemessage", 
 
 def _queue(queue: Properties, judgement: Judgement) -> None:
     # SQS encrypts by itself unless told otherwise.
-    if queue.get("sqsManagedSseEnabled") is False and not queue.get("kmsMasterKeyId"):
+    if queue.get("sqsManagedSseEnabled") not in (None, True, "true") and not queue.get("kmsMasterKeyId"):
         judgement.violation("sqsManagedSseEnabled is false, and there is no kmsMasterKeyId.")
 
 
@@ -71,7 +71,7 @@ def _queue_policy(policy: Properties, judgement: Judgement) -> None:
 
 
 def _senders(where: str, statement: Properties, policy: Properties, judgement: Judgement) -> None:
-    """Judge who is allowed, and what: each is named, or bound by a condition that names an account."""
+    """Judge who is allowed, and what: each is of the queue's account, or bound to it by a condition."""
     if "NotAction" in set(statement):
         judgement.violation(f"{where} allows all actions but those in NotAction.")
     principal, condition = statement.get("Principal"), section(statement, "Condition")
@@ -79,10 +79,9 @@ def _senders(where: str, statement: Properties, policy: Properties, judgement: J
         judgement.violation(f"{where} allows everybody but those in NotPrincipal.")
         return
     if _is_everybody(principal):
-        if not _names_account(condition, _CALLERS):
+        if not (callers := _named(condition, _CALLERS)):
             judgement.violation(f"{where} allows everybody.")
-            return
-        for callers in _conditions(condition, _PRINCIPALS):
+        else:
             _foreign(where, callers, statement, policy, judgement)
         return
     if isinstance(principal, str):
@@ -91,35 +90,50 @@ def _senders(where: str, statement: Properties, policy: Properties, judgement: J
     if others := sorted(set(principal) - {"AWS", "Service"}):
         judgement.violation(f"{where} allows principals of the kind {others[0]}, which are of no account.")
     services = listed(principal.get("Service"))
-    if len(services) and not _names_account(condition, _SOURCES):
+    if len(services) and not (sources := _named(condition, _SOURCES)):
         judgement.violation(
             f"{where} admits {services[0]} of any account: it has no condition on aws:SourceArn or aws:SourceAccount "
             "that names an account."
         )
-    _foreign(where, listed(principal.get("AWS")), statement, policy, judgement)
+    elif len(services):
+        _foreign(where, sources, statement, policy, judgement)
+    if len(named := listed(principal.get("AWS"))):
+        _foreign(where, [named], statement, policy, judgement)
 
 
-def _foreign(where: str, principals: Any, statement: Properties, policy: Properties, judgement: Judgement) -> None:
-    """Judge named principals: those of another account than the queue's are not the stack's."""
-    if not len(principals):
-        return
-    queues = listed(statement.get("Resource"))
-    own = {found[1] for index in range(len(queues)) if (found := _QUEUE_ARN.match(queues[index]))}
-    if not own and (found := _QUEUE_URL.match(policy.get("queueUrl") or "")):
-        own = {found[1]}
-    if not own:
+def _foreign(where: str, tests: Sequence[Any], statement: Properties, policy: Properties, judgement: Judgement) -> None:
+    """Judge principals and sources: all of one of the tests are of the queue's account, or of a known organization."""
+    known = set(judgement.settings["organizations"])
+    own = _own_account(statement, policy)
+    if own is None:
         judgement.violation(
-            f"{where} allows {principals[0]}, and its Resource names no queue whose account that could be."
+            f"{where} allows {tests[0][0]}, and its Resource names no queue whose account that could be."
         )
         return
-    for index in range(len(principals)):
-        with judgement.part():
-            found = _ACCOUNT_OF_PRINCIPAL.match(principals[index])
-            account = (found[1] or found[2]) if found else None
-            if account not in own:
-                judgement.violation(
-                    f"{where} allows {principals[index]}, and the queue is of {', '.join(sorted(own))}."
-                )
+    known |= {own}
+    foreign = [
+        [value for value in (test[index] for index in range(len(test))) if not known & {value, _account(value)}]
+        for test in tests
+    ]
+    for value in min(foreign, key=len):
+        if _ORGANIZATION.fullmatch(value):
+            judgement.violation(f"{where} allows {value}, and the setting organizations does not name it.")
+        else:
+            judgement.violation(f"{where} allows {value}, and the queue is of {own}.")
+
+
+def _own_account(statement: Properties, policy: Properties) -> str | None:
+    """Return the queue's account by its URL, else that of all ARNs in the statement's Resource."""
+    if found := _QUEUE_URL.match(policy.get("queueUrl") or ""):
+        return found[1]
+    queues = listed(statement.get("Resource"))
+    own = {found[1] if (found := _QUEUE_ARN.match(queues[index])) else None for index in range(len(queues))}
+    return own.pop() if len(own) == 1 else None
+
+
+def _account(value: str) -> str | None:
+    found = _ACCOUNT.match(value)
+    return (found[1] or found[2]) if found else None
 
 
 def _is_everybody(principal: Any) -> bool:
@@ -128,12 +142,14 @@ def _is_everybody(principal: Any) -> bool:
     return any("*" in listed(principal[kind]) for kind in principal)
 
 
-def _names_account(condition: Properties, keys: frozenset[str]) -> bool:
-    """Return whether a condition on one of the keys has only values that name an account or an organization."""
-    return any(
-        len(found) and all(_NAMED.match(found[index]) for index in range(len(found)))
+def _named(condition: Properties, keys: frozenset[str]) -> list[Any]:
+    """The values of each test on one of the keys that have only accounts and organizations."""
+    return [
+        found
         for found in _conditions(condition, keys)
-    )
+        if len(found)
+        and all(_account(found[index]) or _ORGANIZATION.fullmatch(found[index]) for index in range(len(found)))
+    ]
 
 
 def _conditions(condition: Properties, keys: frozenset[str]) -> Iterator[Any]:
@@ -215,7 +231,12 @@ def _tags(*path: str) -> Callable[[Properties, Judgement], None]:
 QUEUE_ENCRYPTED = ResourceRule(name="queue-encrypted", checks={QUEUE: _queue})
 
 QUEUE_POLICY_CLOSED = ResourceRule(
-    name="queue-policy-closed", checks={QUEUE_POLICY: _queue_policy, QUEUE: _inline_queue_policy}
+    name="queue-policy-closed",
+    settings={
+        # IDs of the organizations whose accounts may send by a condition on aws:SourceOrgID or aws:PrincipalOrgID.
+        "organizations": {"type": "array", "items": {"type": "string", "minLength": 1}, "default": []},
+    },
+    checks={QUEUE_POLICY: _queue_policy, QUEUE: _inline_queue_policy},
 )
 
 CLUSTER_SECRETS_ENCRYPTED = ResourceRule(

@@ -23,11 +23,17 @@ from .tokens import (
 
 # AWS's own policies that grant whole services.
 _BROAD_POLICY = re.compile(
-    r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess.*|PowerUserAccess|\w*FullAccess.*|\w*ReadWrite\w*"
-    r"|SystemAdministrator|DatabaseAdministrator|NetworkAdministrator|DataScientist)"
+    r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess.*|\w*PowerUser\w*|\w*FullAccess.*|\w*ReadWrite\w*"
+    r"|SystemAdministrator|DatabaseAdministrator|NetworkAdministrator|DataScientist|AmazonElasticMapReduceRole)"
 )
 _ARN_PARTS = 6
-_ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?]+")
+_ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?$]+")
+# Services whose ARNs begin with a name of their users; those of others begin with the kind of the resource.
+_WITHOUT_KINDS = frozenset({"codecommit", "execute-api", "s3", "sns", "sqs"})
+# An ID of EC2 that is open behind its kind, such as i-*.
+_ANY_ID = re.compile(r"[a-z]+-[*?].*")
+# What may be asked for with the tags of what is yet to be made; other actions are on what others may have made.
+_MAKES = re.compile(r"[^:]+:(create|run)(?!tags$)[a-z]*")
 
 
 def _wildcard_actions(where: str, statement: Properties, judgement: Judgement) -> None:
@@ -77,17 +83,62 @@ def _managed_policy(path: str, holder: Any, key: str | int, judgement: Judgement
 def _wildcard_resources(where: str, statement: Properties, judgement: Judgement) -> None:
     resources = listed(statement.get("Resource"))
     anything = "NotResource" in set(statement)
+    kinds: set[str] = set()
     for index in range(len(resources)):
         with judgement.part():
             anything = anything or _is_everything(resources[index])
-    if not anything:
+            kinds |= {kind for kind in [_whole_kind(resources[index])] if kind}
+    if not anything and not kinds:
         return
     allowed = [entry["action"].lower() for entry in judgement.settings["allowedActions"]]
     actions = listed(statement.get("Action"))
     for index in range(len(actions)):
         with judgement.part():
-            if not any(fnmatchcase(actions[index].lower(), pattern) for pattern in allowed):
+            action = actions[index].lower()
+            if any(fnmatchcase(action, pattern) for pattern in allowed):
+                continue
+            if anything:
                 judgement.violation(f"{where} allows {actions[index]} on every resource.")
+                continue
+            open_kinds = {kind for kind in kinds if not _is_allowed(action, kind, judgement)}
+            if open_kinds and not _is_tagged(action, section(statement, "Condition")):
+                judgement.violation(
+                    f"{where} allows {actions[index]} on every {', '.join(sorted(open_kinds))}, and has no condition "
+                    "on a tag."
+                )
+
+
+def _is_allowed(action: str, kind: str, judgement: Judgement) -> bool:
+    return any(
+        fnmatchcase(action, entry["action"].lower()) and kind in entry.get("kinds", [kind])
+        for entry in judgement.settings["allowedOnKinds"]
+    )
+
+
+def _whole_kind(arn: str) -> str | None:
+    """Return the kind of which a pattern leaves the name open, such as role, or None."""
+    parts = arn.split(":", _ARN_PARTS - 1)
+    if len(parts) < _ARN_PARTS or parts[2] in _WITHOUT_KINDS:
+        return None
+    kind = re.split("[:/]", parts[-1], maxsplit=1)[0]
+    name = parts[-1][len(kind) + 1 :]
+    if set(kind) & set("*?") or name[:1] in ("*", "?", "$"):
+        return kind
+    return kind if parts[2] == "ec2" and _ANY_ID.fullmatch(name) else None
+
+
+def _is_tagged(action: str, condition: Properties) -> bool:
+    """Return whether the resource must carry a tag, or gets one when it is made."""
+    tests = [
+        (operator, key.lower(), values)
+        for operator in ("StringEquals", "StringLike", "Null")
+        for key, values in section(condition, operator).items()
+    ]
+    keys = {key for operator, key, values in tests if operator != "Null" or str(values).lower() == "false"}
+    if any(":resourcetag/" in key for key in keys):
+        return True
+    made = _MAKES.fullmatch(action) is not None or any(key.endswith(":createaction") for key in keys)
+    return made and any(key.startswith("aws:requesttag/") for key in keys)
 
 
 def _is_everything(arn: str) -> bool:
@@ -127,7 +178,7 @@ def _passed_to(condition: Properties) -> Any:
     return []
 
 
-_ALLOWED_ACTION = {
+_ALLOWED_ACTION: dict[str, Any] = {
     "type": "object",
     "properties": {
         "action": {"type": "string", "minLength": 1},
@@ -136,6 +187,22 @@ _ALLOWED_ACTION = {
     "required": ["action", "reason"],
     "additionalProperties": False,
 }
+
+# What Karpenter and the AWS Load Balancer Controller need of resources that others make.
+_USED = ["image", "snapshot", "security-group", "subnet", "capacity-reservation", "placement-group"]
+_ON_KINDS = [
+    {"action": "*:Describe*", "reason": "changes nothing"},
+    {"action": "*:List*", "reason": "changes nothing"},
+    {"action": "ec2:RunInstances", "reason": "only uses these", "kinds": _USED},
+    {"action": "ec2:CreateFleet", "reason": "only uses these", "kinds": _USED},
+    {"action": "ec2:CreateSecurityGroup", "reason": "makes one, in a network", "kinds": ["security-group", "vpc"]},
+    {"action": "ec2:GetSecurityGroupsForVpc", "reason": "changes nothing"},
+    {"action": "ec2:GetCoipPoolUsage", "reason": "changes nothing"},
+    {"action": "iam:GetInstanceProfile", "reason": "changes nothing"},
+    {"action": "iam:GetServerCertificate", "reason": "a certificate without its key"},
+    {"action": "elasticloadbalancing:RegisterTargets", "reason": "is on target groups alone, as in AWS's own policy"},
+    {"action": "elasticloadbalancing:DeregisterTargets", "reason": "is on target groups alone, as in AWS's own policy"},
+]
 
 IAM_NO_WILDCARD_ACTION = ResourceRule(
     name="iam-no-wildcard-action",
@@ -185,6 +252,18 @@ IAM_NO_WILDCARD_RESOURCE = ResourceRule(
                     "reason": "is limited by the condition key arc-zonal-shift:ResourceIdentifier",
                 },
             ],
+        },
+        # On all resources of a kind, in a statement without a condition on a tag; `kinds` are all where there are none.
+        "allowedOnKinds": {
+            "type": "array",
+            "items": {
+                **_ALLOWED_ACTION,
+                "properties": {
+                    **_ALLOWED_ACTION["properties"],
+                    "kinds": {"type": "array", "items": {"type": "string", "minLength": 1}},
+                },
+            },
+            "default": _ON_KINDS,
         },
     },
     checks={

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from pulumi_policy.proxy import UnknownValueError
 
+from .tokens import plain
+
 
 class Inputs:
     """Inputs by URN."""
@@ -26,7 +28,7 @@ class Inputs:
 
     def of(self, token: str) -> Iterator[Mapping[str, Any]]:
         """The inputs of the resources of a type that were shown so far."""
-        return (shown for urn, shown in self._shown.items() if urn.split("::")[2].rpartition("$")[2] == token)
+        return (shown for urn, shown in self._shown.items() if plain(urn.split("::")[2].rpartition("$")[2]) == token)
 
     def completing(self, urn: str, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """A resource's outputs, with its input where an output is unknown or not there."""

@@ -6,13 +6,16 @@ Does not judge address ranges (address_ranges.py) or the traffic between nodes (
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
+
+from pulumi_policy.proxy import UnknownValueError
 
 from karpstack.karpenter import addresses
 
 from . import graph
 from .iam_documents import listed
-from .rule import Judgement, Properties, ResourceRule, section
+from .rule import Judgement, NotKnownError, Properties, ResourceRule, section
 from .tokens import (
     ADDON,
     AKS_CLUSTER,
@@ -21,6 +24,8 @@ from .tokens import (
     CLUSTER,
     DEFAULT_SECURITY_GROUP,
     HELM_RELEASE,
+    MANAGED_PREFIX_LIST,
+    MANAGED_PREFIX_LIST_ENTRY,
     SECURITY_GROUP,
     SECURITY_GROUP_INGRESS_RULE,
     SECURITY_GROUP_RULE,
@@ -130,19 +135,17 @@ def _addon(addon: Properties, judgement: Judgement) -> None:
         judgement.violation(f"addonName is {name}.")
 
 
-_WORLD = frozenset({"*", "internet", "any"})
-
-
 def _ranges(path: str, values: Any, judgement: Judgement) -> list[addresses.Network]:
     """Judge ranges, alone and together; return those that are no world alone."""
     found = listed(values)
+    tags = [tag.casefold() for tag in judgement.settings["serviceTags"]]
     networks: list[addresses.Network] = []
     for index in range(len(found)):
         with judgement.part():
             try:
                 network = addresses.parse(found[index].strip())
-            except ValueError:  # a service tag of Azure
-                if found[index].strip().casefold() in _WORLD:
+            except ValueError:
+                if found[index].strip().casefold() not in ("", *tags):
                     judgement.violation(f"{path} lets {found[index]} in.")
                 continue
             if _too_short(network, judgement) and not addresses.is_private(network):
@@ -165,6 +168,7 @@ def _security_group(group: Properties, judgement: Judgement) -> None:
     for index in range(len(rules)):
         with judgement.part():
             admitted += _admitted(rules[index], ("cidrBlocks", "ipv6CidrBlocks"), judgement, f"ingress[{index}].")
+            _prefix_lists(rules[index], "prefixListIds", judgement, f"ingress[{index}].")
     _of_all("ingress", admitted, judgement)
 
 
@@ -177,13 +181,42 @@ def _admitted(
             yield _ranges(path + key, rule.get(key), judgement)
 
 
+def _prefix_lists(rule: Properties, key: str, judgement: Judgement, path: str = "") -> None:
+    """Name the prefix lists that cannot be judged. One that is yet to be made is of this stack, and judged itself."""
+    names: list[str] = []
+    with suppress(UnknownValueError):
+        found = listed(rule.get(key))
+        for index in range(len(found)):
+            with suppress(UnknownValueError):
+                names.append(found[index])
+    with judgement.part():
+        if names := [name for name in names if name]:
+            what = f"{path}{key} has {', '.join(names)}, and only prefix lists of this stack are judged"
+            raise NotKnownError(what, f"{path}{key}", *names)
+
+
+def _prefix_list(prefix_list: Properties, judgement: Judgement) -> None:
+    entries = prefix_list.get("entries") or []
+    admitted: list[list[addresses.Network]] = []
+    for index in range(len(entries)):
+        with judgement.part():
+            admitted += _admitted(entries[index], ("cidr",), judgement, f"entries[{index}].")
+    _of_all("entries", admitted, judgement)
+
+
+def _prefix_list_entry(entry: Properties, judgement: Judgement) -> None:
+    list(_admitted(entry, ("cidr",), judgement))
+
+
 def _security_group_rule(rule: Properties, judgement: Judgement) -> None:
     if rule.get("type") == "ingress":
         list(_admitted(rule, ("cidrBlocks", "ipv6CidrBlocks"), judgement))
+        _prefix_lists(rule, "prefixListIds", judgement)
 
 
 def _ingress_rule(rule: Properties, judgement: Judgement) -> None:
     list(_admitted(rule, ("cidrIpv4", "cidrIpv6"), judgement))
+    _prefix_lists(rule, "prefixListId", judgement)
 
 
 def _azure_rule(rule: Properties, judgement: Judgement, path: str = "") -> list[list[addresses.Network]]:
@@ -219,8 +252,21 @@ _WIDEST = {
 
 NO_OPEN_INGRESS = ResourceRule(
     name="no-open-ingress",
-    settings=_WIDEST,
+    settings={
+        **_WIDEST,
+        # Sources on Azure that are neither the internet nor the machines of other customers, as AzureCloud is.
+        "serviceTags": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "default": [
+                *("VirtualNetwork", "AzureLoadBalancer", "GatewayManager"),
+                *("AzureFrontDoor.Backend", "AzureTrafficManager"),
+            ],
+        },
+    },
     checks={
+        MANAGED_PREFIX_LIST: _prefix_list,
+        MANAGED_PREFIX_LIST_ENTRY: _prefix_list_entry,
         DEFAULT_SECURITY_GROUP: _security_group,
         SECURITY_GROUP: _security_group,
         SECURITY_GROUP_RULE: _security_group_rule,

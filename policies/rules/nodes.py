@@ -7,7 +7,7 @@ from typing import Any
 
 from .bottlerocket import is_bottlerocket
 from .rule import PRODUCTION_ONLY, Judgement, Properties, ResourceRule, section
-from .tokens import AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, with_patch
+from .tokens import AKS_AGENT_POOL, AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, with_patch
 
 # Where images have their root volume; and the volume of images and containers, which Bottlerocket has beside it.
 _ROOTS = ("/dev/xvda", "/dev/sda1")
@@ -110,7 +110,8 @@ def _launch_template_public_ip(template: Properties, judgement: Judgement) -> No
     interfaces = template.get("networkInterfaces") or []
     for index in range(len(interfaces)):
         with judgement.part():
-            if interfaces[index].get("associatePublicIpAddress") in (True, "true"):
+            # Text in the SDK, of which the provider takes several for true.
+            if str(interfaces[index].get("associatePublicIpAddress") or "").lower() not in ("", "0", "f", "false"):
                 judgement.violation(f"networkInterfaces[{index}].associatePublicIpAddress is true.")
 
 
@@ -120,6 +121,11 @@ def _aks_public_ip(cluster: Properties, judgement: Judgement) -> None:
         with judgement.part():
             if pools[index].get("enableNodePublicIP") is True:
                 judgement.violation(f"agentPoolProfiles[{index}].enableNodePublicIP is true.")
+
+
+def _agent_pool_public_ip(pool: Properties, judgement: Judgement) -> None:
+    if pool.get("enableNodePublicIP") is True:
+        judgement.violation("enableNodePublicIP is true.")
 
 
 # What a patch leaves out stays as it is in the object; each rule here finds what is said, so a patch is judged alike.
@@ -135,6 +141,7 @@ NODE_NO_PUBLIC_IP = ResourceRule(
         **dict.fromkeys(_NODE_CLASSES, _node_class_public_ip),
         LAUNCH_TEMPLATE: _launch_template_public_ip,
         AKS_CLUSTER: _aks_public_ip,
+        AKS_AGENT_POOL: _agent_pool_public_ip,
     },
 )
 

@@ -36,6 +36,7 @@ from .exceptions import GRANTED
 from .inputs import INPUTS
 from .regions import REGIONS
 from .shapes import shaped
+from .tokens import plain
 from .values import UnreadableError, readable
 
 Properties = Mapping[str, Any]
@@ -238,16 +239,17 @@ class ResourceRule(Rule):
 
     def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         settings = self._configured(args.get_config())
-        REGIONS.note(args.resource_type, args.props, args.provider)
+        token = plain(args.resource_type)
+        REGIONS.note(token, args.props, args.provider)
         INPUTS.note(args.urn, args.props)
         if self.before is not None:
             self.before(settings)
-        check = self.checks.get(args.resource_type)
+        check = self.checks.get(token)
         if check is None:
             return
         judgement = self._judgement(args.name, settings, report, args.urn)
         with judgement.part():
-            check(shaped(args.resource_type, args.props), judgement)
+            check(shaped(token, args.props), judgement)
         judgement.close()
 
 
@@ -265,6 +267,7 @@ class StackRule(Rule):
         judgement = self._judgement("the stack", self._configured(args.get_config()), report)
         for resource in args.resources:
             known = INPUTS.completing(resource.urn, resource.props)
+            resource.resource_type = plain(resource.resource_type)
             resource.props = shaped(resource.resource_type, known, resource.urn)
         with judgement.part():
             self.check(args.resources, judgement)

@@ -182,6 +182,8 @@ _INGRESS: Final[Shape] = {
     "ipv6CidrBlocks": TEXTS,
     "cidrIpv4": TEXTS,
     "cidrIpv6": TEXTS,
+    "prefixListIds": [TEXT],
+    "prefixListId": TEXT,
     "fromPort": PORT,
     "toPort": PORT,
 }
@@ -225,6 +227,8 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     tokens.VPC: {"cidrBlock": TEXTS, "tags": _TAGS},
     tokens.TAG: {"key": TEXT, "value": TEXT},
     tokens.QUEUE_POLICY: {"queueUrl": TEXT},
+    tokens.MANAGED_PREFIX_LIST: {"entries": [{"cidr": TEXT}]},
+    tokens.MANAGED_PREFIX_LIST_ENTRY: {"cidr": TEXT},
     tokens.SECURITY_GROUP: {"ingress": [_INGRESS], "tags": _TAGS},
     tokens.DEFAULT_SECURITY_GROUP: {"ingress": [_INGRESS]},
     tokens.SECURITY_GROUP_RULE: _INGRESS,
@@ -235,6 +239,8 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     tokens.AZURE_SECURITY_GROUP: {"securityRules": [_AZURE_RULE]},
     tokens.AZURE_SECURITY_RULE: _AZURE_RULE,
     tokens.AZURE_ROLE_ASSIGNMENT: {"scope": TEXT, "roleDefinitionId": TEXT},
+    tokens.AZURE_ROLE_DEFINITION: {"permissions": [{"actions": [TEXT], "dataActions": [TEXT]}]},
+    tokens.AKS_AGENT_POOL: {},
     tokens.AZURE_FEDERATED_CREDENTIAL: {"subject": TEXT, "issuer": TEXT, "audiences": [TEXT]},
     tokens.AZURE_DIAGNOSTICS: {"resourceUri": TEXT, "logs": [{}]},
 }

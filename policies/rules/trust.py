@@ -61,11 +61,13 @@ def _pods(where: str, condition: Properties, judgement: Judgement) -> None:
     for operator in ("StringEquals", "ArnEquals"):
         for key, values in section(condition, operator).items():
             found = listed(values)
-            if len(found) and all(EXACT.fullmatch(found[index]) for index in range(len(found))):
+            if len(found) == 1 and EXACT.fullmatch(found[0]):
                 exact.add(key.lower())
     for keys in _POD_IDENTITY_CONDITIONS:
         if not exact & {key.lower() for key in keys}:
-            judgement.violation(f"{where} trusts {_POD_IDENTITY} without StringEquals on {' or '.join(keys)}.")
+            judgement.violation(
+                f"{where} trusts {_POD_IDENTITY} without StringEquals on {' or '.join(keys)}, with one value."
+            )
 
 
 def _token(where: str, condition: Properties, judgement: Judgement) -> None:

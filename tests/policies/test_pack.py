@@ -50,7 +50,7 @@ def test_fires_for_each_token(rule: Rule) -> None:
     fired = {
         case.given.token for case in cases_of(rule) if isinstance(case.given, Resource) and case.verdict().violations
     }
-    assert fired == set(rule.checks)
+    assert set(map(tokens.plain, fired)) == set(rule.checks)
 
 
 @every_rule
@@ -128,15 +128,19 @@ def test_refuses_an_unknown_setting(rule: Rule) -> None:
     [
         (tokens.ADDON, aws.eks.Addon),
         (tokens.AKS_CLUSTER, azure.containerservice.ManagedCluster),
+        (tokens.AKS_AGENT_POOL, azure.containerservice.AgentPool),
         (tokens.AZURE_DIAGNOSTICS, azure.monitor.DiagnosticSetting),
         (tokens.AZURE_FEDERATED_CREDENTIAL, azure.managedidentity.FederatedIdentityCredential),
         (tokens.AZURE_IDENTITY, azure.managedidentity.UserAssignedIdentity),
         (tokens.AZURE_NETWORK, azure.network.VirtualNetwork),
         (tokens.AZURE_RESOURCE_GROUP, azure.resources.ResourceGroup),
         (tokens.AZURE_ROLE_ASSIGNMENT, azure.authorization.RoleAssignment),
+        (tokens.AZURE_ROLE_DEFINITION, azure.authorization.RoleDefinition),
         (tokens.AZURE_SECURITY_GROUP, azure.network.NetworkSecurityGroup),
         (tokens.AZURE_SECURITY_RULE, azure.network.SecurityRule),
         (tokens.DEFAULT_SECURITY_GROUP, aws.ec2.DefaultSecurityGroup),
+        (tokens.MANAGED_PREFIX_LIST, aws.ec2.ManagedPrefixList),
+        (tokens.MANAGED_PREFIX_LIST_ENTRY, aws.ec2.ManagedPrefixListEntry),
         (tokens.EVENT_RULE, aws.cloudwatch.EventRule),
         (tokens.EVENT_TARGET, aws.cloudwatch.EventTarget),
         (tokens.QUEUE, aws.sqs.Queue),
@@ -171,6 +175,41 @@ def test_refuses_an_unknown_setting(rule: Rule) -> None:
 )
 def test_token_is_the_class_s_own(token: str, of: type) -> None:
     assert token == of.pulumi_type  # type: ignore[attr-defined]  # set by the SDK's decorator
+
+
+def test_karpenters_documented_controller_policy_passes() -> None:
+    documented = json.loads((PACK.parent / "tests/unit/rehearsal/rights/upstream-karpenter-1.14.json").read_text())
+    statements = []
+    for sid, said in documented["statements"].items():
+        condition: dict[str, dict[str, list[str]]] = {}
+        for test, values in said["conditions"].items():
+            operator, key = test.split(" ", 1)
+            condition.setdefault(operator, {})[key] = values
+        statement = {"Sid": sid, "Effect": "Allow", "Action": said["actions"], "Resource": said["resources"]}
+        statements.append({**statement, "Condition": condition})
+    policy = Resource(tokens.IAM_POLICY, {"policy": json.dumps({"Statement": statements})})
+    found = [judge(rule, policy).violations for rule in RULES if rule.name.startswith("iam-")]
+    assert not any(found), found
+
+
+def test_the_reference_lists_each_type_that_a_rule_reads() -> None:
+    judged = {token for rule in RULES if isinstance(rule, ResourceRule) for token in rule.checks}
+    assert judged - {tokens.STACK} <= set(tokens.all_of_them())
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        ("azure-native:authorization/v20220401:RoleAssignment", tokens.AZURE_ROLE_ASSIGNMENT),
+        ("azure-native_containerservice_v20240901preview:containerservice:ManagedCluster", tokens.AKS_CLUSTER),
+        ("kubernetes:karpenter.azure.com/v1:AKSNodeClass", tokens.AKS_NODE_CLASS),
+        ("kubernetes:karpenter.k8s.aws/v1beta1:EC2NodeClassPatch", f"{tokens.EC2_NODE_CLASS}Patch"),
+        ("kubernetes:apps/v1:Deployment", tokens.DEPLOYMENT),
+        ("azure-native:network:loadBalancers/v1:Other", "azure-native:network:loadBalancers/v1:Other"),
+    ],
+)
+def test_the_version_of_an_api_is_no_part_of_a_type(token: str, expected: str) -> None:
+    assert tokens.plain(token) == expected
 
 
 def test_a_class_that_the_sdk_lacks_stops_the_pack() -> None:
