@@ -6,7 +6,6 @@ section that is not valid by itself is not there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
 #: For a replica of Karpenter (1 CPU, 1 GiB by default), CoreDNS, Cilium and the system.
 _LEAST_MEMORY: Final = 7 * 2**29
-#: Variables of an expression (pkg/cel/environment.go of Karpenter 1.15).
-_OF_AN_INSTANCE_TYPE: Final = re.compile(r"\b(max_pods|default_enis|ips_per_eni|vcpus|memory_mib|instance_type)\b")
 _GPUS: Final = "karpenter.k8s.aws/instance-gpu-count"
 #: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
 _OF_AN_EXISTING_NETWORK: Final = (
@@ -257,7 +254,7 @@ def node_class(name: str, spec: Mapping[str, Any], mask: int | None = None) -> I
 
 def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int) -> Iterator[Finding]:
     pods = manifests.max_pods(spec)
-    if pods is None or (isinstance(pods, str) and _OF_AN_INSTANCE_TYPE.search(pods)):
+    if pods is None:
         return  # Karpenter computes it for each instance type
     if isinstance(pods, bool) or not isinstance(pods, int):
         yield finding("max-pods-invalid", ("nodeClasses", name, "kubelet", "maxPods"), pods)
