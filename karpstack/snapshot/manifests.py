@@ -126,7 +126,7 @@ def manifest(
 
     Args:
         workload: The workload.
-        kind: As `made_as` says.
+        kind: As `created_kind` says.
         names: How labels are written.
         labels: Labels of the object and of its pods.
         priority_class: Name of a PriorityClass that is there.

@@ -1,7 +1,7 @@
 """Makes the nodes of a snapshot in a cluster: each as the NodeClaim that it was, launched by Karpenter.
 
-Nothing disrupts them until `let_go`: they have the annotation that Karpenter has for it, and lose it when all pods are
-there.
+Nothing disrupts them until `allow_disruption`: they have Karpenter's annotation for that, and lose it when all pods
+exist.
 """
 
 from __future__ import annotations

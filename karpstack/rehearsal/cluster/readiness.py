@@ -13,7 +13,7 @@ from typing import Any
 from karpstack.rehearsal.cluster.feed import Feed
 from karpstack.rehearsal.cluster.objects import Object, Objects, has_condition
 
-#: Kinds that `shortfall` can judge, with their API version.
+#: Kinds that `missing_for_available` can judge, with their API version.
 KINDS = {
     "Deployment": "apps/v1",
     "DaemonSet": "apps/v1",
@@ -96,7 +96,7 @@ def wait_available(
     Args:
         workloads: (kind, namespace, name) of each.
         timeout: Seconds.
-        all_replicas: See `shortfall`.
+        all_replicas: See `missing_for_available`.
         problem: Looked at from time to time: a text that is not empty ends the wait at once.
 
     Returns:

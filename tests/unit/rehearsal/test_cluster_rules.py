@@ -52,7 +52,7 @@ def environment(variables: list[Any], more: Mapping[str, Any] | None = None) -> 
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "readiness.shortfall": lacks,
+    "readiness.missing_for_available": lacks,
     "readiness.pod_problem": pod_problem,
     "agent.unreachable": unreachable,
     "agent.changed_taints": lambda taints, up, sets, removes: cilium.changed_taints(
