@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -207,10 +208,11 @@ class _Taking:
         node = spec.get("nodeName") or None
         owner = self._owner(namespace, item, node)
         pod = self._scheduled(metadata, spec, daemon=owner.controller.kind == "DaemonSet")
-        if _is_over(pod.do_not_disrupt, (item.get("status") or {}).get("startTime"), self._taken):
-            # The pod in the rehearsal is new, so it would be protected once more.
-            pod = pod.model_copy(update={"do_not_disrupt": None})
+        # The pod in the rehearsal is new, so its whole time would begin once more.
+        left = _time_left(pod.do_not_disrupt, (item.get("status") or {}).get("startTime"), self._taken)
+        if pod.do_not_disrupt and not left:
             self._ledger.add("do-not-disrupt of pods, for a time", "the time was over")
+        pod = pod.model_copy(update={"do_not_disrupt": left})
         mounted = tuple(self._volumes.of(namespace, metadata["name"], spec))
         return Member(owner, pod, _LABELS.validate_python(_labels(metadata)), mounted, node and _named(node))
 
@@ -286,14 +288,17 @@ class _Taking:
         return made
 
 
-def _is_over(do_not_disrupt: str | None, started: Any, at: datetime) -> bool:
-    """Whether a pod was protected for a time that has gone by since it started (Karpenter's IsDoNotDisruptActive)."""
+def _time_left(do_not_disrupt: str | None, started: Any, at: datetime) -> str | None:
+    """Return for how long a pod is still protected; None if the time is over (IsDoNotDisruptActive in Karpenter)."""
     if not do_not_disrupt or not isinstance(started, str):
-        return False
+        return do_not_disrupt
     try:
-        return datetime.fromisoformat(started) + duration(do_not_disrupt) <= at
+        whole = duration(do_not_disrupt)
+        left = min(datetime.fromisoformat(started) + whole - at, whole)
     except (ValueError, OverflowError, TypeError):  # "true"; or what Karpenter does not understand either
-        return False
+        return do_not_disrupt
+    hours, minutes = divmod(math.ceil(left / timedelta(minutes=1)), 60)
+    return f"{hours}h{minutes}m" if left > timedelta() else None
 
 
 def _well_formed(item: Item) -> bool:

@@ -59,6 +59,30 @@ def test_a_command_that_fails_is_refused(cluster: Cluster, given: str, said: str
         cluster.side(given)
 
 
+def test_sides_of_one_name_are_written_to_files_of_their_own(cluster: Cluster) -> None:
+    old, new = cluster.project / "old" / "nodepools", cluster.project / "new" / "snapshot.yaml"
+    old.mkdir(parents=True)
+    new.parent.mkdir()
+    (old / "general.yaml").write_text(pool(3))
+    new.write_text(pool(77))
+    sides = [cluster.base(), *map(cluster.side, (str(cluster.project / "nodepools"), str(old), str(new)))]
+    assert [weight(side.stack_file.path) for side in sides] == [POOL["spec"].get("weight"), 7, 3, 77]
+    assert [side.name for side in sides] == ["snapshot", "nodepools", "nodepools-2", "snapshot-2"]
+
+
+@pytest.mark.parametrize(
+    "resource", ["file:///nowhere//b?ref=--upload-pack=touch%20{}%20%23", "https://198.51.100.1/general.yaml"]
+)
+def test_a_kustomization_fetches_nothing_and_so_runs_nothing(cluster: Cluster, tmp_path: Path, resource: str) -> None:
+    folder = cluster.project / "nodepools"
+    (folder / "kustomization.yaml").write_text("resources: [general.yaml]\n")
+    assert weight(cluster.side(str(folder)).stack_file.path) == 7
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [resource.format(tmp_path / "ran")]}))
+    with pytest.raises(SourceError, match="for a folder nothing is fetched"):
+        cluster.side(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(cluster: Cluster) -> None:
     folder = cluster.project / "nodepools"
     (folder / "batch.yaml").write_text(pool(3, "batch"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from karpstack.text import json_file, refusals
 from karpstack.text.json_file import FileError
 from karpstack.text.names import folder_name
 from karpstack.text.packaged import PROGRAM
+from karpstack.text.shown import visible
 from karpstack.text.yaml_file import YamlError, parse_all
 
 from .sources import Source, SourceError, folder_of_ref
@@ -25,6 +26,12 @@ from .sources import Source, SourceError, folder_of_ref
 #: What the base is called that a snapshot is.
 SNAPSHOT: Final = "snapshot"
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+#: The environment of `kubectl kustomize`: nothing may be fetched. A kustomization hands git the text behind a URL, and
+#: with it any command (`?ref=--upload-pack=...`).
+_CLOSED: Final = {"PATH": "", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
+_FETCHES: Final = (
+    " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize {}')"
+)
 _NOTE: Final = "note: "
 _MOST: Final = 16 * 2**20  # bytes
 #: The stack whose program makes clusters of a snapshot's cloud. Karpenter is in the snapshot where it is self-hosted.
@@ -41,12 +48,14 @@ class Cluster:
         stack: Name of the stack.
         project: Folder with the stack files, in the repository whose refs are meant.
         into: Folder below which sides are written.
+        names: Those of the sides so far.
     """
 
     snapshot: Path
     stack: str
     project: Path
     into: Path
+    names: set[str] = field(default_factory=lambda: {SNAPSHOT})
 
     def base(self) -> Source:
         """Return the side that the snapshot is.
@@ -73,29 +82,43 @@ class Cluster:
         path = Path(given)
         if _exists(path):
             if path.is_dir() and any((path / one).is_file() for one in _KUSTOMIZATIONS):
+                name = self._name(path.resolve().name)
                 kubectl = str(EngineSet.current().program("kubectl"))
-                return folder_name(path.resolve().name), self._printed([kubectl, "kustomize", given], given)
-            return folder_name(path.resolve().stem), path.resolve()
+                return name, self._printed(name, [kubectl, "kustomize", given], given, _CLOSED)
+            return self._name(path.resolve().stem), path.resolve()
+        name = self._name(given)
         if _is_command(given):
-            return folder_name(given), self._printed(_words(given), given)
-        return folder_name(given), folder_of_ref(self.project, given, self.into)
+            return name, self._printed(name, _words(given), given)
+        return name, folder_of_ref(self.project, given, self.into)
 
-    def _printed(self, command: list[str], given: str) -> Path:
+    def _name(self, text: str) -> str:
+        """Return a name that no other side has: each side is written to a file of its name."""
+        name = first = folder_name(text)
+        number = 1
+        while name in self.names:
+            number += 1
+            name = f"{first}-{number}"
+        self.names.add(name)
+        return name
+
+    def _printed(self, name: str, command: list[str], given: str, environment: dict[str, str] | None = None) -> Path:
         """Return a file with what a command prints."""
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
         except OSError as error:
             raise SourceError(
                 f"{given!r}: {command[0]} cannot be run ({error.strerror}), so the change is not known; name a file or "
                 "folder of manifests, or a command that prints them"
             ) from error
         if done.returncode:
+            closed = environment is not None
             raise SourceError(
-                f"{given!r} ended with exit code {done.returncode}, so the change is not known; correct it:\n"
-                f"{done.stderr.decode(errors='replace').strip()}"
+                f"{given!r} ended with exit code {done.returncode}, so the change is not known; correct it"
+                f"{_FETCHES.format(shlex.quote(given)) if closed else ''}:\n"
+                f"{visible(done.stderr.decode(errors='replace').strip())}"
             )
         self.into.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.into / f"{folder_name(given)}.manifests.yaml"
+        path = self.into / f"{name}.manifests.yaml"
         path.write_bytes(done.stdout)
         return path
 

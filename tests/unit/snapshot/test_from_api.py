@@ -69,13 +69,15 @@ def test_the_order_of_the_objects_is_none(taken: Snapshot) -> None:
     ("value", "started", "kept"),
     [
         ("6h", "2026-11-22T03:59:59Z", None),
-        ("6h", "2026-11-22T04:00:01Z", "6h"),
+        ("6h", "2026-11-22T04:00:01Z", "0h1m"),
+        ("72h", "2026-11-20T00:00:00Z", "14h0m"),
+        ("6h", "2026-11-23T00:00:00Z", "6h0m"),  # by a clock that is ahead
         ("true", "2026-11-01T00:00:00Z", "true"),
         ("6h", None, "6h"),
         ("soon", "2026-11-01T00:00:00Z", "soon"),
     ],
 )
-def test_a_pod_is_not_protected_again_when_its_time_is_over(value: str, started: str | None, kept: str | None) -> None:
+def test_a_pod_is_protected_for_the_rest_of_its_time(value: str, started: str | None, kept: str | None) -> None:
     items = api.cluster()
     (lonely,) = (one for one in items if one["metadata"]["name"] == "lonely")
     lonely["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": value}
