@@ -59,15 +59,27 @@ def test_a_command_that_fails_is_refused(cluster: Cluster, given: str, said: str
         cluster.side(given)
 
 
-def test_sides_of_one_name_are_written_to_files_of_their_own(cluster: Cluster) -> None:
-    old, new = cluster.project / "old" / "nodepools", cluster.project / "new" / "snapshot.yaml"
-    old.mkdir(parents=True)
-    new.parent.mkdir()
-    (old / "general.yaml").write_text(pool(3))
-    new.write_text(pool(77))
-    sides = [cluster.base(), *map(cluster.side, (str(cluster.project / "nodepools"), str(old), str(new)))]
-    assert [weight(side.stack_file.path) for side in sides] == [POOL["spec"].get("weight"), 7, 3, 77]
-    assert [side.name for side in sides] == ["snapshot", "nodepools", "nodepools-2", "snapshot-2"]
+def test_a_base_and_a_change_of_one_name_are_two_files(cluster: Cluster) -> None:
+    for folder, number in (("old", 3), ("new", 77)):
+        (cluster.project / folder / "nodepools").mkdir(parents=True)
+        (cluster.project / folder / "nodepools" / "general.yaml").write_text(pool(number))
+    asked: list[tuple[object, object]] = []
+
+    def rehearse(question: candidate.Question, change: Source, results: Path, *, keep: bool) -> int:
+        asked.append((weight(question.base.stack_file.path), weight(change.stack_file.path)))
+        return 0
+
+    options = command.Asked(
+        "eks",
+        base=str(cluster.project / "old" / "nodepools"),
+        changes=[str(cluster.project / "new" / "nodepools")],
+        workloads=SMALL,
+        project=cluster.project,
+        output=cluster.into,
+    )
+    assert command.run(options, command.Tools(rehearse=rehearse)) == 0
+    assert asked == [(3, 77)]
+    assert [one.name for one in cluster.into.iterdir() if one.name.startswith("sources")] == []
 
 
 @pytest.mark.parametrize(

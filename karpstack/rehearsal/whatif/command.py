@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -128,7 +130,9 @@ def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
     stack = options.stack or manifests.stack_of(workloads)
     results = ownership.place_results(options.output or project / "build" / "whatif" / stack, "--output")
     options = replace(options, stack=stack)
-    base, sides = _sides(options, manifests.Cluster(workloads, stack, project, results / "sources"))
+    # A new folder each time: what lay in an old one may be somebody else's, and candidates run beside each other.
+    into = Path(tempfile.mkdtemp(prefix="sources-", dir=results))
+    base, sides = _sides(options, manifests.Cluster(workloads, stack, project, into))
     for side in (base, *sides):
         side.stack_file.check_versions()
         _check_same(base, side)
@@ -161,8 +165,12 @@ def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
             options.prices.resolve() if options.prices else None,
         )
         folder = ownership.place_results(results / sides[0].name, "--output")
-        return tools.rehearse(question, sides[0], folder, keep=options.keep)
-    return _several(options, base, sides, results, project, tools)
+        code = tools.rehearse(question, sides[0], folder, keep=options.keep)
+    else:
+        code = _several(options, base, sides, results, project, tools)
+    if not options.keep:
+        shutil.rmtree(into)
+    return code
 
 
 def _check_sides(options: WhatifOptions) -> None:
@@ -184,10 +192,11 @@ def _sides(options: WhatifOptions, cluster: Cluster) -> tuple[Source, list[Sourc
     def written(one: str) -> Source:
         return sources.source(one, cluster.stack, cluster.into, cluster.project)
 
+    before = replace(cluster, into=cluster.into / "base")  # which may have the name of a change
     if options.base is None:
-        base = cluster.base()
+        base = before.base()
     else:
-        base = cluster.side(options.base) if manifests.are_manifests(options.base) else written(options.base)
+        base = before.side(options.base) if manifests.are_manifests(options.base) else written(options.base)
     if options.new_image:
         return base, [replace(base, name="new-image", new_image=True)]
     if options.base is not None and not base.manifests and any(map(manifests.are_manifests, changes)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,9 +29,7 @@ _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomizat
 #: The environment of `kubectl kustomize`: nothing may be fetched. A kustomization hands git the text behind a URL, and
 #: with it any command (`?ref=--upload-pack=...`).
 _CLOSED: Final = {"PATH": "", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
-_FETCHES: Final = (
-    " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize {}')"
-)
+_FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize {}')"
 _NOTE: Final = "note: "
 _MOST: Final = 16 * 2**20  # bytes
 #: The stack whose program makes clusters of a snapshot's cloud. Karpenter is in the snapshot where it is self-hosted.
@@ -47,15 +45,13 @@ class Cluster:
         snapshot: The file.
         stack: Name of the stack.
         project: Folder with the stack files, in the repository whose refs are meant.
-        into: Folder below which sides are written.
-        names: Those of the sides so far.
+        into: Folder below which sides are written. Each has a name of its own there.
     """
 
     snapshot: Path
     stack: str
     project: Path
     into: Path
-    names: set[str] = field(default_factory=lambda: {SNAPSHOT})
 
     def base(self) -> Source:
         """Return the side that the snapshot is.
@@ -82,26 +78,14 @@ class Cluster:
         path = Path(given)
         if _exists(path):
             if path.is_dir() and any((path / one).is_file() for one in _KUSTOMIZATIONS):
-                name = self._name(path.resolve().name)
                 kubectl = str(EngineSet.current().program("kubectl"))
-                return name, self._printed(name, [kubectl, "kustomize", given], given, _CLOSED)
-            return self._name(path.resolve().stem), path.resolve()
-        name = self._name(given)
+                return folder_name(path.resolve().name), self._printed([kubectl, "kustomize", given], given, _CLOSED)
+            return folder_name(path.resolve().stem), path.resolve()
         if _is_command(given):
-            return name, self._printed(name, _words(given), given)
-        return name, folder_of_ref(self.project, given, self.into)
+            return folder_name(given), self._printed(_words(given), given)
+        return folder_name(given), folder_of_ref(self.project, given, self.into)
 
-    def _name(self, text: str) -> str:
-        """Return a name that no other side has: each side is written to a file of its name."""
-        name = first = folder_name(text)
-        number = 1
-        while name in self.names:
-            number += 1
-            name = f"{first}-{number}"
-        self.names.add(name)
-        return name
-
-    def _printed(self, name: str, command: list[str], given: str, environment: dict[str, str] | None = None) -> Path:
+    def _printed(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> Path:
         """Return a file with what a command prints."""
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
@@ -118,7 +102,7 @@ class Cluster:
                 f"{visible(done.stderr.decode(errors='replace').strip())}"
             )
         self.into.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.into / f"{name}.manifests.yaml"
+        path = self.into / f"{folder_name(given)}.manifests.yaml"
         path.write_bytes(done.stdout)
         return path
 
@@ -132,7 +116,6 @@ class Cluster:
             )
         made = self.into / f"Pulumi.{name}.yaml"
         made.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made.unlink(missing_ok=True)
         options = [
             part
             for key, path in (("manifests", manifests), ("instead-of", before))
