@@ -115,7 +115,7 @@ def stack_file(
     _write_text(output, made.text)
     print(f"{visible(output)} was written. Kubernetes version and node images are those of {like}")
     for sentence in (*notes, *made.notes):
-        print(f"note: {visible(sentence)}")
+        print("note:", visible(" ".join(sentence.split())))  # on one line, whatever a name in it is
     return Code.GOOD
 
 

@@ -88,10 +88,10 @@ def _files(path: Path) -> list[Path]:
 def _documents(file: Path) -> list[Any]:
     try:
         found = parse_all(json_file.content(file, most=_MOST), _MOST)
+        return [part for one in found for part in (_planned(one) if isinstance(one, dict) and _PLAN in one else [one])]
     except (FileError, YamlError) as error:
         why = error.why if isinstance(error, FileError) else str(error)
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", file, why=why)) from error
-    return [part for one in found for part in (_planned(one) if isinstance(one, dict) and _PLAN in one else [one])]
 
 
 def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
@@ -107,13 +107,21 @@ def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
     """The manifests of a plan of Terraform's: of resources kubernetes_manifest and kubectl_manifest."""
-    modules = [(plan[_PLAN] or {}).get("root_module") or {}]
+    modules = list(_mappings([_mapping(plan[_PLAN]).get("root_module")]))
     while modules:
         module = modules.pop()
-        modules += module.get("child_modules") or []
-        for resource in module.get("resources") or []:
-            values = resource.get("values") or {}
+        modules += _mappings(module.get("child_modules"))
+        for resource in _mappings(module.get("resources")):
+            values = _mapping(resource.get("values"))
             if isinstance(manifest := values.get("manifest"), dict):
                 yield manifest
             elif isinstance(text := values.get("yaml_body"), str):
                 yield from parse_all(text.encode(), _MOST)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())

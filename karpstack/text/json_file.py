@@ -8,6 +8,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
+import stat
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -60,7 +62,9 @@ def content(path: Path, *, most: int) -> bytes:
         FileError: It cannot be read, or holds more than `most` bytes.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise FileError(path, "a folder, a pipe or a device", "give a file; write to one what a command prints")
             compressed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
             if compressed:
@@ -75,6 +79,11 @@ def content(path: Path, *, most: int) -> bytes:
     if len(found) > most:
         raise FileError(path, f"has more than {most // 2**20} MiB", _PART)
     return found
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to would be waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def parse(text: bytes, path: Path, *, depth: int, values: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,15 @@ def test_a_plan_of_terraform_is_read(tmp_path: Path) -> None:
         ("a: {{ .Values.a }}", "snapshot-manifest-unreadable"),
         (yaml.safe_dump(OTHER), "snapshot-manifest-none"),
         ("", "snapshot-manifest-none"),
+        (json.dumps({"planned_values": [1]}), "snapshot-manifest-none"),
+        (
+            json.dumps({"planned_values": {"root_module": {"resources": "x", "child_modules": [1]}}}),
+            "snapshot-manifest-none",
+        ),
+        (
+            json.dumps({"planned_values": {"root_module": {"resources": [{"values": {"yaml_body": "a: ["}}]}}}),
+            "snapshot-manifest-unreadable",
+        ),
         (yaml.safe_dump_all([POOL, POOL]), "snapshot-manifest-twice"),
         (yaml.safe_dump({**POOL, "apiVersion": "karpenter.sh/v1beta1"}), "snapshot-manifest-version"),
         (None, "snapshot-manifest-folder"),
@@ -168,3 +178,10 @@ def test_what_is_no_manifest_of_karpenters_is_refused(tmp_path: Path, content: s
     with pytest.raises(SnapshotError) as error:
         read(tmp_path)
     assert code(error) == expected
+
+
+@pytest.mark.timeout(10)
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(SnapshotError, match="a pipe"):
+        read(tmp_path / "pipe.yaml")
