@@ -139,13 +139,23 @@ def _keeps_nodes_closed(manifest: Mapping[str, Any]) -> None:
     if kind in COUNTED and (given := list(security.pods(manifest["spec"]["template"]))):
         raise refuse("rights-over-the-node", given=[f"spec.template.{path}" for path in given])
     spec = manifest.get("spec")
-    if kind == "Service" and isinstance(spec, Mapping) and spec.get("externalIPs"):  # CVE-2020-8554
-        raise refuse("traffic-of-others", given="spec.externalIPs")
-    if kind == "PersistentVolume" and isinstance(spec, Mapping):
+    spec = spec if isinstance(spec, Mapping) else {}
+    if kind == "Service" and (given := list(security.service(manifest))):  # CVE-2020-8554, and others
+        raise refuse("traffic-of-others", given=given)
+    if kind == "PersistentVolume":
         if paths := list(security.volume(spec)):
             raise refuse("volume-of-the-node", path=paths[0])
         if given := list(security.foreign_volume_sources(spec)):
             raise refuse("volume-of-others", given=given)
+    if kind == "PersistentVolumeClaim" and (given := list(security.claim(spec))):
+        raise refuse("volume-of-others", given=given)
+    if kind == "StorageClass" and (given := list(security.storage_class(manifest))):
+        raise refuse("volume-of-others", given=given)
+    if kind == "StatefulSet":
+        claims = manifest["spec"].get("volumeClaimTemplates")
+        specs = [one.get("spec") for one in claims if isinstance(one, Mapping)] if isinstance(claims, list) else []
+        if given := [found for one in specs if isinstance(one, Mapping) for found in security.claim(one)]:
+            raise refuse("volume-of-others", given=[f"spec.volumeClaimTemplates: {found}" for found in given])
 
 
 def safe_patch(spec: dict[str, Any]) -> dict[str, Any]:

@@ -35,8 +35,18 @@ _APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 _VOLUMES: Final = frozenset(
-    {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+    {"configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
 )
+# What a claim for a new disk needs. Anything else names a volume, a claim or a snapshot that is there.
+_NEW_DISK: Final = frozenset({"accessModes", "resources", "storageClassName", "volumeMode"})
+# Drivers of disks, and their parameters that name nothing of others and take no protection away.
+_DRIVERS: Final = (
+    *("ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "disk.csi.azure.com", "kubernetes.io/no-provisioner"),
+)
+_PARAMETERS: Final = frozenset({"csi.storage.k8s.io/fstype", "iops", "skuName", "throughput", "type"})
+# A Service within the cluster, for the story's own pods.
+_SERVICE: Final = frozenset({"clusterIP", "ports", "publishNotReadyAddresses", "selector", "sessionAffinity", "type"})
+_PORTS: Final = range(1024, 10_000)  # below are those of the system, above those of Kubernetes and its NodePorts
 # What a PersistentVolume's spec has beside the disk.
 _NO_DISK: Final = frozenset(
     {
@@ -48,10 +58,14 @@ _OF_THE_NODE: Final = ("hostPath", "local")
 # What of a node class is the stack's: who the nodes are, and where.
 _OF_THE_STACK: Final = (
     *("userData", "role", "instanceProfile", "subnetSelectorTerms", "securityGroupSelectorTerms", "vnetSubnetID"),
+    "capacityReservationSelectorTerms",
 )
+# What protects nodes, so that it may be replaced by something as safe, but not removed.
+_PROTECTS: Final = ("blockDeviceMappings", "metadataOptions", "fipsMode")
 # Where images have their root volume.
 _ROOTS: Final = ("/dev/xvda", "/dev/sda1")
 # What a volume of the machine's own files may be, which stories in several zones need: a folder made for them alone.
+_PUBLIC: Final = "/aws/service/"  # where AWS publishes parameters
 _FOLDER: Final = re.compile(r"/tmp/[A-Za-z0-9][A-Za-z0-9._-]*/?")  # noqa: S108  a path on nodes
 
 
@@ -65,6 +79,8 @@ def pods(template: Mapping[str, Any]) -> Iterator[str]:
     yield from _security_context("spec.securityContext", _object(spec, "securityContext"))
     for path, volume in _each(spec, "volumes"):
         yield from (f"spec.{path}.{key}" for key in sorted(map(str, volume.keys() - _VOLUMES - {"name"})))
+        template = _object(_object(volume, "ephemeral"), "volumeClaimTemplate")
+        yield from (f"spec.{path}.ephemeral.volumeClaimTemplate.{found}" for found in claim(_object(template, "spec")))
     for kind in _CONTAINERS:
         for path, container in _each(spec, kind):
             yield from (f"spec.{path}.{found}" for found in _container(container))
@@ -72,6 +88,11 @@ def pods(template: Mapping[str, Any]) -> Iterator[str]:
 
 def _container(container: Mapping[str, Any]) -> Iterator[str]:
     yield from _security_context("securityContext", _object(container, "securityContext"))
+    for path, port in _each(container, "ports"):
+        if port.get("hostIP"):
+            yield f"{path}.hostIP"
+        if port.get("hostPort") and port["hostPort"] not in _PORTS:
+            yield f"{path}.hostPort"
     handlers = [(name, _object(container, name)) for name in _PROBES]
     hooks = _object(container, "lifecycle")
     handlers += [(f"lifecycle.{name}", _object(hooks, name)) for name in ("postStart", "preStop")]
@@ -107,6 +128,31 @@ def volume(spec: Mapping[str, Any]) -> Iterator[str]:
             yield path
 
 
+def claim(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What of a PersistentVolumeClaim's spec asks for something that is there, and not for a new disk."""
+    yield from (f"spec.{key}" for key in sorted(map(str, spec.keys() - _NEW_DISK)))
+
+
+def storage_class(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What of a StorageClass may open a share of others, use a Secret of others, or makes disks less safe."""
+    if manifest.get("provisioner") not in _DRIVERS:
+        yield "provisioner"
+    parameters = _object(manifest, "parameters")
+    encrypts = {"encrypted"} if str(parameters.get("encrypted")).lower() == "true" else set()
+    yield from (f"parameters.{key}" for key in sorted(map(str, parameters.keys() - _PARAMETERS - encrypts)))
+
+
+def service(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What of a Service may take traffic from outside the story, by annotations of controllers too."""
+    spec, annotations = _object(manifest, "spec"), _object(_object(manifest, "metadata"), "annotations")
+    yield from (f"spec.{key}" for key in sorted(map(str, spec.keys() - _SERVICE)))
+    if spec.get("type") not in (None, "ClusterIP"):
+        yield "spec.type"
+    if spec.get("clusterIP") not in (None, "", "None"):
+        yield "spec.clusterIP"
+    yield from (f"metadata.annotations.{key}" for key in sorted(map(str, annotations)))
+
+
 def foreign_volume_sources(spec: Mapping[str, Any]) -> Iterator[str]:
     """Find the fields of a PersistentVolume's spec that may use a disk or a share of another owner."""
     yield from (f"spec.{key}" for key in sorted(map(str, spec.keys() - _NO_DISK - set(_OF_THE_NODE))))
@@ -116,7 +162,8 @@ def foreign_volume_sources(spec: Mapping[str, Any]) -> Iterator[str]:
 
 def node_class(patch: Mapping[str, Any]) -> Iterator[str]:
     """Where a merge patch of a node class's spec weakens its machines: paths."""
-    yield from (key for key in _OF_THE_STACK if patch.get(key))
+    yield from (key for key in _OF_THE_STACK if key in patch)
+    yield from (key for key in _PROTECTS if key in patch and not patch[key])
     # Without a value, the subnet decides.
     if patch.get("associatePublicIPAddress", False) is not False:
         yield "associatePublicIPAddress"
@@ -129,6 +176,10 @@ def node_class(patch: Mapping[str, Any]) -> Iterator[str]:
         yield "metadataOptions.httpTokens"
     if options.get("httpPutResponseHopLimit") not in (None, 1):
         yield "metadataOptions.httpPutResponseHopLimit"
+    if options.get("httpProtocolIPv6") not in (None, "disabled"):
+        yield "metadataOptions.httpProtocolIPv6"
+    if patch.get("fipsMode") == "Disabled":
+        yield "fipsMode"
     yield from _volumes(patch)
     for path, term in _each(patch, "amiSelectorTerms"):
         # Anybody can share an image. Those of Amazon and of the account are found by alias, name, tags and parameter.
@@ -136,6 +187,8 @@ def node_class(patch: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path}.id"
         if term.get("owner") not in (None, "amazon", "self"):
             yield f"{path}.owner"
+        if not str(term.get("ssmParameter", _PUBLIC)).startswith(_PUBLIC):
+            yield f"{path}.ssmParameter"
     if "security" in patch and _object(patch, "security").get("encryptionAtHost") is not True:
         yield "security.encryptionAtHost"
 
@@ -148,6 +201,8 @@ def _volumes(patch: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path}.ebs.encrypted"
         if disk.get("snapshotID"):
             yield f"{path}.ebs.snapshotID"
+        if disk.get("kmsKeyID"):
+            yield f"{path}.ebs.kmsKeyID"
     if mappings and not any(one.get("rootVolume") is True or one.get("deviceName") in _ROOTS for _, one in mappings):
         yield "blockDeviceMappings without the root volume"
 

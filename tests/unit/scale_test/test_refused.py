@@ -110,7 +110,10 @@ def test_a_patch_is_not_to_blame_for_its_node_pool_and_all_is_told_at_once() -> 
         ("steps.0.patchNodePool.spec", {"limits": None, "disruption": {"budgets": [{"nodes": "1"}]}}),
         # Of a node class only the cluster knows what a patch is merged with.
         ("nodeClasses.full.spec", {"metadataOptions": {"httpTokens": "required"}, "amiFamily": "AL2023"}),
-        ("nodeClasses.full.spec", {"userData": None}),
+        (
+            "nodeClasses.full.spec",
+            {"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"encrypted": True, "volumeSize": "20Gi"}}]},
+        ),
     ],
 )
 def test_what_may_be_right_is_taken(path: str, value: object) -> None:
