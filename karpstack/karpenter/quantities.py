@@ -15,6 +15,9 @@ _UNITS: Final = {"": Decimal(1), "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m"
     for power, unit in enumerate(("K" if suffix else "k", "M", "G", "T", "P", "E"))
 }
 _DURATION: Final = re.compile(r"(?:[0-9]{1,9}[smh])+")
+_GO_PART: Final = r"([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})(ns|us|µs|μs|ms|s|m|h)"
+_GO_DURATION: Final = re.compile(rf"([-+]?)((?:{_GO_PART})+)")
+_GO_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -58,3 +61,16 @@ def duration(text: str) -> timedelta:
         raise ValueError(
             f"{text!r} is longer than any time that can be reckoned with; write one such as 720h"
         ) from error
+
+
+def go_duration(text: str) -> timedelta:
+    """The time that a text stands for where Karpenter reads it by Go's `time.ParseDuration`: annotations of pods.
+
+    Raises:
+        ValueError: It is none.
+    """
+    match = _GO_DURATION.fullmatch(text)
+    if not match:
+        raise ValueError(f"{text!r} is not a duration of Go such as 6h, 1.5h or 1h30m")
+    seconds = sum(float(number) * _GO_SECONDS[unit] for number, unit in re.findall(_GO_PART, match[2]))
+    return timedelta(seconds=-seconds if match[1] == "-" else seconds)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import go_duration
 from karpstack.text.shown import cut, visible
 
 from .api_fields import known_or_none
@@ -293,7 +293,7 @@ def _time_left(do_not_disrupt: str | None, started: Any, at: datetime) -> str | 
     if not do_not_disrupt or not isinstance(started, str):
         return do_not_disrupt
     try:
-        whole = duration(do_not_disrupt)
+        whole = go_duration(do_not_disrupt)
         left = min(datetime.fromisoformat(started) + whole - at, whole)
     except (ValueError, OverflowError, TypeError):  # "true"; or what Karpenter does not understand either
         return do_not_disrupt

@@ -297,6 +297,7 @@ class HeldPods(Part):
         False, description="`true`: `deletedAt` is the earliest time, because the node is not draining yet."
     )
     done: bool = Field(False, description="`true`: the pods were deleted before the record ended.")
+    preempted: bool = Field(False, description="`true`: kube-scheduler deleted them for pods of a higher priority.")
     before: bool = Field(
         False,
         description="`true`: the node had drifted or was draining before the change, so the change is not the reason.",

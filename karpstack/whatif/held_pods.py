@@ -12,7 +12,8 @@ from karpstack.scale_test.judging.replay import NodeClaim, Pod
 from karpstack.scale_test.judging.terminations import deadline, deletion, grace
 
 from .answer import HeldPods, Surviving
-from .holds import Hold, forbids, pods_with_holds
+from .departures import departures
+from .holds import Hold, forbids, lasting, pods_with_holds
 from .phases import WhatifTimeline, is_leaving, is_present
 from .surviving import drifted_before
 from .unscheduled_pods import workload_of
@@ -28,7 +29,7 @@ def held_pods(told: WhatifTimeline, stayed: Sequence[Surviving]) -> list[HeldPod
         stayed: The nodes that stayed; of drifted ones that are still to be replaced, pods are held later.
     """
     waiting = {one.node_claim: _begins(told, one) for one in stayed if one.drifted and not one.never}
-    found = list(_killed(told))
+    found = [*_killed(told), *_preempted(told)]
     for claim in told.claims:
         if not is_present(claim, told.end):
             continue
@@ -36,8 +37,13 @@ def held_pods(told: WhatifTimeline, stayed: Sequence[Surviving]) -> list[HeldPod
         if is_leaving(claim, told.end):
             found += _of_node(told, claim, pods_with_holds(told.replay, pods, told.end), None)
         elif claim.name in waiting:
-            for_ever = [pair for pair in pods_with_holds(told.replay, pods, told.end) if pair[1].never or pair[1].job]
-            found += _of_node(told, claim, for_ever, waiting[claim.name])
+            # A hold that ends by itself is met only if the node's patience ends before it.
+            kept = [
+                (pod, hold)
+                for pod, hold in pods_with_holds(told.replay, pods, told.end)
+                if hold.never or hold.job or (hold.until and grace(claim) is not None)
+            ]
+            found += _of_node(told, claim, kept, waiting[claim.name])
     return sorted(found, key=lambda one: (not one.done, one.deleted is None, one.deleted, one.namespace, one.workload))
 
 
@@ -113,4 +119,28 @@ def _killed(told: WhatifTimeline) -> Iterator[HeldPods]:
                 deleted=told.t(time),
                 done=True,
                 before=_before(told, claim),
+            )
+
+
+def _preempted(told: WhatifTimeline) -> Iterator[HeldPods]:
+    """Pods that made room for pods of a higher priority although something was to keep them.
+
+    kube-scheduler takes notice of PodDisruptionBudgets only where it has a choice, and of do-not-disrupt never.
+    """
+    for pod, claim, preempted in departures(told):
+        if not preempted or claim is None or pod.leaving is None:
+            continue
+        if hold := lasting(told.replay, pod, pod.leaving):
+            namespace, workload = workload_of(pod)
+            yield HeldPods(
+                node_claim=claim.name,
+                namespace=namespace,
+                workload=workload,
+                pods=1,
+                why=hold.why,
+                words=hold.words,
+                deleted_at=pod.leaving.isoformat(),
+                deleted=told.t(pod.leaving),
+                done=True,
+                preempted=True,
             )

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import go_duration
 from karpstack.karpenter.selectors import selects
 from karpstack.scale_test.judging.replay import NodeClaim, Pod, Replay
 from karpstack.snapshot.manifests import JOB_LABEL
@@ -63,6 +63,16 @@ def forbids(replay: Replay, pod: Pod, time: datetime) -> str | None:
     return ", ".join([*([annotation.words] if annotation else []), *names]) or None
 
 
+def lasting(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
+    """Return what keeps a pod that may have gone, whatever other pods do; None where nothing does."""
+    if annotation := _do_not_disrupt(pod, time):
+        return annotation
+    for name, budget in selecting(replay, pod):
+        if _never_allows(budget):
+            return Hold("pod disruption budget", f"PodDisruptionBudget {pod.namespace}/{name}", never=True)
+    return None
+
+
 def is_held(replay: Replay, claim: NodeClaim, pods: Sequence[Pod], time: datetime) -> bool:
     """Return whether a node that is being drained waits for nothing but pods that something keeps there."""
     if claim.deleting is None:
@@ -108,7 +118,7 @@ def _do_not_disrupt(pod: Pod, time: datetime) -> Hold | None:
         job = JOB_LABEL in pod.labels
         return Hold("do-not-disrupt", f"{named} of a Job" if job else named, never=not job, job=job)
     try:
-        lasting = duration(pod.do_not_disrupt)
+        lasting = go_duration(pod.do_not_disrupt)
     except ValueError:  # Karpenter takes no notice of it
         return None
     until = (pod.scheduled or pod.seen) + lasting

@@ -158,6 +158,8 @@ def held_pod_outcome(one: HeldPods) -> str:
         ends = "" if one.never else ", until its Job has ended" if one.job else ", until more of its pods are ready"
         return f"held for as long as {one.words} forbids it{ends}"
     when = units.moment(one.deleted_at)
+    if one.preempted:
+        return f"preempted at {when} by pods of a higher priority although {one.words} forbids it"
     if one.done:
         return f"deleted at {when} although {one.words} forbids it"
     after = units.duration(one.deleted)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from karpstack.karpenter.quantities import duration, exact, quantity
+from karpstack.karpenter.quantities import duration, exact, go_duration, quantity
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,16 @@ def test_no_durations(text: str) -> None:
 def test_what_no_number_comes_of_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="is not a quantity"):
         quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1.5h", 5400), ("+4h", 14400), ("100ms", 0.1), ("1h30m", 5400), (".5m", 30), ("-1s", -1)]
+)
+def test_durations_of_go(text: str, seconds: float) -> None:
+    assert go_duration(text).total_seconds() == seconds
+
+
+@pytest.mark.parametrize("text", ["", "true", "1d", "5", "1h ", ".h", "1,5h"])
+def test_no_durations_of_go(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration of Go"):
+        go_duration(text)

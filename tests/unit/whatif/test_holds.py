@@ -121,3 +121,41 @@ def test_pods_of_a_node_that_waits_are_deleted_at_the_earliest_when_it_was_drain
     (late,) = (one for one in radius.held if one.workload == "late")
     assert (late.earliest, late.deleted) == (True, 50 + 7200 + 7200 - 60)
     assert radius.pods_killed == 3
+
+
+@pytest.mark.parametrize(("lasting", "killed"), [("true", 1), ("72h", 1), ("20m", 0)])
+def test_a_node_that_waits_for_its_budget_has_patience_with_its_pods(lasting: str, killed: int) -> None:
+    made = Made()
+    made.pool(
+        disruption={"budgets": [{"nodes": "0", "schedule": "0 8 * * mon-fri", "duration": "10h"}, {"nodes": "1"}]}
+    )
+    made.node("waits", conditions=DRIFTED, terminationGracePeriod="30m")
+    made.pod("trainer-0", "waits", workload="trainer", doNotDisrupt=lasting, terminationGracePeriodSeconds=30)
+    radius = answer(made).blast_radius
+    assert radius is not None
+    assert radius.pods_killed == killed
+
+
+@pytest.mark.parametrize(
+    ("kept", "budget", "killed"),
+    [
+        ({"doNotDisrupt": "1.5h"}, None, 1),
+        ({}, {"maxUnavailable": 0}, 1),
+        ({}, {"maxUnavailable": 1}, 0),
+        ({}, None, 0),
+    ],
+)
+def test_a_pod_that_is_preempted_although_something_keeps_it_is_named(
+    kept: dict[str, Any], budget: dict[str, Any] | None, killed: int
+) -> None:
+    made = Made()
+    made.pool()
+    made.node("full")
+    made.pod("legacy-0", "full", workload="legacy", leaving=150, disruption="PreemptionByScheduler", **kept)
+    if budget:
+        made.budget("legacy", **budget)
+    found = answer(made)
+    radius = found.blast_radius
+    assert radius is not None
+    assert (radius.pods_preempted, radius.pods_killed) == (1, killed)
+    assert ("by pods of a higher priority although" in markdown.render(found)) == bool(killed)
