@@ -7,7 +7,7 @@ what their controllers say. A trace is msgpack; the same as JSON is read too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -46,11 +46,33 @@ def unpacked(content: bytes, path: Path, *, depth: int, values: int) -> Any:
     """
     try:
         # Owners of pods are keys that are tuples, which only tuples can be.
-        data = msgpack.unpackb(content, strict_map_key=False, use_list=False, max_array_len=values, max_map_len=values)
+        data = msgpack.unpackb(
+            content,
+            strict_map_key=False,
+            use_list=False,
+            max_array_len=values,
+            max_map_len=values,
+            object_hook=_counted(values),
+            list_hook=_counted(values),
+        )
         text = json.dumps({key: data[key] for key in _READ})
     except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise SnapshotError.of(finding("snapshot-not-simkube", path, error=broken(error))) from error
     return parse(text.encode(), path, depth=depth, values=values)
+
+
+def _counted(most: int) -> Callable[[Any], Any]:
+    """Return a hook that takes collections until they have had more values together; each may be small."""
+    total = 0
+
+    def take(collection: Any) -> Any:
+        nonlocal total
+        total += 1 + len(collection)
+        if total > most:
+            raise ValueError(f"more than {most:,} values")
+        return collection
+
+    return take
 
 
 def is_simkube(data: Any) -> bool:
@@ -84,7 +106,7 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
                 there.pop(_key(one), None)
         found = [made for one in there.values() for made in _known(one, tracked, ledger)]
         ended = datetime.fromtimestamp(seconds, UTC)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, OSError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError, OSError) as error:
         raise SnapshotError.of(finding("snapshot-not-simkube", path, error=broken(error))) from error
     ledger.add("lifecycles of pods", "a snapshot is of one moment: each pod counts as if it still ran")
     return found, ended

@@ -59,16 +59,11 @@ def is_static_pod(workload: Workload) -> bool:
     return workload.controller.kind == "Node"
 
 
-def has_well_known_name(workload: Workload) -> bool:
-    """Return whether a workload has a name that stacks and clouds give; such names are no secret."""
-    return is_static_pod(workload) or is_system_name(workload.namespace, workload.name)
-
-
 def is_system_namespace(namespace: str) -> bool:
     """Whether a namespace is one that every cluster has, or one of those that charts and clouds make."""
     return namespace in NAMESPACES or namespace in _THEIRS
 
 
 def is_system_name(namespace: str, name: str) -> bool:
-    """Whether what is called so is the stack's or the cloud's."""
+    """Whether what is called so is the stack's or the cloud's; such names are no secret."""
     return namespace in _THEIRS and _NAMES.fullmatch(name) is not None

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import BinaryIO, Final
 
 from .shown import visible
 
@@ -111,6 +111,19 @@ def make_results(folder: Path) -> None:
         if build.name == "build" and (build.parent / "Pulumi.yaml").is_file():
             make_ours(made)
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading; anything else, such as a pipe that nobody writes to, would be waited for.
+
+    Raises:
+        OSError: It cannot be read, or is no file.
+    """
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "a folder, a pipe or a device; write to a file what a command prints")
+    return file
 
 
 def read_result(folder: Path, name: str, *, most: int) -> bytes | None:

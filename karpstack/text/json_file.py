@@ -8,13 +8,12 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
-import stat
 import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from .files import open_file
 from .shown import cut, visible
 
 _GZIP: Final = b"\x1f\x8b"
@@ -62,9 +61,7 @@ def content(path: Path, *, most: int) -> bytes:
         FileError: It cannot be read, or holds more than `most` bytes.
     """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise FileError(path, "a folder, a pipe or a device", "give a file; write to one what a command prints")
+        with open_file(path) as file:
             compressed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
             if compressed:
@@ -79,11 +76,6 @@ def content(path: Path, *, most: int) -> bytes:
     if len(found) > most:
         raise FileError(path, f"has more than {most // 2**20} MiB", _PART)
     return found
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe that nobody writes to would be waited for."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def parse(text: bytes, path: Path, *, depth: int, values: int) -> Any:

@@ -5,6 +5,7 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,13 +54,15 @@ def stack_names() -> list[str]:
 
 
 def _upward() -> Iterator[Path]:
-    """The current folder and those above it, up to one that every user may write, such as /tmp.
+    """The current folder and those above it, up to one of another user or that every user may write, such as /tmp.
 
     What lies there may be anybody's, and a project is a program that is run.
     """
     here = Path.cwd()
     yield here
+    trusted = {0, os.getuid(), here.stat().st_uid}
     for folder in here.parents:
-        if folder.stat().st_mode & stat.S_IWOTH:
+        found = folder.stat()
+        if found.st_mode & stat.S_IWOTH or found.st_uid not in trusted:
             return
         yield folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,8 @@ from collections.abc import Iterable, Sequence
 _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # What XML cannot hold either.
 _NO_CHARACTERS = "\ufffe\uffff"
+# What nobody sees although it is a letter, a mark or a symbol: fillers, blank Braille, joiners, variation selectors.
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most
 
@@ -26,13 +29,17 @@ def visible(text: object) -> str:
     breaks and tabs stay.
     """
     words = str(text)
-    return words if words.isprintable() else "".join(ascii(one)[1:-1] if _acts(one) else one for one in words)
+    if words.isprintable() and (words.isascii() or not _UNSEEN.search(words)):
+        return words
+    return "".join(ascii(one)[1:-1] if _acts(one) else one for one in words)
 
 
 def _acts(character: str) -> bool:
     if character in "\n\t":
         return False
-    return character in _NO_CHARACTERS or unicodedata.category(character) in _CATEGORIES
+    if character in _NO_CHARACTERS or _UNSEEN.match(character):
+        return True
+    return unicodedata.category(character) in _CATEGORIES
 
 
 def cut(text: str, most: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import yaml
 
+from .files import open_file
 from .shown import cut, visible
 
 BYTES = 1024 * 1024  # of the file, and of the file with each alias written out
@@ -56,7 +57,7 @@ def read(path: Path) -> Any:
         YamlError: It cannot be read, is not YAML, or is more than anybody would write.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             content = file.read(BYTES + 1)
     except OSError as error:
         raise YamlError(f"cannot be read ({error.strerror})") from error

@@ -157,7 +157,9 @@ class Reader:
             if len(text) > LONGEST:
                 raise ValueError(f"more than {LONGEST // 2**20} MiB in one line")
             line: Line = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            if not isinstance(line, dict):
+                raise TypeError("no object")
+        except (TypeError, ValueError, RecursionError) as error:
             raise TimelineError(
                 f"{self._path}, line {self._number}: not a line of a timeline ({error}), so the run cannot be judged; "
                 "run the scale test again"

@@ -36,9 +36,10 @@ def read_timeline_info(timeline: Path) -> TimelineInfo:
     stack, scenarios = None, dict[str, None]()
     for line in Reader(timeline).new_lines():
         if line.get("type") == "START" and stack is None and isinstance(line.get("stack"), dict):
-            stack = Stack(str(line["stack"].get("name")), line["stack"].get("outputs") or {})
+            outputs = line["stack"].get("outputs")
+            stack = Stack(str(line["stack"].get("name")), outputs if isinstance(outputs, dict) else {})
         elif line.get("type") == "STORY":
-            scenarios[str(line["scenario"])] = None
+            scenarios[str(line.get("scenario"))] = None
     return TimelineInfo(stack, list(scenarios))
 
 

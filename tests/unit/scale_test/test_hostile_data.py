@@ -95,10 +95,11 @@ def test_what_is_no_report_is_refused_with_the_key(content: str, said: str) -> N
     ("line", "said"),
     [
         (b'{"type": "STORY", "rec', r"line 2: not a line of a timeline \("),
+        (b"[1]", r"line 2: not a line of a timeline \(no object"),
         (b"[" * 100_000, r"line 2: not a line of a timeline \("),
         (b"x" * (LONGEST + 2), "line 2: not a line of a timeline .*more than 16 MiB in one line"),
     ],
-    ids=["cut", "deep", "long"],
+    ids=["cut", "list", "deep", "long"],
 )
 def test_a_line_that_is_no_json_is_told_with_its_number(tmp_path: Path, line: bytes, said: str) -> None:
     path = tmp_path / "timeline.jsonl"

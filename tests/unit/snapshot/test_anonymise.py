@@ -349,3 +349,11 @@ def test_a_reference_to_a_class_of_a_cloud_stays() -> None:
     made = hidden(nodePools=[{"name": "a", "spec": {"template": {"spec": {"nodeClassRef": reference}}}}])
     kept = made["nodePools"][0]["spec"]["template"]["spec"]["nodeClassRef"]
     assert (kept["group"], kept["kind"]) == ("karpenter.k8s.aws", "EC2NodeClass")
+
+
+def test_pods_that_a_kubelet_runs_from_files_have_no_names_but_kubernetes_own() -> None:
+    static = {"namespace": "kube-system", "controller": {"apiVersion": "v1", "kind": "Node"}}
+    made = hidden(workloads=[workload(name, **static) for name in ("kube-apiserver", "vault-unsealer-secret")])
+    names = {one["name"] for one in made["workloads"]}
+    assert "kube-apiserver" in names
+    assert not any("secret" in name for name in names)

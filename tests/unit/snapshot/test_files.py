@@ -15,6 +15,7 @@ from karpstack.snapshot.conversion import convert
 from karpstack.snapshot.from_api import snapshot_of
 from karpstack.snapshot.model import Snapshot
 from karpstack.snapshot.reading import SnapshotError, as_data, write
+from karpstack.snapshot.simkube import unpacked
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import snapshot
 
@@ -87,6 +88,12 @@ def test_a_snapshot_is_one_already(tmp_path: Path) -> None:
         ('{"version": 1, "config": {}, "events": []}', "simkube-version"),
         ('{"version": 2, "config": {}, "events": [{}]}', "not-simkube"),
         ('{"version": 2, "config": [], "events": []}', "not-simkube"),
+        (
+            '{"version": 2, "config": {"trackedObjects": {"a/v1.X": {"podSpecTemplatePaths": ["/spec/a/7"]}}}, '
+            '"events": [{"ts": 1, "applied_objs": [{"apiVersion": "a/v1", "kind": "X", "metadata": {"name": "x"}, '
+            '"spec": {"a": []}}], "deleted_objs": []}]}',
+            "not-simkube",
+        ),
         (
             '{"version": 2, "config": {}, "events": [{"ts": 1e30, "applied_objs": [], "deleted_objs": []}]}',
             "not-simkube",
@@ -211,6 +218,13 @@ def test_msgpack_that_is_no_trace(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.sktrace").write_bytes(content)
     with pytest.raises(SnapshotError, match=r"bad\.sktrace"):
         convert([tmp_path / "bad.sktrace"])
+
+
+def test_a_trace_of_many_small_collections_is_refused_before_they_are_all_made(tmp_path: Path) -> None:
+    content = msgpack.packb({"version": 2, "config": {}, "events": [[{}] * 8, [{}] * 8]})
+    assert unpacked(content, tmp_path, depth=9, values=40)
+    with pytest.raises(SnapshotError, match="more than 20 values"):
+        unpacked(content, tmp_path, depth=9, values=20)
 
 
 def test_a_trace_as_it_is_at_its_end(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Projects are found only where other users could not put them, stacks only by names that a shell leaves alone."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,15 @@ def test_a_name_that_no_stack_has_completes_nothing(name: str, tmp_path: Path, m
     (tmp_path / f"Pulumi.{name}.yaml").touch()
     monkeypatch.chdir(tmp_path)
     assert stack_names() == ["eks"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder to another user")
+def test_a_project_in_a_folder_of_another_user_above_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs" / "mine").mkdir(parents=True)
+    (tmp_path / "theirs" / "Pulumi.yaml").touch()
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    monkeypatch.chdir(tmp_path / "theirs" / "mine")
+    with pytest.raises(ProjectError):
+        find_project()

@@ -130,3 +130,8 @@ def test_a_key_that_is_there_twice_among_many_is_found_at_once() -> None:
     text = json.dumps({f"k{number}": 1 for number in range(100_000)})[:-1] + ', "k99999": 2}'
     with pytest.raises(FileError, match="the key 'k99999' is there twice"):
         parse(text.encode(), Path("x.json"), depth=40, values=1_000_000)
+
+
+@pytest.mark.parametrize("unseen", ["\u3164", "\u115f", "\u2800", "\ufe0f", "\u034f"], ids=ascii)
+def test_letters_and_marks_that_nobody_sees_are_shown(unseen: str) -> None:
+    assert visible(f"admin{unseen}") == f"admin{ascii(unseen)[1:-1]}"
