@@ -136,7 +136,9 @@ class _Anonymiser:
         parts: dict[str, Callable[[Data], Data]] = {
             "namespaces": self._namespace,
             "priorityClasses": lambda one: {**one, "name": self._priority_class(one["name"])},
-            "workloads": lambda one: self._workload(one, own=system_workloads.is_system_name(one["namespace"], one["name"])),
+            "workloads": lambda one: self._workload(
+                one, own=system_workloads.is_system_name(one["namespace"], one["name"])
+            ),
             "podDisruptionBudgets": self._budget,
             "nodePools": self._pool,
             "nodeClasses": lambda one: _with(one, {"name": self._name, "spec": spec_of_class}),

@@ -69,7 +69,7 @@ def test_a_base_and_a_change_of_one_name_are_two_files(cluster: Cluster) -> None
         asked.append((weight(question.base.stack_file.path), weight(change.stack_file.path)))
         return 0
 
-    options = command.Asked(
+    options = command.WhatifOptions(
         "eks",
         base=str(cluster.project / "old" / "nodepools"),
         changes=[str(cluster.project / "new" / "nodepools")],
