@@ -87,8 +87,8 @@ class Expectation(Places):
         events: Reason -> kinds (`Pod`, `Node`, `NodeClaim`, `NodePool`): during the step, Karpenter emitted this event
             on at least one of the story's objects of each kind. The number of events is not checked, because Karpenter
             omits some.
-        replacement: The nodes from before the step (for a step that interrupts or deletes nodes: only those) are gone,
-            and there are new ones.
+        replacement: The nodes from before the step are gone, and there are new ones. If the step interrupts or deletes
+            nodes, only these must be gone.
         always_a_home: No pod was unschedulable during the step, and no node was disrupted before its replacement was
             initialized.
         ready_gap: Maximum seconds without any ready pod during the step. For a single pod that moves it cannot be 0:

@@ -80,8 +80,8 @@ class PodForm(Model):
         priority_class_name: PriorityClass of the pods.
         do_not_disrupt: `true`: while the pods run, Karpenter does not choose their nodes for consolidation or drift. A
             duration such as `30m`: for this time after a pod's start. It does not prevent expiry, interruption or
-            deletion, nor drift if the NodePool has a `terminationGracePeriod`. Then the node is drained and waits for
-            such pods: for the `terminationGracePeriod`, or forever without one.
+            deletion, nor drift if the NodePool has a `terminationGracePeriod`. In these cases the node is drained and
+            waits for the pod until the `terminationGracePeriod` ends; if the NodePool has none, forever.
         volumes: Volumes of each pod.
     """
 
