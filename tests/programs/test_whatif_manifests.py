@@ -79,7 +79,7 @@ def test_a_base_and_a_change_of_one_name_are_two_files(cluster: Cluster) -> None
     )
     assert command.run(options, command.Tools(rehearse=rehearse)) == 0
     assert asked == [(3, 77)]
-    assert [one.name for one in cluster.into.iterdir() if one.name.startswith("sources")] == []
+    assert [one.name for one in cluster.into.iterdir() if one.name.startswith(".sources")] == []
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
     results = ownership.place_results(options.output or project / "build" / "whatif" / stack, "--output")
     options = replace(options, stack=stack)
     # A new folder each time: what lay in an old one may be somebody else's, and candidates run beside each other.
-    into = Path(tempfile.mkdtemp(prefix="sources-", dir=results))
+    into = Path(tempfile.mkdtemp(prefix=".sources-", dir=results))
     base, sides = _sides(options, manifests.Cluster(workloads, stack, project, into))
     for side in (base, *sides):
         side.stack_file.check_versions()
