@@ -114,16 +114,16 @@ def make_results(folder: Path) -> None:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading; anything else, such as a pipe that nobody writes to, would be waited for.
+    """Open a file for reading. A pipe or a device is refused, because reading it may never end.
 
     Raises:
         OSError: It cannot be read, or is no file.
     """
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(errno.EINVAL, "a folder, a pipe or a device; write to a file what a command prints")
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 def read_result(folder: Path, name: str, *, most: int) -> bytes | None:

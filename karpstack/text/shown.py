@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # What XML cannot hold either.
 _NO_CHARACTERS = "\ufffe\uffff"
-# What nobody sees although it is a letter, a mark or a symbol: fillers, blank Braille, joiners, variation selectors.
+# Invisible letters, marks and symbols: fillers, blank Braille, joiners, variation selectors.
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most

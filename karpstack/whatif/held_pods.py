@@ -107,19 +107,8 @@ def _killed(told: WhatifTimeline) -> Iterator[HeldPods]:
         claim = claims.get(pod.node or "")
         words = forbids(told.replay, pod, time)
         if claim and words and not pod.of_daemon_set:
-            namespace, workload = workload_of(pod)
-            yield HeldPods(
-                node_claim=claim.name,
-                namespace=namespace,
-                workload=workload,
-                pods=1,
-                why="do-not-disrupt" if pod.do_not_disrupt else "pod disruption budget",
-                words=words,
-                deleted_at=time.isoformat(),
-                deleted=told.t(time),
-                done=True,
-                before=_before(told, claim),
-            )
+            hold = Hold("do-not-disrupt" if pod.do_not_disrupt else "pod disruption budget", words)
+            yield _deleted(told, claim, pod, hold, time, before=_before(told, claim))
 
 
 def _preempted(told: WhatifTimeline) -> Iterator[HeldPods]:
@@ -131,16 +120,31 @@ def _preempted(told: WhatifTimeline) -> Iterator[HeldPods]:
         if not preempted or claim is None or pod.leaving is None:
             continue
         if hold := lasting(told.replay, pod, pod.leaving):
-            namespace, workload = workload_of(pod)
-            yield HeldPods(
-                node_claim=claim.name,
-                namespace=namespace,
-                workload=workload,
-                pods=1,
-                why=hold.why,
-                words=hold.words,
-                deleted_at=pod.leaving.isoformat(),
-                deleted=told.t(pod.leaving),
-                done=True,
-                preempted=True,
-            )
+            yield _deleted(told, claim, pod, hold, pod.leaving, preempted=True)
+
+
+def _deleted(
+    told: WhatifTimeline,
+    claim: NodeClaim,
+    pod: Pod,
+    hold: Hold,
+    time: datetime,
+    *,
+    before: bool = False,
+    preempted: bool = False,
+) -> HeldPods:
+    """Return a pod that was deleted at a time although something was to keep it."""
+    namespace, workload = workload_of(pod)
+    return HeldPods(
+        node_claim=claim.name,
+        namespace=namespace,
+        workload=workload,
+        pods=1,
+        why=hold.why,
+        words=hold.words,
+        deleted_at=time.isoformat(),
+        deleted=told.t(time),
+        done=True,
+        before=before,
+        preempted=preempted,
+    )

@@ -52,7 +52,7 @@ class PriceFile(BaseModel):
     """A file of prices.
 
     Attributes:
-        kind: That of a file that was fetched; None for one of one's own.
+        kind: The kind of a fetched file; None for a file that a person wrote.
         version: Version of the format, of a file that was fetched.
         cloud: The cloud whose prices they are.
         fetched: Time of the prices.

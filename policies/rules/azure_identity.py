@@ -20,7 +20,7 @@ PRIVILEGED = {
     "8b54135c-b56d-4d72-a534-26097cfdc8d8": "Key Vault Data Access Administrator",
 }
 _ROLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# What a role of one's own must not allow: to give roles away, and to change what a role allows.
+# What a custom role must not allow: assigning roles, and changing what a role allows.
 _GRANTING = (
     "microsoft.authorization/roleassignments/write",
     "microsoft.authorization/roledefinitions/write",
@@ -73,7 +73,7 @@ def _definition(definition: Properties, judgement: Judgement) -> None:
 
 
 def _action(path: str, action: str, judgement: Judgement) -> None:
-    """Judge an action of a role of one's own; notActions are not taken off, as Contributor's do not make it narrow."""
+    """Judge an action of a custom role. notActions are ignored: Contributor has some, and is not narrow."""
     provider, _, rest = action.lower().partition("/")
     if ("*" in provider and not f"/{rest}".endswith("/read")) or any(
         fnmatchcase(each, action.lower()) for each in _GRANTING

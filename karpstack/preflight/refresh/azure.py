@@ -89,7 +89,7 @@ def prices() -> Prices:
 def price_list(region: str) -> tuple[dict[str, float], dict[str, float]]:
     """Return USD an hour by VM size with Linux, on demand and on spot.
 
-    Items are told apart by the endings that Karpenter goes by (pkg/providers/pricing).
+    The ending of an item's name says what it is, as in Karpenter (pkg/providers/pricing).
 
     Raises:
         NotAskedError: The price list fails, or lists no price in USD.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-import tempfile
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -126,26 +125,18 @@ def _below_root(project: Path) -> str:
 
 def _lay_down(project: Path, commit: str, target: Path) -> None:
     """Write what a commit has in the project's folder, without touching the checkout or its list of work trees."""
-    if target.is_dir():
+    if target.is_dir():  # by the other side: the folder is this run's
         return
     archive = git.git(project, "archive", "--format=tar", commit)
     if archive.returncode:
         raise SourceError(f"git archive {commit}: {archive.stderr.decode(errors='replace').strip()}")
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Whole or not there: another candidate, or the next run, takes what it finds.
-    unpacked = Path(tempfile.mkdtemp(dir=target.parent))
+    target.mkdir(parents=True, mode=0o700)
     try:
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
-            files.extractall(unpacked, filter="data")
+            files.extractall(target, filter="data")
     except (tarfile.TarError, OSError) as error:
-        shutil.rmtree(unpacked)
+        shutil.rmtree(target)
         raise SourceError(
             f"commit {commit[:12]} cannot be laid down, so it cannot be rehearsed: {error}; a link out of the "
             "repository is refused"
         ) from error
-    try:
-        unpacked.rename(target)
-    except OSError:
-        shutil.rmtree(unpacked)
-        if not target.is_dir():  # else another one was quicker
-            raise

@@ -49,10 +49,10 @@ module knows the file, not what its lines mean together.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
-import stat
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -60,6 +60,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from karpstack.karpenter import clock
+from karpstack.text.files import open_file
 
 from ..market.quantities import amount, pod_requests
 
@@ -169,11 +170,12 @@ class Reader:
 
 def _opened(path: Path) -> BinaryIO:
     """Open a timeline; a pipe or a device in its place would keep its reader waiting for ever."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise TimelineError(f"{path} is no file, so the run cannot be judged; run the scale test again")
-    return file
+    try:
+        return open_file(path)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise TimelineError(f"{path} is no file, so the run cannot be judged; run the scale test again") from error
 
 
 def is_recorded(path: Path) -> bool:

@@ -37,7 +37,7 @@ _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _VOLUMES: Final = frozenset(
     {"configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
 )
-# What a claim for a new disk needs. Anything else names a volume, a claim or a snapshot that is there.
+# The fields of a claim for a new disk. All others name an existing volume, claim or snapshot.
 _NEW_DISK: Final = frozenset({"accessModes", "resources", "storageClassName", "volumeMode"})
 # Drivers of disks, and their parameters that name nothing of others and take no protection away.
 _DRIVERS: Final = (
@@ -129,7 +129,7 @@ def volume(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def claim(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What of a PersistentVolumeClaim's spec asks for something that is there, and not for a new disk."""
+    """Find the fields of a PersistentVolumeClaim's spec that ask for an existing volume, claim or snapshot."""
     yield from (f"spec.{key}" for key in sorted(map(str, spec.keys() - _NEW_DISK)))
 
 
