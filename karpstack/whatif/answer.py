@@ -361,8 +361,8 @@ class BlastRadius(Part):
     )
     pods_killed: int = Field(
         0,
-        description="Number of these pods that are deleted in spite of that, by Karpenter on nodes that the change "
-        "removes. Pods of Jobs count, because a snapshot does not tell when a Job ends.",
+        description="Number of these pods that Karpenter deletes in spite of that, on nodes that the change removes. "
+        "Pods of Jobs count, because a snapshot does not tell when a Job ends.",
     )
     full_pools: list[FullPool] = Field([], description="NodePools whose own limits allow no further node.")
 

@@ -46,7 +46,7 @@ HEAD = """# Compatible versions
 - It warns if upstream does not test Cilium with the cluster's Kubernetes.
 - It warns if upstream does not support the Karpenter release any more.
 
-| release, from | Kubernetes | upstream's support | source |
+| component, from this release on | Kubernetes | upstream's support | source |
 | --- | --- | --- | --- |
 """
 CLOUDS = {"aws": "EKS", "azure": "AKS"}

@@ -15,9 +15,10 @@ from karpstack.rehearsal.session.fetched_prices import of_region
 from karpstack.rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import PRICES
 
-REGION = "eu-west-1"
+# The region of all tests of the account: a process loads what one region offers.
+REGION = "us-east-1"
 ON_DEMAND = {"m5.large": 0.107, "m5.metal": 5.136}
-SPOT = {"m5.large": {"eu-west-1a": 0.041, "eu-west-1c": 0.039}}
+SPOT = {"m5.large": {"us-east-1a": 0.041, "us-east-1c": 0.039}}
 
 
 def file(folder: Path, region: str = REGION, on_demand: dict[str, float] = ON_DEMAND, spot: object = SPOT) -> Path:
@@ -31,8 +32,8 @@ def test_the_prices_of_a_whole_region_count(tmp_path: Path) -> None:
     found = of_region(file(tmp_path), "aws", REGION)
     assert found
     assert found == PriceList(REGION, ON_DEMAND, SPOT)
-    assert found.spot_price("m5.large", "eu-west-1a") == 0.041
-    assert (found.spot_price("m5.large"), found.spot_price("m5.large", "eu-west-1b")) == (0.039, None)
+    assert found.spot_price("m5.large", "us-east-1a") == 0.041
+    assert (found.spot_price("m5.large"), found.spot_price("m5.large", "us-east-1b")) == (0.039, None)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_aws_sells_at_them(tmp_path: Path) -> None:
         spots = {
             (one["InstanceType"], one["AvailabilityZone"]): one["SpotPrice"] for one in history["SpotPriceHistory"]
         }
-        assert spots == {("m5.large", "eu-west-1a"): "0.041000", ("m5.large", "eu-west-1c"): "0.039000"}
+        assert spots == {("m5.large", "us-east-1a"): "0.041000", ("m5.large", "us-east-1c"): "0.039000"}
     finally:
         account.stop()
 
