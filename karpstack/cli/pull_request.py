@@ -29,6 +29,15 @@ _Stacks = Annotated[
         "--stacks", metavar="NAMES", help="names separated by commas, or `all` (default: those that the change touches)"
     ),
 ]
+_Manifests = Annotated[
+    str,
+    option(
+        "--manifests",
+        metavar="FOLDERS",
+        help="folders of NodePools and node classes instead of stacks, separated by commas, for example "
+        "clusters/prod/nodepools; they need --workloads",
+    ),
+]
 _Printed = Annotated[
     str,
     option(
@@ -48,12 +57,17 @@ def _list(
     head: _Head = "HEAD",
     project: _Project = None,
     stacks: _Stacks = "",
+    manifests: _Manifests = "",
+    workloads: Annotated[
+        str, option("--workloads", metavar="FILE|FOLDER", help="with --manifests: as for `rehearse`")
+    ] = "",
     files: Annotated[bool, option("--files", help="print the names of the stack files instead, on one line")] = False,
 ) -> int:
     """Print which stacks a change touches, as a JSON list of names."""
     from karpstack.pull_request import commands
 
-    return commands.touched_stacks(commands.AffectedStacks(base, head, project, stacks), files=files)
+    touching = commands.AffectedStacks(base, head, project, stacks, manifests, workloads)
+    return commands.touched_stacks(touching, files=files)
 
 
 @command(app, "rehearse", "karpstack pull-request rehearse --base origin/main --workloads snapshot.json")
@@ -62,6 +76,7 @@ def _rehearse(
     head: _Head = "HEAD",
     project: _Project = None,
     stacks: _Stacks = "",
+    manifests: _Manifests = "",
     whatif: Annotated[
         Literal["true", "false"], option("--whatif", help="rehearse the change too, besides the review (default: true)")
     ] = "true",
@@ -102,7 +117,7 @@ def _rehearse(
     from karpstack.pull_request import commands
 
     return commands.rehearse(
-        commands.AffectedStacks(base, head, project, stacks),
+        commands.AffectedStacks(base, head, project, stacks, manifests, workloads),
         results,
         whatif=whatif == "true",
         passed_on={

@@ -63,6 +63,13 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument(
             "--stacks", default="", help="names, separated by commas, or `all` (default: those that it touches)"
         )
+        one.add_argument(
+            "--manifests",
+            default="",
+            metavar="FOLDERS",
+            help="folders of NodePools and node classes instead of stacks, separated by commas",
+        )
+    asking.add_argument("--workloads", default="", help="with --manifests: as for `rehearse`")
     asking.add_argument("--files", action="store_true", help="print the names of their files instead, on one line")
     rehearsing.add_argument(
         "--whatif",
@@ -105,7 +112,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _touching(given: argparse.Namespace) -> commands.AffectedStacks:
-    return commands.AffectedStacks(given.base, given.head, given.project, given.stacks)
+    return commands.AffectedStacks(
+        given.base, given.head, given.project, given.stacks, given.manifests, given.workloads
+    )
 
 
 def _stacks(given: argparse.Namespace) -> int:

@@ -10,16 +10,17 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from karpstack.text import shown
 from karpstack.text.codes import Code, reported
 from karpstack.text.names import is_stack_name
+from karpstack.text.packaged import IMPORT_ROOT
 from karpstack.text.projects import find_stack_files
 
-from . import outcome, stacks, text
+from . import manifests, outcome, stacks, text
 from .inputs import AUTHOR, ENDINGS, PATIENCE, RESULTS
 from .job import Job, JobError, job
 from .outcome import Outcome, OutcomeError, OutcomeTexts
@@ -55,30 +56,51 @@ class AffectedStacks:
         head: A git ref of the commit with the change.
         project: Folder with the stack files; that of the current folder if None.
         stacks: Names, separated by commas, or `all`; those that the change touches if empty.
+        manifests: Folders of NodePools and node classes, separated by commas, instead of stacks.
+        workloads: A snapshot of the cluster of the manifests, or a folder of them.
     """
 
     base: str
     head: str = "HEAD"
     project: Path | None = None
     stacks: str = ""
+    manifests: str = ""
+    workloads: str = ""
 
 
 @reported(_CODES, _print_error)
 def touched_stacks(touching: AffectedStacks, *, files: bool = False) -> int:
     """Print which stacks a change touches, as a JSON list of names; or the names of their files on one line."""
     _, _, touched = _touched(touching)
-    names = [one.stack for one in touched]
-    print(" ".join(f"Pulumi.{name}.yaml" for name in names) if files else json.dumps(names))
+    if files:
+        print(" ".join(dict.fromkeys(f"Pulumi.{one.like or one.stack}.yaml" for one in touched)))
+    else:
+        print(json.dumps([one.stack for one in touched]))
     return Code.GOOD
 
 
 def _touched(touching: AffectedStacks) -> tuple[Path, Change, list[AffectedStack]]:
     project = (touching.project or find_stack_files()).resolve()
+    if touching.manifests:
+        return _touched_manifests(touching, manifests.root(project))
     changed = stacks.change(project, touching.base, touching.head)
     names = [name.strip() for name in touching.stacks.split(",") if name.strip()]
     touched = changed.named(changed.after if names == [_ALL] else names) if names else changed.touched()
-    _explain(changed, touched)
+    for path in stacks.unnamed(changed):
+        _write_log(f"{shown.value(path)} names no stack that Pulumi would take, and is skipped.")
+    for stack in stacks.removed(changed):
+        _write_log(f"{stack}: is no more, so there is nothing to rehearse.")
+    _explain(touched)
     return project, changed, touched
+
+
+def _touched_manifests(touching: AffectedStacks, repository: Path) -> tuple[Path, Change, list[AffectedStack]]:
+    changed = stacks.change(repository, touching.base, touching.head)
+    workloads = Path(touching.workloads).resolve() if touching.workloads else None
+    every = touching.stacks.strip() == _ALL
+    touched = manifests.affected(repository, changed, touching.manifests, workloads, every=every)
+    _explain(touched)
+    return IMPORT_ROOT, changed, touched  # nothing that the repository has is run
 
 
 @reported(_CODES, _print_error)
@@ -105,7 +127,7 @@ def rehearse(
             f"karpstack whatif STACK --project {shlex.quote(str(project))} --base {changed.base[:12]}"
         )
     if not whatif:
-        touched = [AffectedStack(one.stack, one.why, "off") for one in touched]
+        touched = [replace(one, whatif="off") for one in touched]
     values = {name: value for name, value in (passed_on or {}).items() if value}
     question = Question(
         project,
@@ -165,7 +187,7 @@ def comment(
         _summarise(told, where)
         return _unanswered(error)
     if posted is None:
-        _write_log("The pull request touches no stack, and there is no comment to change.")
+        _write_log("The pull request touches no stack and no NodePools, and there is no comment to change.")
         return Code.GOOD
     _write_log(f"The comment is {'there' if posted.new else 'changed'}.")
     if posted.others:
@@ -216,15 +238,11 @@ def _summarise(told: Sequence[OutcomeTexts], where: Job) -> None:
         print(said, end="")
 
 
-def _explain(changed: Change, touched: Sequence[AffectedStack]) -> None:
-    for path in stacks.unnamed(changed):
-        _write_log(f"{shown.value(path)} names no stack that Pulumi would take, and is skipped.")
-    for stack in stacks.removed(changed):
-        _write_log(f"{stack}: is no more, so there is nothing to rehearse.")
+def _explain(touched: Sequence[AffectedStack]) -> None:
     for stack, reason in stacks.reasons(touched).items():
         _write_log(f"{stack}: {reason}")
     if not touched:
-        _write_log("No stack is touched.")
+        _write_log("No stack and no NodePools are touched.")
 
 
 def _unanswered(error: Exception) -> int:

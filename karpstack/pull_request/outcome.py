@@ -21,7 +21,7 @@ from karpstack.text.codes import Code
 from karpstack.text.names import is_stack_name
 from karpstack.text.shown import visible
 
-Review = Literal["passed", "refused", "failed"]
+Review = Literal["passed", "refused", "failed", "none"]
 WhatIf = Literal["within limits", "beyond limits", "failed", "new", "policies", "off"]
 
 FILE: Final = "outcome.json"
@@ -42,7 +42,8 @@ class Outcome:
 
     Attributes:
         stack: Its name.
-        review: `passed`; `refused`, as a mandatory rule is broken; `failed`, as there is none.
+        review: `passed`; `refused`, as a mandatory rule is broken; `failed`, as there is no answer; `none`, as
+            manifests have no stack to review.
         whatif: `within limits`; `beyond limits`; `failed`, as there is no answer; or why none was asked (see
             `stacks.Touched`).
     """

@@ -29,7 +29,7 @@ class Question:
     """What is asked of each stack.
 
     Attributes:
-        project: Folder with Pulumi.yaml, and the commands.
+        project: Folder in which the commands run: that of the stack files, or karpstack's own for manifests.
         base: The commit before.
         results: Folder of the outcomes, made.
         files: Option of the what-if -> a file for all stacks, or a folder with one for each.
@@ -52,7 +52,8 @@ def rehearse(question: Question, touched: Sequence[AffectedStack]) -> list[Outco
     for one in touched:
         folder = question.results / one.stack
         outcome.remove_outcome(folder)
-        outcome.write(Outcome(one.stack, "failed", "failed" if one.whatif == "asked" else one.whatif), folder)
+        review: outcome.Review = "none" if one.sides else "failed"
+        outcome.write(Outcome(one.stack, review, "failed" if one.whatif == "asked" else one.whatif), folder)
         found.append(_rehearsed(question, one, folder))
         outcome.write(found[-1], folder)
     return found
@@ -60,16 +61,21 @@ def rehearse(question: Question, touched: Sequence[AffectedStack]) -> list[Outco
 
 def _rehearsed(question: Question, one: AffectedStack, folder: Path) -> Outcome:
     """Where a command said that something is refused, its document says what; without one it has failed."""
-    code = _rehearsal(question, "review", one.stack, "--output", str(folder / REVIEW))
-    refused = code == Code.NO and (folder / REVIEW / "review.md").is_file()
-    review: outcome.Review = "passed" if code == 0 else "refused" if refused else "failed"
+    review: outcome.Review = "none" if one.sides else _reviewed(question, one.stack, folder)
     if one.whatif != "asked":
         return Outcome(one.stack, review, one.whatif)
     files = [part for option in question.files for part in _file_option(question, option, one.stack)]
-    options = ["--base", question.base, *files, *question.options, "--output", str(folder / WHATIF)]
-    code = _rehearsal(question, "whatif", one.stack, *options)
+    sides = one.sides or (one.stack, "--base", question.base)
+    options = [*sides, *files, *question.options, "--output", str(folder / WHATIF)]
+    code = _rehearsal(question, "whatif", *options)
     broken = code == Code.NO and any((folder / WHATIF).glob("*/whatif.md"))
     return Outcome(one.stack, review, "within limits" if code == 0 else "beyond limits" if broken else "failed")
+
+
+def _reviewed(question: Question, stack: str, folder: Path) -> outcome.Review:
+    code = _rehearsal(question, "review", stack, "--output", str(folder / REVIEW))
+    refused = code == Code.NO and (folder / REVIEW / "review.md").is_file()
+    return "passed" if code == 0 else "refused" if refused else "failed"
 
 
 def _file_option(question: Question, option: str, stack: str) -> Iterator[str]:

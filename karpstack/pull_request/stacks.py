@@ -36,11 +36,15 @@ class AffectedStack:
         why: A path that differs, or that it was asked for.
         whatif: `asked`; `new`, as the base has no such stack to compare with; `policies`, as what judges the stack
             differs and the stack does not; `off`, as nobody wants one.
+        sides: Options of the what-if that name its sides, if they are manifests; there is no review then.
+        like: The stack whose engines are needed, if it has another name.
     """
 
     stack: str
     why: str
     whatif: WhatIf
+    sides: tuple[str, ...] = ()
+    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,14 @@ class Change:
         paths: What differs, relative to the project; both names of what was renamed.
         before: Names of the stacks that the base has.
         after: Names of the stacks that there are now.
+        head: The commit after, in full.
     """
 
     base: str
     paths: Sequence[str]
     before: Sequence[str]
     after: Sequence[str]
+    head: str = ""
 
     def touched(self) -> list[AffectedStack]:
         """The stacks that this change touches, by name."""
@@ -106,7 +112,7 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
     differing = _lines(
         project, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--relative", "-z", before, after
     )
-    return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after))
+    return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after), after)
 
 
 def unnamed(changed: Change) -> list[str]:
@@ -128,7 +134,10 @@ def reasons(touched: Sequence[AffectedStack]) -> Mapping[str, str]:
         "policies": "review alone: what judges it differs, and the stack does not",
         "off": "review alone",
     }
-    return {one.stack: f"{shown.value(one.why)}: {words[one.whatif]}" for one in touched}
+    of_manifests = {**words, "asked": "what-if", "off": "no what-if"}
+    return {
+        one.stack: f"{shown.value(one.why)}: {(of_manifests if one.sides else words)[one.whatif]}" for one in touched
+    }
 
 
 def _is_of_program(path: str) -> bool:

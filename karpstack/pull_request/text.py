@@ -31,6 +31,7 @@ _REVIEWS: Final = {
     "passed": "passed",
     "refused": "**refused**: a mandatory rule is broken",
     "failed": "**failed**: the job's log says why",
+    "none": "none: manifests alone, so there is no stack to review",
 }
 _WHATIFS: Final = {
     "within limits": "within the limits",
@@ -40,7 +41,10 @@ _WHATIFS: Final = {
     "policies": "none: what judges the stack differs, and the stack does not",
     "off": "none: not asked for",
 }
-_NOTHING: Final = "## Rehearsed: this pull request touches no stack\n\nWhat was said here of an earlier state is gone."
+_NOTHING: Final = (
+    "## Rehearsed: this pull request touches no stack and no NodePools\n\n"
+    "What was said here of an earlier state is gone."
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def _document(told: Sequence[OutcomeTexts], commit: str, page: str, longest: int
 
 def _head(told: Sequence[OutcomeTexts], commit: str, page: str) -> Iterator[str]:
     yield f"## {_HEADLINES[outcome.code([one.outcome for one in told])]}\n"
-    yield "| stack | what-if | review |\n| --- | --- | --- |"
+    yield "| stack or folder | what-if | review |\n| --- | --- | --- |"
     for one in told[:_MOST_STACKS]:
         yield f"| {escape(one.outcome.stack)} | {_WHATIFS[one.outcome.whatif]} | {_REVIEWS[one.outcome.review]} |"
     if len(told) > _MOST_STACKS:

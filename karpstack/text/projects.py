@@ -5,12 +5,22 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
+from .json_file import FileError, content
 from .names import is_stack_name
+
+#: Cloud of a snapshot -> the stack whose program makes clusters of that cloud.
+STACKS: Final[Mapping[str, str]] = {"aws": "eks", "azure": "aks-nap"}
+#: The stack for a snapshot of Azure that has Karpenter's Deployment.
+SELF_HOSTED: Final = "aks-self-hosted"
+#: A folder with one of these files is what Kustomize makes of it.
+KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 class ProjectError(ValueError):
@@ -51,6 +61,25 @@ def stack_names() -> list[str]:
     files = find_stack_files().glob("Pulumi.*.yaml")
     names = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in files)
     return sorted(filter(is_stack_name, names))
+
+
+def stack_of(snapshot: Path) -> str:
+    """Return the stack that makes clusters like that of a snapshot.
+
+    Raises:
+        ProjectError: The snapshot names no cloud.
+    """
+    try:
+        data = json.loads(content(snapshot, most=2**30))
+        cloud = data["cluster"]["cloud"]
+        workloads = data.get("workloads") or []
+        runs_karpenter = any(one.get("name") == "karpenter" for one in workloads)
+    except (FileError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise ProjectError(
+            f"{snapshot} names no cloud, so it is not known which stack its cluster is like; name the stack: karpstack "
+            "whatif eks ..."
+        ) from error
+    return SELF_HOSTED if cloud == "azure" and runs_karpenter else STACKS.get(cloud, str(cloud))
 
 
 def _upward() -> Iterator[Path]:

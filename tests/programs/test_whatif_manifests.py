@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from karpstack.rehearsal.whatif import candidate, command
-from karpstack.rehearsal.whatif.manifests import Cluster, are_manifests, stack_of
+from karpstack.rehearsal.whatif.manifests import Cluster, are_manifests
 from karpstack.rehearsal.whatif.sources import Source, SourceError
 from karpstack.text.packaged import PROGRAM
+from karpstack.text.projects import ProjectError, stack_of
 
 SMALL = PROGRAM / "examples" / "snapshots" / "20-pods.json"
 POOL = next(one for one in json.loads(SMALL.read_text())["nodePools"] if one["name"] == "general")
@@ -112,6 +113,22 @@ def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(clust
         cluster.side("no-such-ref:nodepools")
 
 
+def test_a_kustomization_of_a_git_ref_is_built_with_the_folders_beside_it(cluster: Cluster) -> None:
+    for name, weight_there in (("base", 3), ("overlay", 5)):
+        (cluster.project / name).mkdir()
+        (cluster.project / name / "pool.yaml").write_text(pool(weight_there))
+    (cluster.project / "base" / "kustomization.yaml").write_text("resources: [pool.yaml]\n")
+    (cluster.project / "overlay" / "kustomization.yaml").write_text(
+        "resources: [../base]\npatches: [{path: pool.yaml}]\n"
+    )
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(cluster.project), *words], check=True)
+    commit = subprocess.run(["git", "-C", str(cluster.project), "rev-parse", "HEAD"], check=True, capture_output=True)
+    full = commit.stdout.decode().strip()
+    side = cluster.side(f"{full}:overlay")
+    assert (side.name, weight(side.stack_file.path)) == (f"{full[:12]}-overlay", 5)
+
+
 def test_what_the_snapshot_command_refuses_is_refused_in_its_words(cluster: Cluster) -> None:
     (cluster.project / "nodepools" / "general.yaml").write_text("a: [\n")
     with pytest.raises(SourceError, match=r"general\.yaml: not YAML"):
@@ -155,5 +172,5 @@ def test_the_stack_is_that_of_clusters_like_the_snapshots(tmp_path: Path, data: 
 
 def test_a_snapshot_without_a_cloud_needs_the_name_of_a_stack(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"cluster": {}}))
-    with pytest.raises(SourceError, match="name the stack"):
+    with pytest.raises(ProjectError, match="name the stack"):
         stack_of(tmp_path / "a.json")

@@ -30,7 +30,7 @@ from karpstack.rehearsal.whatif.sources import Source, SourceError
 from karpstack.text import refusals
 from karpstack.text.codes import Code
 from karpstack.text.packaged import IMPORT_ROOT, is_program
-from karpstack.text.projects import find_stack_files
+from karpstack.text.projects import find_stack_files, stack_of
 
 #: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
 _AS_IS_SINCE: Final = "1.36"
@@ -127,7 +127,7 @@ def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
     workloads = (options.workloads or WORKLOADS).resolve()
     _accept(tools, "snapshot", "check", str(workloads))  # before a stack is made for it
-    stack = options.stack or manifests.stack_of(workloads)
+    stack = options.stack or stack_of(workloads)
     results = ownership.place_results(options.output or project / "build" / "whatif" / stack, "--output")
     options = replace(options, stack=stack)
     # A new folder each time: what lay in an old one may be somebody else's, and candidates run beside each other.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
 import subprocess
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from karpstack.text import json_file, refusals
 from karpstack.text.json_file import FileError
 from karpstack.text.names import folder_name
 from karpstack.text.packaged import PROGRAM
+from karpstack.text.projects import KUSTOMIZATIONS, SELF_HOSTED, STACKS
 from karpstack.text.shown import visible
 from karpstack.text.yaml_file import YamlError, parse_all
 
@@ -25,16 +26,13 @@ from .sources import Source, SourceError, folder_of_ref
 
 #: What the base is called that a snapshot is.
 SNAPSHOT: Final = "snapshot"
-_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 #: The environment of `kubectl kustomize`: nothing may be fetched. A kustomization hands git the text behind a URL, and
 #: with it any command (`?ref=--upload-pack=...`).
 _CLOSED: Final = {"PATH": "", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
-_FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize {}')"
+_FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize FOLDER')"
+_COMMIT: Final = re.compile(r"^([0-9a-f]{12})[0-9a-f]+:")
 _NOTE: Final = "note: "
 _MOST: Final = 16 * 2**20  # bytes
-#: The stack whose program makes clusters of a snapshot's cloud. Karpenter is in the snapshot where it is self-hosted.
-_STACKS: Final = {"aws": "eks", "azure": "aks-nap"}
-_SELF_HOSTED: Final = "aks-self-hosted"
 
 
 @dataclass(frozen=True)
@@ -77,13 +75,19 @@ class Cluster:
     def _path(self, given: str) -> tuple[str, Path]:
         path = Path(given)
         if _exists(path):
-            if path.is_dir() and any((path / one).is_file() for one in _KUSTOMIZATIONS):
-                kubectl = str(EngineSet.current().program("kubectl"))
-                return folder_name(path.resolve().name), self._printed([kubectl, "kustomize", given], given, _CLOSED)
-            return folder_name(path.resolve().stem), path.resolve()
+            path = path.resolve()
+            return folder_name(path.name if path.is_dir() else path.stem), self._built(path, given)
         if _is_command(given):
             return folder_name(given), self._printed(_words(given), given)
-        return folder_name(given), folder_of_ref(self.project, given, self.into)
+        name = folder_name(_COMMIT.sub(r"\1:", given))
+        return name, self._built(folder_of_ref(self.project, given, self.into), given)
+
+    def _built(self, path: Path, given: str) -> Path:
+        """Return where the manifests of a path are: of a folder with a kustomization, what Kustomize prints."""
+        if not any((path / one).is_file() for one in KUSTOMIZATIONS):
+            return path
+        kubectl = str(EngineSet.current().program("kubectl"))
+        return self._printed([kubectl, "kustomize", str(path)], given, _CLOSED)
 
     def _printed(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> Path:
         """Return a file with what a command prints."""
@@ -98,7 +102,7 @@ class Cluster:
             closed = environment is not None
             raise SourceError(
                 f"{given!r} ended with exit code {done.returncode}, so the change is not known; correct it"
-                f"{_FETCHES.format(shlex.quote(given)) if closed else ''}:\n"
+                f"{_FETCHES if closed else ''}:\n"
                 f"{visible(done.stderr.decode(errors='replace').strip())}"
             )
         self.into.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -112,7 +116,7 @@ class Cluster:
         if not like.is_file():
             raise SourceError(
                 f"{self.stack}: there is no {own}, so nothing says what the cluster has besides NodePools; name one "
-                f"of karpstack's stacks: {', '.join(sorted({*_STACKS.values(), _SELF_HOSTED}))}"
+                f"of karpstack's stacks: {', '.join(sorted({*STACKS.values(), SELF_HOSTED}))}"
             )
         made = self.into / f"Pulumi.{name}.yaml"
         made.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -147,25 +151,6 @@ def are_manifests(given: str) -> bool:
     except (FileError, YamlError):
         return False  # the stack file's own reader says what is wrong
     return not any(isinstance(one, dict) and "config" in one for one in found)
-
-
-def stack_of(snapshot: Path) -> str:
-    """Return the stack that makes clusters like that of a snapshot.
-
-    Raises:
-        SourceError: The snapshot names no cloud.
-    """
-    try:
-        data = json.loads(json_file.content(snapshot, most=2**30))
-        cloud = data["cluster"]["cloud"]
-        workloads = data.get("workloads") or []
-        runs_karpenter = any(one.get("name") == "karpenter" for one in workloads)
-    except (FileError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SourceError(
-            f"{snapshot} names no cloud, so it is not known which stack its cluster is like; name the stack: karpstack "
-            "whatif eks ..."
-        ) from error
-    return _SELF_HOSTED if cloud == "azure" and runs_karpenter else _STACKS.get(cloud, str(cloud))
 
 
 def _exists(path: Path) -> bool:

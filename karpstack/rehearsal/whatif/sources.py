@@ -12,6 +12,7 @@ from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.text import git
 from karpstack.text.names import folder_name
 from karpstack.text.packaged import PROGRAM
+from karpstack.text.projects import KUSTOMIZATIONS
 
 #: What a change is called that is what the checkout holds now.
 WORKING_TREE = "working-tree"
@@ -89,7 +90,11 @@ def folder_of_ref(project: Path, given: str, into: Path) -> Path:
     commit = _commit(project, ref)
     target = into / commit[:12] / folder_name(f"manifests-{path}")
     _lay_down(project, f"{commit}:{path}", target)
-    return target
+    if not any((target / one).is_file() for one in KUSTOMIZATIONS):
+        return target
+    whole = into / commit[:12] / "repository"  # a kustomization may use folders beside its own
+    _lay_down(project, commit, whole)
+    return whole / path
 
 
 def _program(folder: Path) -> Path:

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "rehearse.yml"
 FILES = (ACTION, WORKFLOW)
+EXAMPLE = ROOT / "examples" / "any-repository" / ".github" / "workflows" / "rehearse.yml"
 DOCUMENT = ROOT / "docs" / "how-to" / "pull-request.md"
 
 Step = dict[str, Any]
@@ -140,12 +141,12 @@ def test_what_the_workflow_has_as_comments_are_inputs() -> None:
 
 
 def documented() -> list[dict[Any, Any]]:
-    """The examples of docs/how-to/pull-request.md: GitHub's, then GitLab's."""
+    """The examples of docs/how-to/pull-request.md: of any repository, of the action, and of GitLab."""
     return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)]
 
 
 def test_the_documented_workflow_is_pinned_as_ours_is_and_has_its_permissions() -> None:
-    github, _ = documented()
+    _, github, _ = documented()
     (job,) = github["jobs"].values()
     checkout, act = job["steps"]
     assert checkout in [{key: step[key] for key in ("uses", "with")} for step in steps(WORKFLOW) if "with" in step]
@@ -154,7 +155,7 @@ def test_the_documented_workflow_is_pinned_as_ours_is_and_has_its_permissions() 
 
 
 def test_the_documented_job_of_gitlab_runs_commands_that_there_are() -> None:
-    _, gitlab = documented()
+    *_, gitlab = documented()
     script = "\n".join([*gitlab["rehearse"]["script"], *gitlab["rehearse"]["after_script"]])
     commands = re.findall(r"(?:python3? -m karpstack.pull_request|karpstack pull-request) ([^>\n)]*)", script)
     assert [parser().parse_args(shlex.split(each)).command.__name__ for each in commands] == [
@@ -177,13 +178,38 @@ def test_gitlabs_cache_is_unpacked_only_where_its_digest_is_known(digest: str, u
     tar = ["tar", "-cf", "engines.tar", "-C", "made", "engines"]
     subprocess.run(tar, cwd=checkout, check=True)
     own = hashlib.sha256((checkout / "engines.tar").read_bytes()).hexdigest()
-    (line,) = (line for line in documented()[1]["rehearse"]["script"] if "tar -xf" in line)
+    (line,) = (line for line in documented()[2]["rehearse"]["script"] if "tar -xf" in line)
     given = own if digest == "its own" else digest
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "ENGINES_SHA256": given}
     subprocess.run(["bash", "-ec", line], cwd=checkout, env=environment, check=True, capture_output=True)
     assert (home / ".cache" / "karpstack" / "engines" / "etcd").exists() == unpacked
     (checkout / "engines.tar").unlink()  # the first job of all
     subprocess.run(["bash", "-ec", line], cwd=checkout, env=environment, check=True, capture_output=True)
+
+
+def test_the_workflow_of_the_example_is_the_documented_one_and_ours() -> None:
+    """It says OWNER instead of a commit."""
+    example, ours = read(EXAMPLE), read(WORKFLOW)
+    (job,), (documented_job,) = example["jobs"].values(), documented()[0]["jobs"].values()
+    checkout, act = job["steps"]
+    assert documented_job["steps"][0] == checkout == ours["jobs"]["stacks"]["steps"][0]
+    assert act["uses"] == documented_job["steps"][1]["uses"] == "OWNER/karpstack/.github/actions/rehearse@v1"
+    assert set(documented_job["steps"][1]["with"]) <= set(act["with"]) <= set(read(ACTION)["inputs"])
+    assert (example[True], example["permissions"], example["concurrency"]) == (
+        {"pull_request": None, "push": {"branches": ["main"]}},
+        {},
+        ours["concurrency"],
+    )
+    assert job["permissions"] == documented()[0]["permissions"] == {"contents": "read", "pull-requests": "write"}
+
+
+def test_with_manifests_no_step_imports_from_the_checkout_or_reads_results_in_it() -> None:
+    for step in steps(ACTION):
+        run = step.get("run", "")
+        assert not re.search(r"python\"? (?!-P )", run)
+        assert not re.search(r"(?<!/)build/pull-request", run)
+        if "build/pull-request" in str(step.get("if")):
+            assert "inputs.manifests == ''" in step["if"]
 
 
 def test_every_input_is_documented() -> None:
@@ -212,6 +238,8 @@ def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: P
         program.chmod(0o755)
     (tmp_path / "requirements.lock").write_text((ROOT / "requirements.lock").read_text())
     values = {
+        "ROOT": str(tmp_path),
+        "PYTHONPATH": str(tmp_path),
         "WHATIF": "true",
         "STACKS": '["eks"]' if "comment" in step["run"] or "summary" in step["run"] else hostile,
     }
@@ -220,6 +248,7 @@ def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: P
         cwd=tmp_path,
         env={
             "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+            "GITHUB_ACTION_PATH": str(ACTION.parent),
             "GITHUB_OUTPUT": str(tmp_path / "output"),
             "RUNNER_TEMP": str(tmp_path),
             "HOME": str(tmp_path),
@@ -235,18 +264,21 @@ def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: P
     assert commands
     for program, *words in commands:
         if program.endswith("make"):
-            assert words == ["--no-print-directory", "-j2", "environment", "engines", f"STACK_FILE={hostile}"]
-        elif words[:2] == ["-m", "pip"]:
-            assert {"install", "--no-deps", "--require-hashes"} <= set(words)
+            options = ["--no-print-directory", "-C", str(tmp_path), "-j2"]
+            assert words == [*options, "environment", "engines", f"STACK_FILE={hostile}"]
+            continue
+        _, module, *arguments = words[words.index("-m") :]
+        if module == "pip":
+            assert {"install", "--no-deps", "--require-hashes"} <= set(arguments)
             pinned = (tmp_path / "urllib3.lock").read_text()
             assert pinned.startswith("urllib3==")
             assert pinned.count("==") == 1
             assert "--hash=sha256:" in pinned
-        elif words[:2] == ["-m", "karpstack.rehearsal.engines"]:
-            assert words[2] == "--cache-key"
+        elif module == "karpstack.rehearsal.engines":
+            assert arguments[0] == "--cache-key"
         else:
-            assert words[:2] == ["-m", "karpstack.pull_request"]
-            given = parser().parse_args(words[2:])
-            if words[2] == "rehearse":
-                passed = {getattr(given, name.replace("-", "_")) for name in ("base", "stacks", *PASSED_ON)}
-                assert passed == {hostile}
+            assert module == "karpstack.pull_request"
+            given = parser().parse_args(arguments)
+            if arguments[0] == "rehearse":
+                names = ("base", "stacks", "manifests", *PASSED_ON)
+                assert {getattr(given, name.replace("-", "_")) for name in names} == {hostile}

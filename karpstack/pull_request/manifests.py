@@ -1,0 +1,88 @@
+"""Folders of Karpenter's manifests that a change touches: the question of a repository that has no stack files."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from karpstack.text import git, shown
+from karpstack.text.names import folder_name, is_stack_name
+from karpstack.text.projects import KUSTOMIZATIONS, ProjectError, stack_of
+
+from .inputs import ENDINGS, file_for_stack
+from .stacks import AffectedStack, Change, StacksError
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+def root(folder: Path) -> Path:
+    """Return the root of a folder's git repository; the folder itself if it is in none."""
+    found = git.git(folder, "rev-parse", "--show-toplevel")
+    return folder if found.returncode else Path(found.stdout.decode(errors="surrogateescape").rstrip("\n"))
+
+
+def affected(
+    repository: Path, changed: Change, given: str, workloads: Path | None, *, every: bool
+) -> list[AffectedStack]:
+    """Return the folders to rehearse, each as a row of its own, like a stack.
+
+    Both sides are read from commits, never from the checkout: links out of the repository are refused there.
+
+    Args:
+        repository: Root of the repository.
+        changed: The change.
+        given: Paths of folders from the root, separated by commas.
+        workloads: A snapshot, or a folder with one for each folder of manifests.
+        every: Whether folders that the change does not touch are rehearsed too.
+
+    Raises:
+        StacksError: A folder does not exist after the change, or it has no snapshot.
+    """
+    paths = [PurePosixPath(one.strip()).as_posix() for one in given.split(",") if one.strip()]
+    found = {}
+    for path in paths:
+        names = _names(repository, changed.head, path)
+        if names is None or path != "".join(path.split()):
+            raise StacksError(
+                f"--manifests {shown.value(path)}: is no folder of commit {changed.head[:12]}, or has a space in its "
+                "path, so there is nothing to rehearse; give the path of a folder from the root of the repository"
+            )
+        kustomized = any(name in names for name in KUSTOMIZATIONS)
+        touching = (one for one in changed.paths if _touches(one, path, kustomized=kustomized))
+        if not (why := next(touching, "asked for" if every else "")):
+            continue
+        if (name := folder_name(path)) in found:
+            raise StacksError(
+                f"--manifests {given}: two folders would both be called {name}; give each a job of its own"
+            )
+        base = () if _names(repository, changed.base, path) is None else ("--base", f"{changed.base}:{path}")
+        sides = ("--project", str(repository), *base, "--change", f"{changed.head}:{path}")
+        found[name] = AffectedStack(name, why, "asked", sides, _like(name, workloads))
+    return list(found.values())
+
+
+def _names(repository: Path, commit: str, path: str) -> list[str] | None:
+    """The names in a folder of a commit; None if there is no such folder."""
+    listed = git.git(repository, "ls-tree", "--name-only", "-z", f"{commit}:{path}")
+    return None if listed.returncode else listed.stdout.decode(errors="surrogateescape").split("\0")
+
+
+def _touches(changed: str, path: str, *, kustomized: bool) -> bool:
+    """Whether a file that differs belongs to a folder. A kustomization may use any other folder."""
+    return changed.startswith(f"{path}/") or (kustomized and changed.endswith(_SUFFIXES))
+
+
+def _like(name: str, workloads: Path | None) -> str:
+    """The stack that makes clusters like that of a folder's snapshot."""
+    if not (file := workloads and file_for_stack("workloads", workloads, name)):
+        raise StacksError(
+            f"{name}: --workloads names no snapshot, so there is no cluster whose NodePools could change; give a file, "
+            f"or a folder with {name}{ENDINGS['workloads'][0]}: karpstack snapshot take --output cluster.json.gz"
+        )
+    try:
+        stack = stack_of(file)
+    except ProjectError as error:
+        raise StacksError(str(error)) from error
+    if not is_stack_name(stack):
+        raise StacksError(f"{file}: {shown.value(stack)} is no cloud of karpstack; take the snapshot again")
+    return stack
