@@ -38,7 +38,7 @@ _LimitMinutes = Annotated[
         "--limit-minutes",
         metavar="N",
         parser=parsed(f"{_COMMAND}:parse_count"),
-        help="end all rehearsals after N minutes; the advice names the candidates without an answer (default: 60)",
+        help="stop after N minutes; the advice has the answers until then and names what is missing (default: 60)",
     ),
 ]
 _Lived = Annotated[
@@ -87,10 +87,11 @@ def _advise(
 ) -> int:
     """Try changes of a cluster's NodePools, and say which are cheaper and which are calmer.
 
-    Each candidate is a what-if of the snapshot. The folder has the manifests of each candidate, advice.md (for a pull
-    request) and advice.json.
+    Each candidate is a what-if of the snapshot. The folder has the manifests of each candidate, advice.html (with
+    charts), advice.md (for a pull request) and advice.json.
 
-    Exit code 2: wrong input, nothing was started; 3: a candidate has no answer.
+    Exit code 0: each candidate has an answer; 2: wrong input, nothing was started; 3: a candidate has no answer
+    because its what-if failed or the time was over; 130: interrupted, the advice has the answers until then.
     """
     from karpstack.rehearsal.session.reporting import rehearsing
     from karpstack.rehearsal.state.ownership import place_results

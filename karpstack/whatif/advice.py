@@ -1,29 +1,24 @@
-"""Advice: what the answers to several candidates recommend, as data and as Markdown.
+"""Advice: what the answers to several candidates recommend.
 
-A candidate is cheaper or calmer only by more than the spread of answers to the same question. Whether a candidate may
-be recommended at all is the what-if's own verdict.
+A candidate is cheaper or calmer only by more than the spread of answers to the same question. It is recommended only
+if the what-if's own verdict allows it. `advice_documents` writes the advice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from difflib import unified_diff
 from typing import Final, Literal
 
 from pydantic import Field
 
-from karpstack.scale_test.reports import units
-from karpstack.text.markdown import code, collapsed, escape, fitting, table
-from karpstack.text.shown import visible
-
 from . import wording
 from .answer import Answer, Part
 from .candidates import Spread, remarks
-from .proposals import Candidate, Pools, manifests
+from .proposals import Candidate
 
-FILE: Final = "advice.json"
-WHOLE: Final = "advice.md"
+#: The name of the cluster without a change.
+UNCHANGED: Final = "unchanged"
 _DAY: Final = 86_400
 
 Verdict = Literal["better", "not better", "not decided", "not recommended", "no answer", "not rehearsed"]
@@ -38,7 +33,7 @@ class Advised(Part):
     removed: list[str] = Field(description="NodePools that it removes.")
     manifests: str = Field(description="File with all NodePools as they would be, in the folder of the advice.")
     verdict: Verdict = Field(description="`better`: cheaper or calmer by more than the spread, and within all limits.")
-    reasons: list[str] = Field(description="Why it is not recommended, or not decided; a sentence each.")
+    reasons: list[str] = Field(description="Why it is not recommended, not decided or has no answer.")
     cheaper: bool = Field(False, description="`true`: cheaper by more than the spread.")
     calmer: bool = Field(False, description="`true`: moves fewer pods a day, by more than the spread.")
     asked: int = Field(0, description="How many times it was rehearsed.")
@@ -58,7 +53,11 @@ class Advice(Part):
     snapshot: str = Field(description="File name of the snapshot.")
     usd_spread: float | None = Field(description="Spread of USD an hour in answers to one question; null if unknown.")
     moved_spread: float | None = Field(description="Spread of pods moved a day; null if unknown.")
-    base: list[str] = Field([], description="What was rehearsed without a change, a sentence each.")
+    usd_per_hour: float | None = Field(None, description="USD an hour without a change: the median; null if unknown.")
+    pods_moved_per_day: float | None = Field(
+        None, description="Pods moved a day without a change: the median; null without `--for`."
+    )
+    no_base: str | None = Field(None, description="Why the unchanged cluster has no answer; null if it has one.")
     candidates: list[Advised] = Field(description="The candidates.")
     dropped: dict[str, str] = Field(description="Name of a change that was not rehearsed -> why.")
     remarks: list[str] = Field([], description="What is to be known of all answers, a sentence each.")
@@ -73,7 +72,7 @@ class _Figures:
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Answer]], unchanged: Sequence[Answer]) -> None:
-        self._unchanged = unchanged
+        self.unchanged = unchanged
         groups = [*answers.values(), unchanged]
         everyone = [one for group in groups for one in group]
         if any(one.life for one in everyone):
@@ -84,10 +83,11 @@ class _Figures:
         self.usd_spread = _widest(dollars)
         self.moved_spread = _widest([[_moved_a_day(one) for one in group] for group in groups])
         self.usual_moves = _middle([_moved_a_day(one) for one in unchanged])
+        self.usd = _middle([self.before(one) for one in unchanged or everyone])
 
     def before(self, one: Answer) -> float | None:
         """USD an hour without the change."""
-        return _middle([_usd_lived(each) for each in self._unchanged]) if one.life else one.before.usd_per_hour
+        return _middle([_usd_lived(each) for each in self.unchanged]) if one.life else one.before.usd_per_hour
 
     def change(self, one: Answer) -> float | None:
         """By how much USD an hour rise."""
@@ -112,35 +112,33 @@ def advise(
         answers: Name of a candidate -> its answers; of those that have one.
         unchanged: Answers of the unchanged cluster, if it lived for some days.
         dropped: Name of a change that is no candidate -> why.
-        failed: Name of a candidate that was rehearsed without an answer -> why.
+        failed: Name of a candidate that has no answer, or too few -> why; also of `UNCHANGED`.
     """
     figures = _Figures(answers, unchanged)
     everyone = [*unchanged, *(one for group in answers.values() for one in group)]
-    base = [
-        f"without a change: {units.dollars(_usd(one))} an hour, {_moved_a_day(one) or 0:g} pods moved a day"
-        for one in unchanged
-        if one.life
-    ]
+    failed = failed or {}
     return Advice(
         snapshot=snapshot,
         usd_spread=figures.usd_spread,
         moved_spread=figures.moved_spread,
-        base=base,
-        candidates=[_advised(one, answers.get(one.name, ()), figures, failed or {}) for one in candidates],
+        usd_per_hour=figures.usd,
+        pods_moved_per_day=figures.usual_moves,
+        no_base=None if unchanged else failed.get(UNCHANGED),
+        candidates=[_advised(one, answers.get(one.name, ()), figures, failed.get(one.name)) for one in candidates],
         dropped=dict(dropped or {}),
         remarks=list(remarks(everyone)),
     )
 
 
-def _advised(one: Candidate, answers: Sequence[Answer], figures: _Figures, failed: Mapping[str, str]) -> Advised:
+def _advised(one: Candidate, answers: Sequence[Answer], figures: _Figures, failed: str | None) -> Advised:
     known: Advised = Advised(
         name=one.name,
         why=one.why,
         changed=one.changed,
         removed=one.removed,
         manifests=f"manifests/{one.name}.yaml",
-        verdict="no answer" if one.name in failed else "not rehearsed",
-        reasons=[failed[one.name]] if one.name in failed else [],
+        verdict="no answer" if failed else "not rehearsed",
+        reasons=[failed] if failed else [],
     )
     if not answers:
         return known
@@ -156,7 +154,7 @@ def _advised(one: Candidate, answers: Sequence[Answer], figures: _Figures, faile
     return known.model_copy(
         update={
             "verdict": "not recommended" if red else "not decided" if open_ else verdict,
-            "reasons": red or open_,
+            "reasons": (red or open_) + ([f"fewer answers than asked for: {failed}"] if failed else []),
             "cheaper": cheaper and not open_,
             "calmer": calmer,
             "asked": len(answers),
@@ -172,12 +170,16 @@ def _advised(one: Candidate, answers: Sequence[Answer], figures: _Figures, faile
 
 
 def _refusals(answer: Answer) -> Iterator[str]:
-    """Why a candidate is not recommended: the what-if's verdict, and half of the zones."""
+    """Why a candidate is not recommended: the what-if's verdict, and what no file of limits allows."""
     if answer.refused:
         yield f"refused: {answer.refused.strip().splitlines()[0]}"
-    for limit in answer.limits:
-        if not limit.kept:
-            yield f"{limit.name}: {limit.limit}, seen {limit.seen}"
+    exceeded = [limit for limit in answer.limits if not limit.kept]
+    yield from (f"{limit.name}: {limit.limit}, seen {limit.seen}" for limit in exceeded)
+    names, radius = {limit.name for limit in exceeded}, answer.blast_radius
+    if radius and radius.pods_killed and "maxPodsKilled" not in names:
+        yield f"{wording.plural(radius.pods_killed, 'pod')} deleted in spite of a PodDisruptionBudget or do-not-disrupt"
+    if radius and radius.not_anew and "maxWorkloadsWithoutNodePool" not in names:
+        yield f"no NodePool for {wording.plural(len(radius.not_anew), 'workload')}"
     zones, left = len(answer.before.by_zone), len(answer.after.by_zone) if answer.after else 0
     if answer.after and zones > 1 and left * 2 <= zones:
         yield f"nodes in {wording.plural(left, 'zone')} instead of {zones}"
@@ -187,10 +189,12 @@ def _open(answer: Answer, change: float | None, figures: _Figures) -> Iterator[s
     """Why a candidate is not decided."""
     if answer.after and not answer.life and (words := wording.open_end(answer.after)):
         yield words
-    if change is None:
-        yield "dollars are not known, because prices are missing: give them with --prices"
+    if answer.life and not figures.unchanged:
+        yield "the unchanged cluster has no answer to compare with"
+    elif change is None:
+        yield "dollars are unknown, because prices are missing: give them with --prices"
     elif figures.usd_spread is None:
-        yield "asked once, so the spread is not known: ask again with --repeat 2"
+        yield "nothing has two answers, so the spread is unknown: use --repeat 2 or a longer --limit-minutes"
 
 
 def _usd(one: Answer) -> float | None:
@@ -222,81 +226,3 @@ def _widest(groups: Sequence[Sequence[float | None]]) -> float | None:
     """The largest spread of groups of answers to one question; None if no question was asked twice."""
     spreads = [Spread(tuple(group)) for group in groups]
     return max((one.width for one in spreads if len(one.known) > 1), default=None)
-
-
-def markdown(advice: Advice, candidates: Sequence[Candidate], now: Pools) -> str:
-    """Return the advice as a comment on a pull request: the table, and the changes to unfold.
-
-    Args:
-        candidates: The candidates.
-        now: The NodePools of the cluster.
-    """
-    parts = [shown(advice)]
-    for one in candidates:
-        text = "\n".join(line for name in (*one.changed, *one.removed) for line in _diff(name, now, one.pools))
-        body = visible(text).replace("```", "` ` `")
-        parts.append("\n".join(collapsed(f"{one.name}: the change", [f"```diff\n{body}\n```\n"])))
-    return fitting("\n".join(parts), "the folder manifests")
-
-
-def _diff(name: str, now: Pools, then: Pools) -> Iterator[str]:
-    before, after = (manifests({name: pools[name]} if name in pools else {}).splitlines() for pools in (now, then))
-    yield from unified_diff(before, after, f"NodePool {name}", f"NodePool {name}", lineterm="", n=2)
-
-
-def shown(advice: Advice) -> str:
-    """Return the advice as Markdown without the changes."""
-    return "\n".join(_document(advice)).rstrip() + "\n"
-
-
-def _document(advice: Advice) -> Iterator[str]:
-    better = sum(one.verdict == "better" for one in advice.candidates)
-    asked = sum(one.asked > 0 for one in advice.candidates)
-    said = f"{better} of {asked} changes better than now" if asked else "nothing was rehearsed"
-    yield f"## Advice for {escape(advice.snapshot)}: {said}\n"
-    lived = bool(advice.base)
-    head = ["candidate", "advice", "dollars an hour now:", "with it:", "change:", "nodes:", "pods moved by the change:"]
-    head += ["moved a day:"] if lived else []
-    head += ["unschedulable for a while:", "without a node:"]
-    ranked = sorted(advice.candidates, key=_rank)
-    yield from table(head, [_row(one, lived=lived) for one in ranked], FILE)
-    yield from (f"- **{escape(one.name)}**: {escape('; '.join(one.reasons))}" for one in ranked if one.reasons)
-    yield from (f"- {escape(text)}" for text in advice.base)
-    for name, why in advice.dropped.items():
-        yield f"- {escape(name)} was not rehearsed: {escape(why)}."
-    yield f"\n{_spread(advice)}\n" if asked else ""
-    yield from (f"{escape(text)}\n" for text in advice.remarks)
-    for one in ranked:
-        yield f"- {escape(one.name)}: {escape(one.why)} {code(one.manifests)}{_removal(one)}"
-
-
-def _rank(one: Advised) -> tuple[bool, bool, float]:
-    known = one.usd_per_hour is not None and one.usd_per_hour_before is not None
-    change = (one.usd_per_hour or 0) - (one.usd_per_hour_before or 0)
-    return one.verdict != "better", one.verdict != "not better", change if known else float("inf")
-
-
-def _row(one: Advised, *, lived: bool) -> list[str]:
-    said = " and ".join(word for word in ("cheaper", "calmer") if getattr(one, word))
-    verdict = said if one.verdict == "better" else one.verdict
-    change = wording.change(one.usd_per_hour_before, one.usd_per_hour)
-    cells = [escape(one.name), f"**{verdict}**" if one.verdict == "better" else verdict]
-    if not one.asked:
-        return [*cells, *[""] * (8 if lived else 7)]
-    dollars = [units.dollars(usd) for usd in (one.usd_per_hour_before, one.usd_per_hour)]
-    cells += [text.replace("$", "\\$") for text in (*dollars, change or "not known")]
-    counts = [one.nodes, one.pods_moved, *([one.pods_moved_per_day] if lived else [])]
-    return cells + [f"{n:g}" if n is not None else "" for n in (*counts, one.pods_unschedulable, one.pods_without_node)]
-
-
-def _spread(advice: Advice) -> str:
-    if advice.usd_spread is None:
-        return "No question was asked twice, so the spread is not known and nothing counts as cheaper."
-    text = f"Answers to the same question differ by up to {units.dollars(advice.usd_spread)} an hour"
-    if advice.moved_spread is not None:
-        text += f" and by {advice.moved_spread:g} pods moved a day"
-    return f"{text}; smaller differences count as none.".replace("$", "\\$")
-
-
-def _removal(one: Advised) -> str:
-    return f" After it, delete NodePool {', '.join(map(escape, one.removed))}." if one.removed else ""

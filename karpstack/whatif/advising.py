@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal, Protocol
 
 from karpstack.snapshot.reading import load as load_snapshot
 from karpstack.text.codes import Code, reported
 from karpstack.text.files import write
 from karpstack.text.shown import visible
 
-from . import advice
+from . import advice_documents as documents
+from .advice import UNCHANGED, Advice, advise
 from .answer import Answer
-from .candidates import load
-from .proposals import Candidate, Derived, Pools, derive, manifests, pools_of
+from .candidates import AnswersError, load
+from .proposals import PROPOSALS, Candidate, Derived, Pools, derive, manifests, pools_of
 
-#: What the cluster is called without a change: the base of every what-if.
-UNCHANGED: Final = "unchanged"
 #: Name of a what-if, the arguments of its command, and its folder.
 _Command = tuple[str, Sequence[str], Path]
 
@@ -53,23 +52,36 @@ class Asked:
     form: Literal["text", "json"] = "text"
 
 
+class Outcome(Protocol):
+    """The ends of the what-ifs.
+
+    Attributes:
+        codes: Name -> exit code, of each that ended by itself.
+        missing: Name -> why it did not end by itself.
+        interrupted: Whether the command was interrupted.
+    """
+
+    codes: dict[str, int]
+    missing: dict[str, str]
+    interrupted: bool
+
+
 @dataclass(frozen=True)
 class Tools:
     """What the rehearsal does for the advice.
 
     Attributes:
         place: Makes the folder of results, and refuses one that others could exchange.
-        rehearse: Runs what-ifs, side by side and in this order, as long as there is time; name -> exit code of those
-            that ended.
+        rehearse: Runs what-ifs, side by side and in this order, as long as there is time.
     """
 
     place: Callable[[Path], Path]
-    rehearse: Callable[[Sequence[_Command]], Mapping[str, int]]
+    rehearse: Callable[[Sequence[_Command]], Outcome]
 
 
 @reported({OSError: Code.WRONG, ValueError: Code.WRONG})
 def run(asked: Asked, tools: Tools) -> int:
-    """Write the manifests of all candidates, rehearse them and write the advice; 3 if a candidate has no answer."""
+    """Write the manifests of all candidates, rehearse them, and write the advice; return the exit code."""
     snapshot = load_snapshot(asked.workloads).snapshot
     given = [name for name, is_given in (("arm64", asked.arm64), ("days", asked.days)) if is_given]
     derived = derive(snapshot, given, asked.only)
@@ -77,22 +89,13 @@ def run(asked: Asked, tools: Tools) -> int:
     now = pools_of(snapshot)
     _write_manifests(asked.output, derived.candidates, now)
     if asked.only_list or not derived.candidates:
-        found = advice.advise(asked.workloads.name, derived.candidates, {}, dropped=derived.dropped)
-        return _finish(asked, derived, found, now)
+        _write(asked, derived, advise(asked.workloads.name, derived.candidates, {}, dropped=derived.dropped), now)
+        return Code.GOOD
     commands = list(_commands(asked, derived.candidates))
-    codes = tools.rehearse(commands)
-    answers: dict[str, list[Answer]] = {}
-    failed: dict[str, str] = {}
-    for name, _, folder in commands:
-        what = name.partition("/")[0]
-        if name not in codes:
-            continue
-        if codes[name] in (Code.GOOD, Code.NO):
-            answers.setdefault(what, []).extend(load([folder / what]))
-        else:
-            failed[what] = _last_error(folder / "rehearsal.log")
+    outcome = tools.rehearse(commands)
+    answers, failed = _answers(commands, outcome)
     unchanged = answers.pop(UNCHANGED, [])
-    found = advice.advise(
+    found = advise(
         asked.workloads.name,
         derived.candidates,
         answers,
@@ -100,18 +103,41 @@ def run(asked: Asked, tools: Tools) -> int:
         dropped=derived.dropped,
         failed=failed,
     )
-    return _finish(asked, derived, found, now)
+    _write(asked, derived, found, now)
+    if outcome.interrupted:
+        return Code.INTERRUPTED
+    return Code.UNKNOWN if documents.missing(found) else Code.GOOD
 
 
-def _last_error(log: Path) -> str:
+def _answers(commands: Sequence[_Command], outcome: Outcome) -> tuple[dict[str, list[Answer]], dict[str, str]]:
+    """Return the answers by candidate, and why a candidate lacks one."""
+    answers: dict[str, list[Answer]] = {}
+    failed: dict[str, str] = {}
+    for name, _, folder in commands:
+        what, code = name.partition("/")[0], outcome.codes.get(name)
+        if code is None:
+            failed[what] = outcome.missing[name]
+        elif code not in (Code.GOOD, Code.NO):
+            failed[what] = _last_error(code, folder / "rehearsal.log")
+        else:
+            try:
+                answers.setdefault(what, []).extend(load([folder / what]))
+            except AnswersError as error:
+                failed[what] = str(error)
+    return answers, failed
+
+
+def _last_error(code: int, log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    said = next((line for line in reversed(lines) if line.startswith("error: ")), "")
-    return f"{said.removeprefix('error: ')} (log: {log})".strip()
+    said = next((line for line in reversed(lines) if line.startswith("error: ")), f"exit code {code}")
+    return f"{said.removeprefix('error: ').removesuffix('.')} (log: {log})"
 
 
 def _write_manifests(output: Path, candidates: Sequence[Candidate], now: Pools) -> None:
     folder = output / "manifests"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for one in PROPOSALS:  # an earlier advice may have had other candidates
+        (folder / f"{one.name}.yaml").unlink(missing_ok=True)
     for name, text in ((UNCHANGED, manifests(now)), *((one.name, one.manifests) for one in candidates)):
         head = "# The NodePools of a snapshot, which has no labels and annotations of NodePools"
         write(folder / f"{name}.yaml", f"{head}{'' if name == UNCHANGED else f', with the change {name}'}.\n{text}")
@@ -134,9 +160,10 @@ def _commands(asked: Asked, candidates: Sequence[Candidate]) -> list[_Command]:
     return found
 
 
-def _finish(asked: Asked, derived: Derived, found: advice.Advice, now: Pools) -> int:
+def _write(asked: Asked, derived: Derived, found: Advice, now: Pools) -> None:
     content = json.dumps(found.model_dump(mode="json", by_alias=True), indent=2)
-    write(asked.output / advice.FILE, f"{content}\n")
-    write(asked.output / advice.WHOLE, advice.markdown(found, derived.candidates, now))
-    print(content if asked.form == "json" else visible(advice.shown(found)))
-    return Code.UNKNOWN if any(one.verdict == "no answer" for one in found.candidates) else Code.GOOD
+    write(asked.output / documents.FILE, f"{content}\n")
+    write(asked.output / documents.MARKDOWN, documents.markdown(found, derived.candidates, now))
+    page = asked.output / documents.PAGE
+    write(page, documents.page(found, derived.candidates, now))
+    print(content if asked.form == "json" else visible(f"{documents.text(found)}\nThe advice: {page}"))

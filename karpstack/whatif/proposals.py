@@ -339,7 +339,7 @@ def derive(snapshot: Snapshot, given: Collection[str] = (), only: Collection[str
     """
     names = [one.name for one in PROPOSALS]
     if unknown := [name for name in only if name not in names]:
-        raise ValueError(f"--only {', '.join(unknown)}: no such candidate; use of {', '.join(names)}")
+        raise ValueError(f"--only {', '.join(unknown)}: no such candidate; choose from {', '.join(names)}")
     types = _CLOUDS.get(snapshot.cluster.cloud or "")
     if not snapshot.node_pools or not types:
         raise ValueError(

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ import psutil
 
 from karpstack.rehearsal.host.processes import with_parent
 from karpstack.rehearsal.session.terminal import print_message
+from karpstack.text.codes import Code
 from karpstack.text.packaged import IMPORT_ROOT
 
 # Of a rehearsed stack with a thousand pods, its engines and its playbook.
@@ -24,10 +25,32 @@ _GRACE: Final = 60.0
 
 
 @dataclass
-class _Running:
+class Outcome:
+    """The ends of several what-ifs.
+
+    Attributes:
+        codes: Name -> exit code, of each that ended by itself.
+        missing: Name -> why it did not end by itself.
+        interrupted: Whether the command was interrupted.
+    """
+
+    codes: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+
+
+@dataclass
+class _Started:
     name: str
     process: subprocess.Popen[bytes]
-    started: float
+    log: Path
+    since: float
+    ended: bool = False
+    stopped_after: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.since
 
 
 def side_by_side(wanted: int) -> int:
@@ -37,39 +60,54 @@ def side_by_side(wanted: int) -> int:
 
 def rehearse_all(
     commands: Sequence[tuple[str, Sequence[str], Path]], at_once: int | None = None, minutes: float | None = None
-) -> dict[str, int]:
-    """Run the what-if of each candidate; name -> exit code of those that ended in time.
+) -> Outcome:
+    """Run the what-if of each candidate; an interrupt stops those that run, and keeps the others.
 
     Args:
         commands: Name of a candidate, the arguments of its own `karpstack`, and its folder.
         at_once: How many run at the same time; None for as many as the memory allows.
-        minutes: After how many minutes those that still run are interrupted, and no other begins; None for no limit.
+        minutes: The time limit of all; None for no limit.
     """
     at_once = at_once or side_by_side(len(commands))
-    ends = None if minutes is None else time.monotonic() + minutes * 60
-    waiting, running, codes = list(commands), list[_Running](), dict[str, int]()
+    waiting, started, outcome = list(commands), list[_Started](), Outcome()
+    end = None if minutes is None else time.monotonic() + minutes * 60
+    why = ""
     try:
-        while waiting or running:
-            if ends is not None and time.monotonic() >= ends:
-                print_message(f"{minutes:g} minutes are over: {len(waiting) + len(running)} what-ifs have not ended.")
-                break
-            while waiting and len(running) < at_once:
-                name, arguments, folder = waiting.pop(0)
-                folder.mkdir(parents=True, exist_ok=True)
-                running.append(_start(name, arguments, folder / "rehearsal.log"))
-            for one in [one for one in running if one.process.poll() is not None]:
-                running.remove(one)
-                codes[one.name] = one.process.returncode
-                print_message(
-                    f"{one.name}: ended with {one.process.returncode} after {time.monotonic() - one.started:.0f} s."
-                )
-            time.sleep(_LOOK_SECONDS)
+        why = _run(waiting, started, at_once, end)
+    except KeyboardInterrupt:
+        outcome.interrupted, why = True, "the command was interrupted"
     finally:
-        _end(running)
-    return codes
+        _stop([one for one in started if one.process.poll() is None])
+    for one in started:
+        if one.stopped_after is None or one.process.returncode in (Code.GOOD, Code.NO):
+            outcome.codes[one.name] = one.process.returncode
+        else:
+            outcome.missing[one.name] = f"{why} {one.stopped_after:.0f} s after it started (log: {one.log})"
+    outcome.missing |= {name: f"{why} before it started" for name, _, _ in waiting}
+    return outcome
 
 
-def _start(name: str, arguments: Sequence[str], log: Path) -> _Running:
+def _run(
+    waiting: list[tuple[str, Sequence[str], Path]], started: list[_Started], at_once: int, end: float | None
+) -> str:
+    """Start what waits, side by side and in this order, until all have ended; return why some have not."""
+    while waiting or not all(one.ended for one in started):
+        if end is not None and time.monotonic() >= end:
+            return "the time limit was reached"
+        while waiting and sum(not one.ended for one in started) < at_once:
+            name, arguments, folder = waiting[0]
+            folder.mkdir(parents=True, exist_ok=True)
+            started.append(_start(name, arguments, folder / "rehearsal.log"))
+            del waiting[0]
+        for one in started:
+            if not one.ended and one.process.poll() is not None:
+                one.ended = True
+                print_message(f"{one.name}: finished after {one.seconds:.0f} s, exit code {one.process.returncode}.")
+        time.sleep(_LOOK_SECONDS)
+    return ""
+
+
+def _start(name: str, arguments: Sequence[str], log: Path) -> _Started:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*with_parent(signal.SIGINT), sys.executable, "-m", "karpstack", *arguments],
@@ -79,17 +117,24 @@ def _start(name: str, arguments: Sequence[str], log: Path) -> _Running:
             stderr=output,
             process_group=0,
         )
-    print_message(f"{name}: begun, and tells how it goes in {log}")
-    return _Running(name, process, time.monotonic())
+    print_message(f"{name}: started; log: {log}")
+    return _Started(name, process, log, time.monotonic())
 
 
-def _end(running: Sequence[_Running]) -> None:
-    """Interrupt what runs still, and wait until it has cleaned up."""
+def _stop(running: Sequence[_Started]) -> None:
+    """Interrupt what-ifs and wait until they have cleaned up; a second interrupt kills them, and their engines end."""
+    if not running:
+        return
     for one in running:
-        if one.process.poll() is None:
+        one.stopped_after = one.seconds
+    end = time.monotonic() + _GRACE
+    try:
+        print_message(f"Stopping, which can take a minute: {', '.join(one.name for one in running)}.")
+        for one in running:
             one.process.send_signal(signal.SIGINT)
-    for one in running:
-        try:
-            one.process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
+        for one in running:
+            one.process.wait(max(0.0, end - time.monotonic()))
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        for one in running:
             one.process.kill()
+            one.process.wait()

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -107,7 +107,7 @@ class Tools:
     refusal: Callable[..., str] = refusals.refusal
     refusal_of_settings: Callable[[Path], str] = refusals.settings_refusal
     rehearse: Callable[..., int] = candidate.rehearse
-    rehearse_all: Callable[[Sequence[tuple[str, Sequence[str], Path]], int], Mapping[str, int]] = (
+    rehearse_all: Callable[[Sequence[tuple[str, Sequence[str], Path]], int], candidates.Outcome] = (
         candidates.rehearse_all
     )
 
@@ -267,11 +267,13 @@ def _several(
     at_once = options.at_once or candidates.side_by_side(len(sides))
     print_message(f"{len(sides)} candidates, {at_once} at once.")
     commands = [(side.name, _alone(options, base, side, results, project), results / side.name) for side in sides]
-    codes = tools.rehearse_all(commands, at_once)
+    outcome = tools.rehearse_all(commands, at_once)
     folders = [str(results / side.name) for side in sides]
     subprocess.run([sys.executable, "-m", "karpstack", "whatif", "table", *folders], cwd=IMPORT_ROOT, check=False)
+    if outcome.interrupted:
+        return Code.INTERRUPTED
     # One that a signal has ended, as the kernel does for lack of memory, has no answer.
-    return max(Code.UNKNOWN if code < 0 else code for code in codes.values())
+    return max(Code.UNKNOWN if code < 0 else code for code in outcome.codes.values())
 
 
 def _alone(options: WhatifOptions, base: Source, side: Source, results: Path, project: Path) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from karpstack.rehearsal.whatif import candidates, command
@@ -123,10 +125,52 @@ def test_a_name_can_be_a_folders() -> None:
 def test_as_many_run_at_once_as_the_memory_holds_and_all_are_run(tmp_path: Path) -> None:
     assert candidates.side_by_side(3) >= 1
     commands = [(name, ["--no-such"], tmp_path / name) for name in ("a", "b", "c")]
-    assert candidates.rehearse_all(commands, 2) == {"a": 2, "b": 2, "c": 2}
+    assert candidates.rehearse_all(commands, 2).codes == {"a": 2, "b": 2, "c": 2}
     assert "Usage" in (tmp_path / "c" / "rehearsal.log").read_text()
 
 
 def test_nothing_begins_when_the_time_is_over(tmp_path: Path) -> None:
-    assert candidates.rehearse_all([("a", ["--no-such"], tmp_path / "a")], minutes=0) == {}
+    outcome = candidates.rehearse_all([("a", ["--no-such"], tmp_path / "a")], minutes=0)
+    assert (outcome.codes, outcome.interrupted) == ({}, False)
+    assert outcome.missing == {"a": "the time limit was reached before it started"}
     assert not (tmp_path / "a").exists()
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the arguments of a what-if be a program and its arguments."""
+    fake = tmp_path / "python"
+    fake.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("deaf", [False, True])
+def test_an_interrupt_keeps_what_has_ended_and_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, deaf: bool
+) -> None:
+    said = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        if "finished" in text or ("Stopping" in text and deaf):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(candidates, "print_message", say)
+    monkeypatch.setattr(candidates, "_GRACE", 0.2)
+    endless = ["env", "--ignore-signal=INT", "sleep", "600"] if deaf else ["sleep", "600"]
+    commands = [("done", ["true"]), ("runs", endless), ("waits", ["true"])]
+    outcome = candidates.rehearse_all([(name, words, tmp_path / name) for name, words in commands], 2)
+    assert (outcome.codes, outcome.interrupted) == ({"done": 0}, True)
+    assert outcome.missing["runs"].startswith("the command was interrupted")
+    assert str(tmp_path / "runs" / "rehearsal.log") in outcome.missing["runs"]
+    assert outcome.missing["waits"] == "the command was interrupted before it started"
+    assert not [one for one in psutil.Process().children(recursive=True) if "600" in one.cmdline()]
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_time_limit_stops_those_that_run(tmp_path: Path) -> None:
+    outcome = candidates.rehearse_all([("runs", ["sleep", "600"], tmp_path / "runs")], minutes=0.01)
+    assert (outcome.codes, outcome.interrupted) == ({}, False)
+    assert outcome.missing["runs"].startswith("the time limit was reached")

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from karpstack.rehearsal.whatif import candidate, command
+from karpstack.rehearsal.whatif.candidates import Outcome
 from karpstack.rehearsal.whatif.sources import Source
 from karpstack.text.packaged import PROGRAM
 from tests.unit.command_line import karpstack, parsed
@@ -33,6 +34,7 @@ class Rehearsals:
         self.commands: list[tuple[str, Sequence[str]]] = []
         self._output = folder / "answers"
         self._codes = codes
+        self.interrupted = False
 
     def ask(self, base: str, *changes: str, **options: Any) -> int:
         asked = command.WhatifOptions("eks", base, output=self._output, changes=changes, **options)
@@ -47,9 +49,10 @@ class Rehearsals:
         self.changes.append(change.name)
         return 0
 
-    def _rehearse_all(self, commands: Sequence[tuple[str, Sequence[str], Path]], _: int) -> dict[str, int]:
+    def _rehearse_all(self, commands: Sequence[tuple[str, Sequence[str], Path]], _: int) -> Outcome:
         self.commands += [(name, arguments) for name, arguments, _ in commands]
-        return dict(zip([name for name, _, _ in commands], self._codes, strict=True))
+        codes = dict(zip([name for name, _, _ in commands], self._codes, strict=True))
+        return Outcome(codes, interrupted=self.interrupted)
 
 
 def stack_file(folder: Path, name: str, **config: object) -> str:
@@ -181,6 +184,15 @@ def test_each_of_several_candidates_gets_a_command_of_its_own(
     for (_, arguments), change in zip(rehearsals.commands, changes, strict=True):
         again = SimpleNamespace(**parsed(arguments)[1])
         assert (again.base, again.change, again.wait_factor, again.at) == (base, [change], 4.0, at)
+
+
+def test_an_interrupt_of_several_candidates_prints_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[list[str]] = []
+    monkeypatch.setattr("subprocess.run", lambda words, **_: printed.append(words))
+    rehearsals = Rehearsals(tmp_path, 0, 0)
+    rehearsals.interrupted = True
+    assert rehearsals.ask(*(stack_file(tmp_path, f"{name}.yaml") for name in "abc")) == 130
+    assert "table" in printed[-1]
 
 
 def test_an_older_answer_is_not_taken_for_this_ones(tmp_path: Path) -> None:

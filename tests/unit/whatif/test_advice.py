@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from karpstack.rehearsal.whatif.candidates import Outcome
 from karpstack.snapshot.examples import FOLDER
-from karpstack.whatif.advice import Advice, Advised, advise, markdown
+from karpstack.whatif.advice import Advice, Advised, advise
+from karpstack.whatif.advice_documents import markdown, page, text
 from karpstack.whatif.advising import Asked, Tools, run
-from karpstack.whatif.answer import Answer, Group, Life, Limit
+from karpstack.whatif.answer import Answer, Group, Life, Limit, NotAnew
 from karpstack.whatif.proposals import Candidate
+from tests.html_page import Page
 from tests.unit.command_line import parsed
 from tests.unit.whatif.test_candidates import asked, rows
 
@@ -81,7 +84,9 @@ def test_the_spread_of_repeated_answers_counts() -> None:
 def test_one_answer_decides_nothing() -> None:
     found = advice(a=asked("a", 0.01))
     assert verdicts(found) == {"a": "not decided"}
-    assert of(found, "a").reasons == ["asked once, so the spread is not known: ask again with --repeat 2"]
+    assert of(found, "a").reasons == [
+        "nothing has two answers, so the spread is unknown: use --repeat 2 or a longer --limit-minutes"
+    ]
 
 
 def test_the_what_ifs_own_limits_decide() -> None:
@@ -123,29 +128,91 @@ def test_calmer_and_cheaper_in_some_days() -> None:
     assert of(found, "cheap").usd_per_hour_before == pytest.approx(0.105)
 
 
-def test_markdown_has_the_table_and_the_changes() -> None:
-    candidates = [candidate(name) for name in ("dear", "cheap", "late", "failed")]
+NASTY = "my `c`.json"
+CANDIDATES = [candidate(name) for name in ("dear", "cheap", "late", "failed")]
+
+
+def mixed() -> Advice:
+    """Two answers, a failed what-if and one that was not asked."""
     answers = {"dear": [asked("dear", 0.2)], "cheap": [asked("cheap", 0.05)]}
-    found = advise("my `c`.json", candidates, answers, dropped={"arm64": "needs --arm64"}, failed={"failed": "no room"})
-    text = markdown(found, candidates, {"general": {}})
-    assert "1 of 2 changes better than now" in text
-    cells = rows(text)
+    return advise(NASTY, CANDIDATES, answers, dropped={"arm64": "needs --arm64"}, failed={"failed": "no room"})
+
+
+def test_markdown_has_the_table_and_the_changes() -> None:
+    written = markdown(mixed(), CANDIDATES, {"general": {}})
+    assert "1 of 2 changes better than now; cheapest: cheap, " in written
+    cells = rows(written)
     assert list(cells) == ["cheap", "dear", "late", "failed"]
     assert [cells[name][0] for name in cells] == ["**cheaper**", "not better", "not rehearsed", "no answer"]
     assert cells["cheap"][1:4] == ["\\$0.0960", "\\$0.0500", "\N{MINUS SIGN}\\$0.0460 (\N{MINUS SIGN}48 %)"]
-    assert "- **failed**: no room" in text
-    assert "- arm64 was not rehearsed: needs --arm64." in text
-    assert "Answers to the same question differ by up to \\$0.00 an hour" in text
-    assert "+  weight: 5" in text
-    assert "my `" not in text
+    assert "- failed: no room." in written
+    assert "- arm64 was not rehearsed: needs --arm64." in written
+    assert "+  weight: 5" in written
+    assert "my `" not in written
+
+
+def test_the_terminal_gets_plain_text() -> None:
+    written = text(mixed())
+    for markup in ("&#", "&amp;", "\\$", "**", "|", "<", "##"):
+        assert markup not in written
+    assert written.splitlines()[0].startswith(f"Advice for {NASTY}: 1 of 2 changes better than now; cheapest: cheap, ")
+    table = [line.split() for line in written.splitlines()[2:7]]
+    assert [row[0] for row in table] == ["candidate", "cheap", "dear", "late", "failed"]
+    assert table[1][1:4] == ["cheaper", "$0.0500", "\N{MINUS SIGN}$0.0460"]
+    assert "Answers to the same question differ by up to $0.00 an hour; smaller differences count as none." in written
+
+
+def test_the_page_has_charts_of_dollars_against_pods() -> None:
+    written = Page(page(mixed(), CANDIDATES, {"general": {}}))
+    assert set(written.values("data-series")) == {"now", "cheap", "dear"}
+    assert "Dollars an hour against pods moved by the change" in written.text
+    assert "Dollars an hour against pods that were unschedulable for a time" in written.text
+    assert "my `c`.json" in written.text
+    assert {"cheap-1/cheap/whatif.html", "manifests/cheap.yaml"} < set(written.values("href"))
+    assert not Page(page(advice(), [], {})).values("data-series")
+
+
+@pytest.mark.parametrize(("number", "said"), [(1, "0 of 1 change better"), (2, "1 of 2 changes better")])
+def test_one_change_is_in_the_singular(number: int, said: str) -> None:
+    answers = {f"c{index}": asked(f"c{index}", 0.05 + index) for index in range(number)}
+    assert said in text(advice(**answers))
+
+
+def test_no_limits_allow_what_is_never_recommended() -> None:
+    one = asked("a", 0.01)
+    assert one.blast_radius
+    killed = one.blast_radius.model_copy(update={"pods_killed": 1})
+    lost = NotAnew(namespace="shop", workload="web", pods=1, nodes=1, why="no type fits")
+    found = advice(
+        a=one.model_copy(update={"blast_radius": killed, "limits": []}),
+        b=one.model_copy(
+            update={"blast_radius": one.blast_radius.model_copy(update={"not_anew": [lost]}), "limits": []}
+        ),
+    )
+    assert of(found, "a").reasons == ["1 pod deleted in spite of a PodDisruptionBudget or do-not-disrupt"]
+    assert of(found, "b").reasons == ["no NodePool for 1 workload"]
+    assert verdicts(found) == {"a": "not recommended", "b": "not recommended"}
+
+
+def test_days_without_an_unchanged_cluster_decide_nothing() -> None:
+    answers = {name: [lived(asked(name, 0.096), 2.4, 10)] * 2 for name in ("a", "b")}
+    found = advise("c.json", [candidate("a"), candidate("b")], answers, failed={"unchanged": "no room"})
+    assert of(found, "a").reasons == ["the unchanged cluster has no answer to compare with"]
+    assert "The unchanged cluster has no answer: no room." in text(found)
+
+
+def test_a_repeated_what_if_without_all_answers_says_so() -> None:
+    found = advise("c.json", [candidate("a")], {"a": [asked("a", 0.05)] * 2}, failed={"a": "no room"})
+    assert (of(found, "a").verdict, of(found, "a").reasons) == ("better", ["fewer answers than asked for: no room"])
 
 
 class Rehearsed:
     """Stands for the rehearsals: writes these answers."""
 
-    def __init__(self, answers: Mapping[str, Callable[[], Answer] | int]) -> None:
+    def __init__(self, answers: Mapping[str, Callable[[], Answer] | int], *, interrupted: bool = False) -> None:
         self.commands: COMMANDS = []
         self._answers = answers
+        self._interrupted = interrupted
 
     def ask(self, output: Path, **options: Any) -> int:
         return run(Asked(SNAPSHOT, output, **options), Tools(self._place, self._rehearse))
@@ -154,26 +221,37 @@ class Rehearsed:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _rehearse(self, commands: Sequence[tuple[str, Sequence[str], Path]]) -> dict[str, int]:
+    def _rehearse(self, commands: Sequence[tuple[str, Sequence[str], Path]]) -> Outcome:
         self.commands = list(commands)
-        codes = {}
+        outcome = Outcome(interrupted=self._interrupted)
         for name, _, folder in commands:
             what = name.partition("/")[0]
             if (one := self._answers.get(what)) is None:
+                outcome.missing[name] = "the time limit was reached before it started"
                 continue
             (folder / what).mkdir(parents=True)
             if isinstance(one, int):
-                (folder / "rehearsal.log").write_text("note: a\nerror: no engine\nbye\n")
-                codes[name] = one
+                (folder / "rehearsal.log").write_text("note: a\nerror: no engine\nbye\n" if one > 0 else "")
+                outcome.codes[name] = one
                 continue
-            codes[name] = 0
+            outcome.codes[name] = 0
             (folder / what / "whatif.json").write_text(one().model_dump_json(by_alias=True))
-        return codes
+        return outcome
+
+
+BOTH: Mapping[str, Callable[[], Answer] | int] = {
+    "spot": lambda: asked("spot", 0.05),
+    "more-types": lambda: asked("more-types", 0.2),
+}
 
 
 def test_the_command_asks_a_what_if_of_each_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rehearsed = Rehearsed({"spot": lambda: asked("spot", 0.05), "more-types": lambda: asked("more-types", 0.2)})
-    assert rehearsed.ask(tmp_path, options=["--prices", "p.yml"], form="json") == 0
+    rehearsed = Rehearsed(BOTH)
+    stale = tmp_path / "manifests" / "arm64.yaml"
+    stale.parent.mkdir()
+    stale.write_text("of another cluster")
+    only = list(BOTH)
+    assert rehearsed.ask(tmp_path, options=["--prices", "p.yml"], form="json", only=only) == 0
     name, arguments, folder = rehearsed.commands[0]
     assert (name, folder) == ("spot/1", tmp_path / "spot-1")
     given = parsed(arguments)[1]
@@ -182,26 +260,45 @@ def test_the_command_asks_a_what_if_of_each_candidate(tmp_path: Path, capsys: py
     assert (given["base"], given["change"]) == (str(manifests / "unchanged.yaml"), [str(manifests / "spot.yaml")])
     answer = json.loads(capsys.readouterr().out)
     assert answer == json.loads((tmp_path / "advice.json").read_text())
-    assert [one["verdict"] for one in answer["candidates"]] == ["better", "not better", *["not rehearsed"] * 3]
-    assert {one["name"] for one in answer["candidates"]} | {"unchanged"} == {
-        path.stem for path in (tmp_path / "manifests").iterdir()
-    }
+    assert [one["verdict"] for one in answer["candidates"]] == ["better", "not better"]
+    assert {path.stem for path in manifests.iterdir()} == {*only, "unchanged"}
     assert (tmp_path / "advice.md").read_text().startswith("## Advice for 20-pods.json: 1 of 2 changes better")
+    assert "1 of 2 changes better" in (tmp_path / "advice.html").read_text()
 
 
-def test_a_candidate_without_an_answer_is_named(tmp_path: Path) -> None:
-    assert Rehearsed({"spot": 3}).ask(tmp_path, only=["spot"]) == 3
+@pytest.mark.parametrize(("ended", "why"), [(3, "no engine"), (-9, "exit code -9")])
+def test_a_candidate_without_an_answer_is_named(tmp_path: Path, ended: int, why: str) -> None:
+    assert Rehearsed({"spot": ended}).ask(tmp_path, only=["spot"]) == 3
     advised = json.loads((tmp_path / "advice.json").read_text())["candidates"][0]
     assert (advised["verdict"], advised["reasons"]) == (
         "no answer",
-        [f"no engine (log: {tmp_path / 'spot-1' / 'rehearsal.log'})"],
+        [f"{why} (log: {tmp_path / 'spot-1' / 'rehearsal.log'})"],
     )
 
 
+@pytest.mark.parametrize(("interrupted", "code"), [(False, 3), (True, 130)])
+def test_what_is_finished_is_written_and_what_is_missing_has_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], interrupted: bool, code: int
+) -> None:
+    assert Rehearsed(BOTH, interrupted=interrupted).ask(tmp_path) == code
+    printed = capsys.readouterr().out
+    assert "1 of 2 changes better" in printed
+    found = {one["name"]: one for one in json.loads((tmp_path / "advice.json").read_text())["candidates"]}
+    assert [one["verdict"] for one in found.values()] == ["better", "not better", *["no answer"] * 3]
+    assert found["newer-types"]["reasons"] == ["the time limit was reached before it started"]
+    assert "newer-types: the time limit was reached before it started." in printed
+
+
+def test_dropped_candidates_are_no_missing_answers(tmp_path: Path) -> None:
+    assert Rehearsed(BOTH).ask(tmp_path, only=[*BOTH, "arm64", "consolidate"]) == 0
+    assert Rehearsed({}).ask(tmp_path, only=["consolidate"]) == 0
+
+
 def test_days_are_compared_with_those_of_the_unchanged_cluster_asked_twice(tmp_path: Path) -> None:
-    rehearsed = Rehearsed({})
-    assert rehearsed.ask(tmp_path, only=["spot", "later"], days=True) == 0
-    assert [name for name, _, _ in rehearsed.commands] == ["unchanged/1", "spot/1", "later/1", "unchanged/2"]
+    rehearsed = Rehearsed({"spot": lambda: lived(asked("spot", 0.05), 1.2, 3)})
+    assert rehearsed.ask(tmp_path, only=["spot", "quiet-hours"], days=True) == 3
+    assert [name for name, _, _ in rehearsed.commands] == ["unchanged/1", "spot/1", "quiet-hours/1", "unchanged/2"]
+    assert json.loads((tmp_path / "advice.json").read_text())["noBase"]
 
 
 def test_a_list_rehearses_nothing(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_manifests_are_karpenters_objects() -> None:
 
 
 def test_a_name_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="--only spots: no such candidate; use of spot, more-types"):
+    with pytest.raises(ValueError, match="--only spots: no such candidate; choose from spot, more-types"):
         derived("spots", general=pool())
 
 

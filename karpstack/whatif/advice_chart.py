@@ -1,0 +1,94 @@
+"""The charts of an advice: dollars an hour against moved pods, and against unschedulable pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from matplotlib.ticker import MaxNLocator
+
+from karpstack.scale_test.reports.drawing import COLOURS, Chart, Drawing, Key, value_axis
+from karpstack.scale_test.reports.units import dollars
+
+from .advice import Advice
+
+_WIDTH: Final = 340
+_HEIGHT: Final = 240
+_TOP: Final = 26
+_BOTTOM: Final = 44
+_LABEL: Final = 14  # pixels from one label to the next
+_NOW: Final = "now"
+
+
+class _Point(NamedTuple):
+    name: str
+    pods: float
+    usd: float
+    better: bool = False
+
+
+def charts(advice: Advice) -> list[Chart]:
+    """Return both charts; none if no candidate has a price."""
+    days = advice.pods_moved_per_day is not None
+    moved = [
+        _Point(one.name, pods, one.usd_per_hour, one.verdict == "better")
+        for one in advice.candidates
+        if one.usd_per_hour is not None and (pods := one.pods_moved_per_day if days else one.pods_moved) is not None
+    ]
+    waited = [
+        _Point(one.name, one.pods_unschedulable, one.usd_per_hour, one.verdict == "better")
+        for one in advice.candidates
+        if one.usd_per_hour is not None and one.pods_unschedulable is not None
+    ]
+    drawn = [
+        ("Dollars an hour against pods moved" + (" a day" if days else " by the change"), moved),
+        ("Dollars an hour against pods that were unschedulable for a time", waited),
+    ]
+    usd = advice.usd_per_hour
+    now = [] if usd is None else [_Point(_NOW, advice.pods_moved_per_day or 0.0, usd)]
+    nobody = [] if usd is None else [_Point(_NOW, 0.0, usd)]
+    starts = (now, [] if days else nobody)
+    return [_chart(name, [*start, *points]) for (name, points), start in zip(drawn, starts, strict=True) if points]
+
+
+def _chart(title: str, points: Sequence[_Point]) -> Chart:
+    most = max(max(point.pods for point in points), 1.0)
+    top = max(point.usd for point in points)
+    said = "; ".join(f"{point.name} {dollars(point.usd)}, {point.pods:g} pods" for point in points)
+    with Drawing(_WIDTH, _HEIGHT) as drawing:
+        axes = drawing.axes(left=44, top=_TOP, bottom=_BOTTOM)
+        axes.set_xlim(-0.04 * most, 1.06 * most)
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=2))
+        axes.set_xlabel("pods", loc="left", labelpad=2)
+        value_axis(axes, top, "USD/h")
+        for point in points:
+            colour = COLOURS["accent" if point.better else "ink" if point.name == _NOW else "quiet"]
+            axes.scatter([point.pods], [point.usd], s=36, color=colour, gid=f"data:{point.name}", clip_on=False)
+        for name, pods, usd, offset in _labels(points, top):
+            left = pods > most / 2
+            axes.annotate(
+                name,
+                (pods, usd),
+                xytext=(-8 if left else 8, offset),
+                textcoords="offset points",
+                ha="right" if left else "left",
+                va="center",
+            )
+        svg = drawing.svg(title, said)
+    return Chart(
+        title, svg, (Key(_NOW, "ink", "area"), Key("better", "accent", "area"), Key("others", "quiet", "area"))
+    )
+
+
+def _labels(points: Sequence[_Point], top: float) -> Iterator[tuple[str, float, float, float]]:
+    """Yield a name, where it belongs, and by how many pixels it moves up so that it covers no other."""
+    names: dict[tuple[float, float], list[str]] = {}
+    for point in points:
+        names.setdefault((point.pods, round(point.usd, 4)), []).append(point.name)
+    pixels = (_HEIGHT - _TOP - _BOTTOM) / (top * 1.06 or 1.0)
+    last = float("-inf")
+    for pods, usd in sorted(names, key=lambda place: place[1]):
+        for name in names[pods, usd]:
+            height = max(usd * pixels, last + _LABEL)
+            yield name, pods, usd, height - usd * pixels
+            last = height
