@@ -29,13 +29,13 @@ _NOW: Final = 2  # the column that the terminal leaves out: `change` follows fro
 
 def text(advice: Advice) -> str:
     """Return the advice for a terminal."""
-    head, rows = _head(advice), [_cells(one, advice) for one in ranked(advice)]
-    kept = [[cell for index, cell in enumerate(row) if index != _NOW] for row in (head, *rows)]
+    rows = [_head(advice), *(_cells(one, advice) for one in ranked(advice))]
+    kept = [[cell for index, cell in enumerate(row) if index != _NOW] for row in rows]
     asked = any(one.asked for one in advice.candidates)
     told = [one for one in ranked(advice) if one.verdict == "better" or not asked]
     parts = [
         [title(advice)],
-        _aligned(kept) if rows else [],
+        _aligned(kept) if advice.candidates else [],
         list(notes(advice)),
         [f"{one.name}: {one.why} Manifests: {one.manifests}.{removal(one)}" for one in told],
     ]
@@ -149,11 +149,14 @@ def notes(advice: Advice) -> Iterator[str]:
 
 
 def _head(advice: Advice) -> list[str]:
+    if not any(one.asked for one in advice.candidates):
+        return [*_HEAD[:_NOW]]
     return [*_HEAD, *(_HEAD_OF_DAYS if _lived(advice) else ()), *_HEAD_OF_PODS]
 
 
 def _lived(advice: Advice) -> bool:
-    return any(one.pods_moved_per_day is not None for one in (advice, *advice.candidates))
+    moved = [advice.pods_moved_per_day, *(one.pods_moved_per_day for one in advice.candidates)]
+    return any(number is not None for number in moved)
 
 
 def _cells(one: Advised, advice: Advice) -> list[str]:

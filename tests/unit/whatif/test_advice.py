@@ -162,6 +162,12 @@ def test_the_terminal_gets_plain_text() -> None:
     assert "Answers to the same question differ by up to $0.00 an hour; smaller differences count as none." in written
 
 
+def test_without_an_answer_the_table_has_no_empty_columns() -> None:
+    found = advise("c.json", CANDIDATES, {}, failed={"failed": "no room"})
+    assert text(found).splitlines()[2] == "candidate  advice"
+    assert rows(markdown(found, CANDIDATES, {}))["failed"] == ["no answer"]
+
+
 def test_the_page_has_charts_of_dollars_against_pods() -> None:
     written = Page(page(mixed(), CANDIDATES, {"general": {}}))
     assert set(written.values("data-series")) == {"now", "cheap", "dear"}
