@@ -55,7 +55,7 @@ AtOnce = Annotated[
         "--at-once",
         metavar="N",
         parser=parsed(f"{_COMMAND}:parse_count"),
-        help="how many candidates run at the same time (default: as many as the memory allows)",
+        help="how many candidates run at the same time (default: one for each CPU, as far as the memory allows)",
     ),
 ]
 Prices = Annotated[

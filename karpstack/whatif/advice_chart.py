@@ -16,7 +16,8 @@ _WIDTH: Final = 340
 _HEIGHT: Final = 240
 _TOP: Final = 26
 _BOTTOM: Final = 44
-_LABEL: Final = 14  # pixels from one label to the next
+# Pixels of a label: from its point, of a line, of a letter.
+_GAP, _LINE, _LETTER = 8, 14, 6.5
 _NOW: Final = "now"
 
 
@@ -25,6 +26,14 @@ class _Point(NamedTuple):
     pods: float
     usd: float
     better: bool = False
+
+
+class _Label(NamedTuple):
+    name: str
+    pods: float
+    usd: float
+    left: bool
+    offset: float
 
 
 def charts(advice: Advice) -> list[Chart]:
@@ -64,14 +73,13 @@ def _chart(title: str, points: Sequence[_Point]) -> Chart:
         for point in points:
             colour = COLOURS["accent" if point.better else "ink" if point.name == _NOW else "quiet"]
             axes.scatter([point.pods], [point.usd], s=36, color=colour, gid=f"data:{point.name}", clip_on=False)
-        for name, pods, usd, offset in _labels(points, top):
-            left = pods > most / 2
+        for label in _labels(points, most, top):
             axes.annotate(
-                name,
-                (pods, usd),
-                xytext=(-8 if left else 8, offset),
+                label.name,
+                (label.pods, label.usd),
+                xytext=(-_GAP if label.left else _GAP, label.offset),
                 textcoords="offset points",
-                ha="right" if left else "left",
+                ha="right" if label.left else "left",
                 va="center",
             )
         svg = drawing.svg(title, said)
@@ -80,15 +88,16 @@ def _chart(title: str, points: Sequence[_Point]) -> Chart:
     )
 
 
-def _labels(points: Sequence[_Point], top: float) -> Iterator[tuple[str, float, float, float]]:
-    """Yield a name, where it belongs, and by how many pixels it moves up so that it covers no other."""
-    names: dict[tuple[float, float], list[str]] = {}
-    for point in points:
-        names.setdefault((point.pods, round(point.usd, 4)), []).append(point.name)
-    pixels = (_HEIGHT - _TOP - _BOTTOM) / (top * 1.06 or 1.0)
-    last = float("-inf")
-    for pods, usd in sorted(names, key=lambda place: place[1]):
-        for name in names[pods, usd]:
-            height = max(usd * pixels, last + _LABEL)
-            yield name, pods, usd, height - usd * pixels
-            last = height
+def _labels(points: Sequence[_Point], most: float, top: float) -> Iterator[_Label]:
+    """Yield the labels from below; each moves up until it covers no other."""
+    placed: list[tuple[float, float, float]] = []
+    for point in sorted(points, key=lambda point: point.usd):
+        left, width = point.pods > most / 2, len(point.name) * _LETTER + _GAP
+        x = point.pods / (1.1 * most) * _WIDTH
+        begin, end = (x - width, x) if left else (x, x + width)
+        height = lowest = point.usd / (1.06 * top or 1.0) * (_HEIGHT - _TOP - _BOTTOM)
+        for first, last, other in placed:
+            if first < end and begin < last and height < other + _LINE:
+                height = other + _LINE
+        placed.append((begin, end, height))
+        yield _Label(point.name, point.pods, point.usd, left, height - lowest)

@@ -1,7 +1,8 @@
-"""Several changes at once: each in a process of its own, side by side as far as the memory reaches."""
+"""Several changes at once: each in a process of its own, side by side as far as memory and CPUs reach."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -54,8 +55,8 @@ class _Started:
 
 
 def side_by_side(wanted: int) -> int:
-    """How many rehearsals this machine holds at once, one at least."""
-    return max(1, min(wanted, psutil.virtual_memory().available // _BYTES_EACH))
+    """Return how many rehearsals this machine holds at once, by its memory and its CPUs; at least one."""
+    return max(1, min(wanted, psutil.virtual_memory().available // _BYTES_EACH, os.cpu_count() or 1))
 
 
 def rehearse_all(
@@ -65,7 +66,7 @@ def rehearse_all(
 
     Args:
         commands: Name of a candidate, the arguments of its own `karpstack`, and its folder.
-        at_once: How many run at the same time; None for as many as the memory allows.
+        at_once: How many run at the same time; None for as many as memory and CPUs allow.
         minutes: The time limit of all; None for no limit.
     """
     at_once = at_once or side_by_side(len(commands))

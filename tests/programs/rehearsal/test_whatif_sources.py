@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -123,7 +124,7 @@ def test_a_name_can_be_a_folders() -> None:
 
 
 def test_as_many_run_at_once_as_the_memory_holds_and_all_are_run(tmp_path: Path) -> None:
-    assert candidates.side_by_side(3) >= 1
+    assert 1 <= candidates.side_by_side(1000) <= (os.cpu_count() or 1)
     commands = [(name, ["--no-such"], tmp_path / name) for name in ("a", "b", "c")]
     assert candidates.rehearse_all(commands, 2).codes == {"a": 2, "b": 2, "c": 2}
     assert "Usage" in (tmp_path / "c" / "rehearsal.log").read_text()

@@ -12,6 +12,7 @@ import pytest
 from karpstack.rehearsal.whatif.candidates import Outcome
 from karpstack.snapshot.examples import FOLDER
 from karpstack.whatif.advice import Advice, Advised, advise
+from karpstack.whatif.advice_chart import _labels, _Point
 from karpstack.whatif.advice_documents import markdown, page, text
 from karpstack.whatif.advising import Asked, Tools, run
 from karpstack.whatif.answer import Answer, Group, Life, Limit, NotAnew
@@ -176,6 +177,14 @@ def test_the_page_has_charts_of_dollars_against_pods() -> None:
     assert "my `c`.json" in written.text
     assert {"cheap-1/cheap/whatif.html", "manifests/cheap.yaml"} < set(written.values("href"))
     assert not Page(page(advice(), [], {})).values("data-series")
+
+
+def test_labels_of_a_chart_cover_no_other() -> None:
+    points = [_Point("now", 0, 0.96), _Point("one", 0, 0.96), _Point("newer", 16, 1.1), _Point("cheap", 16, 1.09)]
+    offsets = {one.name: one.offset for one in _labels(points, 16, 1.1)}
+    assert offsets["now"] == offsets["cheap"] == 0
+    assert offsets["one"] == 14
+    assert 0 < offsets["newer"] < 14
 
 
 @pytest.mark.parametrize(("number", "said"), [(1, "0 of 1 change better"), (2, "1 of 2 changes better")])
