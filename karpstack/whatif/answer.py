@@ -290,7 +290,7 @@ class HeldPods(Part):
     words: str = Field(description="Details of what prevents the eviction.")
     deleted_at: str | None = Field(
         description="When Karpenter deletes the pods in spite of this, ISO 8601, because of the node's "
-        "terminationGracePeriod. Null if it waits without a limit."
+        "terminationGracePeriod. Null if it waits without a limit, or if it evicts them before (`until`)."
     )
     deleted: float | None = Field(description="`deletedAt` in seconds after the change began.")
     earliest: bool = Field(

@@ -66,13 +66,13 @@ def _of_node(
     patience, last = grace(claim), deadline(claim)
     if last is None and patience is not None:
         last = (begins or told.end) + patience
-    groups: dict[tuple[str, str], list[tuple[Pod, Hold]]] = {}
+    groups: dict[tuple[str, str, bool], list[tuple[Pod, Hold]]] = {}
     for pod, hold in pods:
-        if last and hold.until and hold.until < deletion(pod, last, told.end):
-            continue  # it is evicted before
-        groups.setdefault(workload_of(pod), []).append((pod, hold))
-    for (namespace, workload), kept in groups.items():
-        at = min(deletion(pod, last, told.end) for pod, _ in kept) if last else None
+        evicted = bool(last and hold.until and hold.until < deletion(pod, last, told.end))
+        if not (evicted and begins):  # of a node that is not drained yet, such a pod may never be held
+            groups.setdefault((*workload_of(pod), evicted), []).append((pod, hold))
+    for (namespace, workload, evicted), kept in groups.items():
+        at = min(deletion(pod, last, told.end) for pod, _ in kept) if last and not evicted else None
         ends = [hold.until for _, hold in kept if hold.until]
         yield HeldPods(
             node_claim=claim.name,

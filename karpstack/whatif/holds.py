@@ -48,7 +48,10 @@ def hold(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
     """Return what keeps a pod that is there from being evicted; None where nothing does."""
     if _tolerates_disruption(pod):
         return None
-    return _do_not_disrupt(pod, time) or _by_budgets(replay, pod, time)
+    annotation, budget = _do_not_disrupt(pod, time), _by_budgets(replay, pod, time)
+    if annotation and annotation.until and budget and budget.never:  # when the annotation is over, the budget holds
+        return budget
+    return annotation or budget
 
 
 def pods_with_holds(replay: Replay, pods: Iterable[Pod], time: datetime) -> list[tuple[Pod, Hold]]:

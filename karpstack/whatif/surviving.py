@@ -276,13 +276,22 @@ def budget_cause(told: WhatifTimeline, pool: str, reason: str) -> Cause | None:
             f"the budget of NodePool {pool} for {reason} ({most} at once, of {plural(use.nodes, 'node')} at the end) "
             f"is used up by {listed([_going(claim) for claim in use.disrupting], _NAMED)}"
         ),
-        until=_first(deadline(claim) for claim in use.disrupting),
+        until=_first(_drained(told, claim) for claim in use.disrupting),
         used_up=True,
     )
 
 
 def _going(claim: NodeClaim) -> str:
     return claim.name if claim.disrupted else f"{claim.name} (not ready)"
+
+
+def _drained(told: WhatifTimeline, claim: NodeClaim) -> datetime | None:
+    """When a node that is being deleted has no pods any more: when the last hold or its patience ends."""
+    last = deadline(claim)
+    ends = [hold.until for _, hold in pods_with_holds(told.replay, _pods(told, claim), told.end)]
+    if claim.deleting is None or not ends or not all(ends):
+        return last
+    return min(time for time in (max(filter(None, ends)), last) if time)
 
 
 def _first(times: Iterable[datetime | None]) -> str | None:

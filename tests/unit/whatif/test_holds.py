@@ -123,6 +123,43 @@ def test_pods_of_a_node_that_waits_are_deleted_at_the_earliest_when_it_was_drain
     assert radius.pods_killed == 3
 
 
+def test_a_pod_that_is_evicted_before_the_patience_of_its_node_ends_is_named() -> None:
+    made = seven(draining=1, nodes="1")
+    made.pod("index-0", "n0", workload="index", doNotDisrupt="30m")
+    plain = answer(made)
+    assert plain.blast_radius is not None
+    assert plain.blast_radius.pods_killed == 1
+    ends = (START + timedelta(seconds=12, minutes=30)).isoformat()
+    held = {one.workload: (one.until, one.deleted_at is None) for one in plain.blast_radius.held}
+    assert held == {"job": (None, False), "index": (ends, True)}
+    assert "held until 23 November 2026, 10:00 UTC" in markdown.render(plain)
+
+
+def test_a_budget_is_free_when_the_last_hold_of_a_draining_node_ends() -> None:
+    made = Made()
+    made.pool(disruption={"budgets": [{"nodes": "1"}]})
+    made.node("goes", conditions=DRIFTED, terminationGracePeriod="2h", disrupted=140, deleting=150)
+    made.node("waits", conditions=DRIFTED, terminationGracePeriod="2h")
+    made.pod("index-0", "goes", workload="index", doNotDisrupt="30m")
+    (cause,) = stayed(made, "waits").causes
+    assert cause.until == (START + timedelta(seconds=12, minutes=30)).isoformat()
+
+
+@pytest.mark.parametrize(("asks", "killed", "never"), [({"terminationGracePeriod": "2h"}, 1, False), ({}, 0, True)])
+def test_a_budget_that_never_allows_holds_a_pod_when_its_do_not_disrupt_is_over(
+    asks: dict[str, Any], killed: int, never: bool
+) -> None:
+    made = Made()
+    made.pool(disruption={"budgets": [{"nodes": "1"}]})
+    made.node("kept", conditions=DRIFTED, **asks)
+    made.pod("index-0", "kept", workload="index", doNotDisrupt="30m")
+    made.budget("index", maxUnavailable=0)
+    found = answer(made)
+    assert found.blast_radius is not None
+    assert found.blast_radius.pods_killed == killed
+    assert [one.never for one in found.surviving] == [never]
+
+
 @pytest.mark.parametrize(("lasting", "killed"), [("true", 1), ("72h", 1), ("20m", 0)])
 def test_a_node_that_waits_for_its_budget_has_patience_with_its_pods(lasting: str, killed: int) -> None:
     made = Made()
