@@ -91,6 +91,11 @@ class Budget:
             return True
         return next(self._moments(self.schedule, at - self.lasting)) <= at
 
+    @property
+    def weekly(self) -> bool:
+        """Whether one week is as the other, because no day of a month and no month is in its schedule."""
+        return self.schedule is None or _cron(self.schedule).split()[2:4] == ["*", "*"]
+
     def limit(self, count: int) -> int:
         """How many of `count` nodes may be disrupted while it is active."""
         return -(-count * int(self.nodes[:-1]) // 100) if self.nodes.endswith("%") else int(self.nodes)

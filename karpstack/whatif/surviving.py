@@ -257,12 +257,10 @@ def budget_cause(told: WhatifTimeline, pool: str, reason: str) -> Cause | None:
     except BudgetError as error:
         return Cause(why="disruption budget", words=str(error), never=True)
     if not most:
-        never = any(
-            budget.schedule is None
-            and not budget.limit(use.nodes)
-            and (budget.reasons is None or reason in budget.reasons)
-            for budget in own
-        )
+        about = [budget for budget in own if budget.reasons is None or reason in budget.reasons]
+        never = any(budget.schedule is None and not budget.limit(use.nodes) for budget in about)
+        # Schedules that are the same every week and allow nothing in one week allow nothing in any.
+        never = never or (later is None and all(budget.weekly for budget in about))
         words = f"the budgets of NodePool {pool} allow none for {reason}"
         until = (
             (later - simulated_offset(told)).isoformat() if later else None

@@ -71,6 +71,26 @@ def test_a_budget_of_the_moment_that_is_asked_about_opens_when_the_stacks_schedu
     assert not stays.never
 
 
+@pytest.mark.parametrize(
+    ("budget", "never"),
+    [
+        ({}, True),
+        ({"schedule": "@daily", "duration": "24h"}, True),
+        ({"schedule": "0 0 * * *", "duration": "24h", "reasons": ["Drifted"]}, True),
+        ({"schedule": "0 8 * * *", "duration": "10h"}, False),
+        ({"schedule": "@monthly", "duration": "600h"}, False),
+    ],
+)
+def test_a_schedule_that_never_ends_is_a_budget_that_never_opens(budget: dict[str, Any], never: bool) -> None:
+    made = Made()
+    made.pool(disruption={"budgets": [{"nodes": "0", **budget}, {"nodes": "1"}]})
+    made.node("waits", conditions=DRIFTED)
+    found = answer(made)
+    (stays,) = found.surviving
+    assert ([cause.why for cause in stays.causes], stays.never) == (["disruption budget"], never)
+    assert next(one.kept for one in found.limits if one.name == "maxNodesNeverReplaced") != never
+
+
 def test_computed_moments_are_as_of_the_moment_that_is_asked_about() -> None:
     plain = answer(seven())
     asked = judged(read(seven().lines(settings={"at": "2026-11-29T03:00:00+00:00"})), Limits())
