@@ -75,7 +75,7 @@ class _Figures:
         self.unchanged = unchanged
         groups = [*answers.values(), unchanged]
         everyone = [one for group in groups for one in group]
-        if any(one.life for one in everyone):
+        if any(one.simulated_period for one in everyone):
             dollars = [[_usd_lived(one) for one in group] for group in groups]
         else:  # each answer has a base of its own, which is the same question
             dollars = [[self.change(one) for one in group] for group in groups]
@@ -87,7 +87,7 @@ class _Figures:
 
     def before(self, one: Answer) -> float | None:
         """USD an hour without the change."""
-        return _middle([_usd_lived(each) for each in self.unchanged]) if one.life else one.before.usd_per_hour
+        return _middle([_usd_lived(each) for each in self.unchanged]) if one.simulated_period else one.before.usd_per_hour
 
     def change(self, one: Answer) -> float | None:
         """By how much USD an hour rise."""
@@ -163,7 +163,7 @@ def _advised(one: Candidate, answers: Sequence[Answer], figures: _Figures, faile
             "nodes": _middle([answer.after.nodes if answer.after else None for answer in answers]),
             "pods_moved": _middle([each.pods_moved if each else None for each in radius]),
             "pods_moved_per_day": moves,
-            "pods_unschedulable": _middle([_without_home(answer) for answer in answers]),
+            "pods_unschedulable": _middle([_pods_without_node(answer) for answer in answers]),
             "pods_without_node": _middle([each.unschedulable if each else None for each in radius]),
         }
     )
@@ -173,13 +173,13 @@ def _refusals(answer: Answer) -> Iterator[str]:
     """Why a candidate is not recommended: the what-if's verdict, and what no file of limits allows."""
     if answer.refused:
         yield f"refused: {answer.refused.strip().splitlines()[0]}"
-    exceeded = [limit for limit in answer.limits if not limit.kept]
-    yield from (f"{limit.name}: {limit.limit}, seen {limit.seen}" for limit in exceeded)
+    exceeded = [limit for limit in answer.limits if not limit.within_limit]
+    yield from (f"{limit.name}: {limit.limit}, measured: {limit.measured}" for limit in exceeded)
     names, radius = {limit.name for limit in exceeded}, answer.blast_radius
     if radius and radius.pods_killed and "maxPodsKilled" not in names:
         yield f"{wording.plural(radius.pods_killed, 'pod')} deleted in spite of a PodDisruptionBudget or do-not-disrupt"
-    if radius and radius.not_anew and "maxWorkloadsWithoutNodePool" not in names:
-        yield f"no NodePool for {wording.plural(len(radius.not_anew), 'workload')}"
+    if radius and radius.not_schedulable_again and "maxWorkloadsWithoutNodePool" not in names:
+        yield f"no NodePool for {wording.plural(len(radius.not_schedulable_again), 'workload')}"
     zones, left = len(answer.before.by_zone), len(answer.after.by_zone) if answer.after else 0
     if answer.after and zones > 1 and left * 2 <= zones:
         yield f"nodes in {wording.plural(left, 'zone')} instead of {zones}"
@@ -187,9 +187,9 @@ def _refusals(answer: Answer) -> Iterator[str]:
 
 def _open(answer: Answer, change: float | None, figures: _Figures) -> Iterator[str]:
     """Why a candidate is not decided."""
-    if answer.after and not answer.life and (words := wording.open_end(answer.after)):
+    if answer.after and not answer.simulated_period and (words := wording.open_end(answer.after)):
         yield words
-    if answer.life and not figures.unchanged:
+    if answer.simulated_period and not figures.unchanged:
         yield "the unchanged cluster has no answer to compare with"
     elif change is None:
         yield "dollars are unknown, because prices are missing: give them with --prices"
@@ -198,24 +198,25 @@ def _open(answer: Answer, change: float | None, figures: _Figures) -> Iterator[s
 
 
 def _usd(one: Answer) -> float | None:
-    return _usd_lived(one) if one.life else one.after.usd_per_hour if one.after else None
+    return _usd_lived(one) if one.simulated_period else one.after.usd_per_hour if one.after else None
 
 
 def _usd_lived(one: Answer) -> float | None:
-    return round(one.life.usd_per_day / 24, 6) if one.life and one.life.usd_per_day is not None else None
+    period = one.simulated_period
+    return round(period.usd_per_day / 24, 6) if period and period.usd_per_day is not None else None
 
 
 def _moved_a_day(one: Answer) -> float | None:
-    if not one.life:
+    if not (period := one.simulated_period):
         return None
-    seconds = (datetime.fromisoformat(one.life.ends) - datetime.fromisoformat(one.life.begins)).total_seconds()
-    return round(one.life.pods_moved * _DAY / seconds, 1) if seconds else None
+    seconds = (datetime.fromisoformat(period.ends) - datetime.fromisoformat(period.begins)).total_seconds()
+    return round(period.pods_moved * _DAY / seconds, 1) if seconds else None
 
 
-def _without_home(one: Answer) -> int | None:
+def _pods_without_node(one: Answer) -> int | None:
     if not one.blast_radius:
         return None
-    return one.blast_radius.without_home + (one.life.without_home if one.life else 0)
+    return one.blast_radius.pods_without_node + (one.simulated_period.pods_without_node if one.simulated_period else 0)
 
 
 def _middle(values: Sequence[float | None]) -> float | None:

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
-Verdict = Literal["within limits", "limits broken", "refused"]
+Verdict = Literal["within limits", "limits exceeded", "refused"]
 Why = Literal[
     "price",  # nothing cheaper would hold its pods
     "pods",  # its pods fit nowhere else, or only on several new nodes
@@ -26,9 +26,9 @@ Why = Literal[
     "limits",  # of NodePools
     "spot to spot",
     "waiting",  # for consolidateAfter, or for something that passes
-    "pace",  # nothing holds it, and Karpenter has not come to it
+    "not replaced yet",  # nothing holds it, and Karpenter has not come to it
     "other",
-    "not said",
+    "unknown",
 ]
 
 
@@ -126,7 +126,7 @@ class Cause(Part):
     """A reason why Karpenter keeps a node at the end of the record."""
 
     why: Why = Field(description="Kind of the cause.")
-    words: str = Field(description="Details; Karpenter's message if there is one.")
+    details: str = Field(description="Details; Karpenter's message if there is one.")
     until: str | None = Field(
         None,
         description="Latest time at which the cause ends by itself, ISO 8601; null if it does not end, or if this "
@@ -162,10 +162,10 @@ class Inventory(Part):
 
     at: str = Field(description="ISO 8601, by the clock of this machine.")
     nodes: int = Field(description="Launched nodes that are not draining.")
-    leaving: int = Field(description="Draining nodes; not included in `nodes`.")
-    coming: int = Field(description="NodeClaims without an instance yet.")
+    draining: int = Field(description="Draining nodes; not included in `nodes`.")
+    launching: int = Field(description="NodeClaims without an instance yet.")
     usd_per_hour: float | None = Field(description="Price of `nodes`; null if a price is unknown.")
-    leaving_usd_per_hour: float | None = Field(description="Price of the draining nodes; null if a price is unknown.")
+    draining_usd_per_hour: float | None = Field(description="Price of the draining nodes; null if a price is unknown.")
     known_usd_per_hour: float = Field(description="Price of those `nodes` whose price is known.")
     unpriced: list[str] = Field(description="Instance types without a known price.")
     spot_usd_per_hour: float | None = Field(description="Price of the spot nodes; null if a price is unknown.")
@@ -194,10 +194,10 @@ class Inventory(Part):
     )
 
 
-class HeldUp(Part):
+class Delay(Part):
     """Something that delayed the removal of a node."""
 
-    words: str | None = Field(description="Karpenter's message; null without one.")
+    details: str | None = Field(description="Karpenter's message; null without one.")
     pod_disruption_budgets: list[str] = Field(description="PodDisruptionBudgets in Karpenter's message.")
     selecting: list[str] = Field(
         [], description="PodDisruptionBudgets that select the pods, also if they did not block an eviction."
@@ -213,7 +213,7 @@ class HeldUp(Part):
     )
 
 
-class Replaced(Node):
+class ReplacedNode(Node):
     """A node that existed before the change and that Karpenter removed or began to remove."""
 
     order: int = Field(description="Position in the order of removal, from 1.")
@@ -221,12 +221,12 @@ class Replaced(Node):
         description="Drifted, Underutilized, Empty, Expired, Interrupted, or another reason of Karpenter; null "
         "without one."
     )
-    words: str | None = Field(description="Details: the kind of drift, or the decision of consolidation.")
+    details: str | None = Field(description="Details: the kind of drift, or the decision of consolidation.")
     decided: float = Field(description="When Karpenter decided to remove it.")
     drained: float | None = Field(description="When its last pod had left; null if unknown.")
     gone: float | None = Field(description="When it was removed; null if the removal had not finished.")
     pods: int = Field(description="Pods that had to leave it after the change began. DaemonSet pods are not counted.")
-    held_up: list[HeldUp] = Field(description="What delayed its removal.")
+    delays: list[Delay] = Field(description="What delayed its removal.")
     never: bool = Field(
         False,
         description="`true`: stays until someone changes something. Its replacement does not become ready, or its "
@@ -234,7 +234,7 @@ class Replaced(Node):
     )
 
 
-class Made(Node):
+class CreatedNode(Node):
     """A node that was created after the change began."""
 
     since: float = Field(description="When its NodeClaim was created.")
@@ -245,13 +245,13 @@ class Made(Node):
         "pods without a node.",
     )
     gone: float | None = Field(description="When it was removed again; null if it stayed.")
-    gone_why: str | None = Field(
+    gone_reason: str | None = Field(
         None,
         description="Reason of its removal, as in `reason` of a replaced node; null if it stayed, or without a reason.",
     )
 
 
-class Homeless(Part):
+class WorkloadWithoutNode(Part):
     """Pods of a workload that were unschedulable for a time."""
 
     namespace: str = Field(description="Namespace of the pods.")
@@ -261,7 +261,7 @@ class Homeless(Part):
     pod_seconds: float = Field(description="Sum of these times, in seconds.")
     at_the_end: int = Field(description="Pods of the workload without a node at the end of the record.")
     before: int = Field(description="Pods of the workload without a node when the change began.")
-    words: str | None = Field(description="Karpenter's last event about one of these pods; null without one.")
+    details: str | None = Field(description="Karpenter's last event about one of these pods; null without one.")
     no_node_pool: bool = Field(
         False,
         description="`true`: some pods have no node at the end, and no NodePool can create one for them. Before "
@@ -269,7 +269,7 @@ class Homeless(Part):
     )
 
 
-class NotAnew(Part):
+class NotSchedulableAgain(Part):
     """Running pods of a workload that no NodePool could schedule again."""
 
     namespace: str = Field(description="Namespace of the pods.")
@@ -279,7 +279,7 @@ class NotAnew(Part):
     why: str = Field(description="The reason of each NodePool.")
 
 
-class HeldPods(Part):
+class BlockedEviction(Part):
     """Pods of a workload that cannot be evicted from a node that Karpenter wants to remove."""
 
     node_claim: str = Field(description="Name of the node's NodeClaim.")
@@ -287,7 +287,7 @@ class HeldPods(Part):
     workload: str = Field(description="Name of the workload.")
     pods: int = Field(description="Number of these pods.")
     why: Why = Field(description="Kind of what prevents the eviction.")
-    words: str = Field(description="Details of what prevents the eviction.")
+    details: str = Field(description="Details of what prevents the eviction.")
     deleted_at: str | None = Field(
         description="When Karpenter deletes the pods in spite of this, ISO 8601, because of the node's "
         "terminationGracePeriod. Null if it waits without a limit, or if it evicts them before (`until`)."
@@ -328,9 +328,9 @@ class BlastRadius(Part):
 
     applied: list[Planned] | None = Field(description="Changes of resources in Pulumi's plan; null if unknown.")
     seconds: float = Field(description="From the beginning of the change until the cluster settled.")
-    replaced: list[Replaced] = Field(description="Nodes that Karpenter removed or began to remove, in this order.")
-    made: list[Made] = Field(description="New nodes.")
-    at_once: int = Field(
+    replaced: list[ReplacedNode] = Field(description="Nodes that Karpenter removed or began to remove, in this order.")
+    created: list[CreatedNode] = Field(description="New nodes.")
+    disrupted_at_once: int = Field(
         description="Maximum number of nodes disrupted at once, counted like a disruption budget: until the "
         "instance terminates."
     )
@@ -340,22 +340,24 @@ class BlastRadius(Part):
     )
     pods_moved: int = Field(description="How many times pods had to leave a node. DaemonSet pods are not counted.")
     pods_preempted: int = Field(description="Part of `podsMoved`: how many times for a pod of higher priority.")
-    homeless: list[Homeless] = Field(description="Pods that were unschedulable for a time, by workload.")
-    without_home: int = Field(description="Number of pods that were unschedulable for a time.")
-    without_home_at_once: int = Field(description="Maximum number of unschedulable pods at one time.")
-    longest_without_home: float = Field(description="Longest time of one pod without a node, in seconds.")
-    longest_until_home: float = Field(
+    workloads_without_node: list[WorkloadWithoutNode] = Field(
+        description="Pods that were unschedulable for a time, by workload."
+    )
+    pods_without_node: int = Field(description="Number of pods that were unschedulable for a time.")
+    pods_without_node_at_once: int = Field(description="Maximum number of unschedulable pods at one time.")
+    longest_without_node: float = Field(description="Longest time of one pod without a node, in seconds.")
+    longest_until_node: float = Field(
         0.0, description="The same, among pods that had a node again when the record ended."
     )
     unschedulable: int = Field(
         description="Pods without a node at the end of the record, minus those before the change."
     )
-    not_anew: list[NotAnew] = Field(
+    not_schedulable_again: list[NotSchedulableAgain] = Field(
         [],
         description="Running workloads that no NodePool could schedule again, and that one could schedule before "
         "the change.",
     )
-    held: list[HeldPods] = Field(
+    blocked_evictions: list[BlockedEviction] = Field(
         [],
         description="Pods that a PodDisruptionBudget or do-not-disrupt keeps on nodes that Karpenter wants to remove.",
     )
@@ -367,21 +369,21 @@ class BlastRadius(Part):
     full_pools: list[FullPool] = Field([], description="NodePools whose own limits allow no further node.")
 
 
-class Surviving(Node):
+class RemainingNode(Node):
     """A node that stayed."""
 
     why: Why = Field(description="Kind of the first cause.")
-    words: str | None = Field(
+    details: str | None = Field(
         description="The first cause. If no cause is known: Karpenter's last message before the change, for "
         "information."
     )
     causes: list[Cause] = Field(
         description="All causes at the end of the record, in the order in which Karpenter checks them."
     )
-    said: float | None = Field(
+    reported: float | None = Field(
         description="When Karpenter last reported a cause; negative before the change, null if the objects show it."
     )
-    looked_at: bool = Field(description="`true`: a cause is known.")
+    cause_known: bool = Field(description="`true`: a cause is known.")
     drifted: bool = Field(description="`true`: it has drifted and was not replaced.")
     drifted_before: bool = Field(
         description="`true`: it had drifted before, and its NodePool has not changed, so the change is not the reason."
@@ -397,7 +399,7 @@ class Surviving(Node):
         description="Of such a node: when its NodeClaim expires at the latest, ISO 8601. Then Karpenter deletes "
         "it without a replacement. Null without expiry.",
     )
-    drains_for_ever: str | None = Field(
+    drains_forever: str | None = Field(
         None,
         description="Of such a node: what keeps a pod on it after `expires`. Its NodeClaim has no "
         "terminationGracePeriod, so it drains until someone changes something. Null if it can be "
@@ -463,27 +465,27 @@ class Compared(Part):
     what: str = Field(description="What is compared.")
     real: float | None = Field(description="Value in the real cluster; null if unknown.")
     rehearsed: float | None = Field(description="Value in the base.")
-    distance: float | None = Field(
+    difference: float | None = Field(
         description="Difference, as a share of the real value; null if it cannot be computed."
     )
     note: str = Field("", description="A remark.")
 
 
-class AsIs(Part):
+class InitialNodes(Part):
     """Which nodes of the real cluster the base started with."""
 
-    of: int = Field(description="Nodes of NodePools in the real cluster.")
-    made: int = Field(description="How many of these nodes the base started with.")
+    real_nodes: int = Field(description="Nodes of NodePools in the real cluster.")
+    nodes: int = Field(description="How many of these nodes the base started with.")
     pods: int = Field(description="Pods of the workload. DaemonSet pods are not counted.")
     pods_placed: int = Field(description="How many of these pods started on their real node.")
     figures: list[Compared] = Field(
         [], description="Real cluster and base after all pods were created; empty without a comparison."
     )
-    gone: int = Field(description="Nodes that were removed while the base settled.")
-    came: int = Field(description="Nodes that were created while the base settled.")
+    removed: int = Field(description="Nodes that were removed while the base settled.")
+    created: int = Field(description="Nodes that were created while the base settled.")
 
 
-class Truth(Part):
+class Accuracy(Part):
     """Difference between the rehearsed base and the real cluster of the snapshot."""
 
     compared: bool = Field(description="`true`: the two were compared.")
@@ -497,7 +499,9 @@ class Truth(Part):
         description="Instance types with different numbers of nodes: type -> nodes in the real cluster, nodes in "
         "the base.",
     )
-    as_is: AsIs | None = Field(None, description="The nodes that the base started with; null if Karpenter chose them.")
+    initial_nodes: InitialNodes | None = Field(
+        None, description="The nodes that the base started with; null if Karpenter chose them."
+    )
 
 
 class Limit(Part):
@@ -505,8 +509,8 @@ class Limit(Part):
 
     name: str = Field(description="Key of the limit.")
     limit: str = Field(description="What the limit allows.")
-    seen: str = Field(description="Measured value.")
-    kept: bool = Field(description="`true`: within the limit. An unknown value counts as exceeded.")
+    measured: str = Field(description="Measured value.")
+    within_limit: bool = Field(description="`true`: within the limit. An unknown value counts as exceeded.")
 
 
 class Point(Part):
@@ -517,7 +521,7 @@ class Point(Part):
     usd_per_hour: float = Field(description="Their price; nodes without a known price count as 0.")
 
 
-class LifeHour(Part):
+class PeriodHour(Part):
     """One hour of the time after the change."""
 
     since: str = Field(description="Start of the hour, ISO 8601; the first and the last hour can be shorter.")
@@ -527,23 +531,23 @@ class LifeHour(Part):
     disruptions: dict[str, int] = Field(
         description="Reason -> number of nodes that Karpenter decided to remove in this hour."
     )
-    without_home: int = Field(description="Pods that became unschedulable.")
-    closed: list[str] = Field(
+    pods_without_node: int = Field(description="Pods that became unschedulable.")
+    blocked_reasons: list[str] = Field(
         description="Reasons for which the budgets allowed no disruption, in any NodePool at any time of the hour."
     )
 
 
-class LifeDay(Part):
+class PeriodDay(Part):
     """24 hours of the time after the change."""
 
     since: str = Field(description="Start of the 24 hours, ISO 8601; the last period can be shorter.")
     usd: float = Field(description="Cost; nodes without a known price count as 0.")
     disruptions: dict[str, int] = Field(description="Reason -> number of nodes that Karpenter decided to remove.")
-    without_home: int = Field(description="Pods that became unschedulable.")
-    longest_without_home: float = Field(description="Longest time of one of these pods without a node, in seconds.")
+    pods_without_node: int = Field(description="Pods that became unschedulable.")
+    longest_without_node: float = Field(description="Longest time of one of these pods without a node, in seconds.")
 
 
-class Life(Part):
+class SimulatedPeriod(Part):
     """The time after the change that `--for` simulates, in simulated time."""
 
     begins: str = Field(description="Start, ISO 8601.")
@@ -561,22 +565,24 @@ class Life(Part):
         description="Reason -> for each hour of the day (UTC), number of nodes that Karpenter decided to remove."
     )
     pods_moved: int = Field(description="How many times pods had to leave a node. DaemonSet pods are not counted.")
-    homeless: list[Homeless] = Field(description="Pods that were unschedulable for a time, by workload.")
-    without_home: int = Field(description="Number of pods that were unschedulable for a time.")
-    without_home_at_once: int = Field(description="Maximum number of unschedulable pods at one time.")
-    longest_without_home: float = Field(description="Longest time of one pod without a node, in seconds.")
-    never: list[Surviving] = Field(
+    workloads_without_node: list[WorkloadWithoutNode] = Field(
+        description="Pods that were unschedulable for a time, by workload."
+    )
+    pods_without_node: int = Field(description="Number of pods that were unschedulable for a time.")
+    pods_without_node_at_once: int = Field(description="Maximum number of unschedulable pods at one time.")
+    longest_without_node: float = Field(description="Longest time of one pod without a node, in seconds.")
+    drifted_nodes: list[RemainingNode] = Field(
         description="Drifted nodes that still existed at the end, each with its cause. Times are seconds after "
         "`begins`."
     )
-    hours: list[LifeHour] = Field(description="Each hour.")
-    days: list[LifeDay] = Field(description="Each day.")
+    hours: list[PeriodHour] = Field(description="Each hour.")
+    days: list[PeriodDay] = Field(description="Each day.")
 
 
 class Answer(Part):
     """What a change would do."""
 
-    schema_version: Literal[2] = Field(SCHEMA_VERSION, description="Version of this schema.")
+    schema_version: Literal[3] = Field(SCHEMA_VERSION, description="Version of this schema.")
     stack: str = Field(description="Name of the stack.")
     base: str | None = Field(None, description="Name of the base; null if unknown.")
     candidate: str | None = Field(description="Name of the change.")
@@ -591,13 +597,13 @@ class Answer(Part):
     moments: list[Moment] = Field(description="Steps of the rehearsal.")
     settings: Settings = Field(description="Settings that were changed to shorten the rehearsal.")
     prices: list[str] = Field(description="Sources of the prices, a sentence each.")
-    prices_of: str | None = Field(
+    prices_region: str | None = Field(
         None, description="Region of the prices, if it is not the stack's region; otherwise null."
     )
-    prices_elsewhere: str | None = Field(
+    prices_note: str | None = Field(
         None, description="A sentence that says that prices are those of another region; null if they are not."
     )
-    given_prices: dict[str, Any] | None = Field(
+    price_file: dict[str, Any] | None = Field(
         None,
         description="Content of the file with prices and discounts (`--prices`); of a fetched file, its head and a "
         "digest; null without one.",
@@ -609,10 +615,12 @@ class Answer(Part):
     before: Inventory = Field(description="The nodes before the change.")
     after: Inventory | None = Field(description="The nodes after the change; null if the change was refused.")
     blast_radius: BlastRadius | None = Field(description="Effects of the change; null if the change was refused.")
-    surviving: list[Surviving] = Field(description="Nodes that stayed, each with its cause.")
+    remaining: list[RemainingNode] = Field(description="Nodes that stayed, each with its cause.")
     week: Week = Field(description="Calendar of the disruption budgets.")
-    life: Life | None = Field(None, description="The simulated time after the change (`--for`); null without `--for`.")
-    truth: Truth = Field(description="Difference between the base and the real cluster.")
+    simulated_period: SimulatedPeriod | None = Field(
+        None, description="The simulated time after the change (`--for`); null without `--for`."
+    )
+    accuracy: Accuracy = Field(description="Difference between the base and the real cluster.")
     limits: list[Limit] = Field(default_factory=list, description="The limits and the measured values.")
     series: list[Point] = Field(
         default_factory=list, description="Nodes and price over time, from the settled base on."

@@ -11,7 +11,7 @@ from karpstack.scale_test.judging.terminations import deadline, grace
 from karpstack.scale_test.numbers.disruptions import reason as disruption_reason
 from karpstack.scale_test.numbers.figures import accumulate
 
-from .answer import BlastRadius, HeldUp, Made, Planned, Replaced, Surviving
+from .answer import BlastRadius, CreatedNode, Delay, Planned, RemainingNode, ReplacedNode
 from .departures import Departure, departures
 from .events import NodeEvent, events_of_claim
 from .held_pods import held_pods, permanent_hold
@@ -35,7 +35,7 @@ _SAVINGS = re.compile(r"\(savings: ([^)]*)\)")
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
 
-def blast_radius(told: WhatifTimeline, market: Priced, stayed: Sequence[Surviving] = ()) -> BlastRadius:
+def blast_radius(told: WhatifTimeline, market: Priced, stayed: Sequence[RemainingNode] = ()) -> BlastRadius:
     """What happened between the beginning of the change and its end, and what follows from it.
 
     Args:
@@ -52,22 +52,22 @@ def blast_radius(told: WhatifTimeline, market: Priced, stayed: Sequence[Survivin
         applied=_planned(told),
         seconds=told.t(told.end),
         replaced=replaced,
-        made=[_made(told, market, claim) for claim in told.claims if told.before < claim.first_seen <= told.end],
-        at_once=_at_once(went),
+        created=[_made(told, market, claim) for claim in told.claims if told.before < claim.first_seen <= told.end],
+        disrupted_at_once=_at_once(went),
         first=min((one.decided for one in replaced), default=None),
         last=_last(replaced),
         pods_moved=len(departed),
         pods_preempted=sum(one.preempted for one in departed),
-        homeless=[
+        workloads_without_node=[
             one.model_copy(update={"no_node_pool": (one.namespace, one.workload) in in_vain}) for one in lived.workloads
         ],
-        without_home=lived.pods,
-        without_home_at_once=lived.at_once,
-        longest_without_home=lived.longest,
-        longest_until_home=lived.longest_until_home,
+        pods_without_node=lived.pods,
+        pods_without_node_at_once=lived.at_once,
+        longest_without_node=lived.longest,
+        longest_until_node=lived.longest_until_node,
         unschedulable=lived.unschedulable,
-        not_anew=not_schedulable_again(told, market),
-        held=kept,
+        not_schedulable_again=not_schedulable_again(told, market),
+        blocked_evictions=kept,
         full_pools=full_pools(told, market),
         pods_killed=sum(one.pods for one in kept if one.deleted is not None and not one.before),
     )
@@ -81,21 +81,21 @@ def _went(told: WhatifTimeline, claim: NodeClaim) -> bool:
 
 def _replaced(
     told: WhatifTimeline, market: Priced, claim: NodeClaim, order: int, departed: Sequence[Departure]
-) -> Replaced:
+) -> ReplacedNode:
     decided = claim.disrupted or told.end
     said = events_of_claim(told.replay, claim)
     why = disruption_reason(told.replay, claim)
     pods = [pod for pod in told.on(claim, decided) if not pod.of_daemon_set]
-    return Replaced(
+    return ReplacedNode(
         **described(claim, market),
         order=order,
         reason=why,
-        words=_words(told, claim, why, said),
+        details=_words(told, claim, why, said),
         decided=told.t(decided),
         drained=told.t(claim.reached["Drained"]) if "Drained" in claim.reached else None,
         gone=told.t(claim.gone) if claim.gone else None,
         pods=sum(one.claim is claim for one in departed),
-        held_up=[
+        delays=[
             *_blocked(told, claim, why, said),
             *_replacements(told, claim),
             *_evictions(told, claim, said, pods),
@@ -117,14 +117,14 @@ def _words(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[N
         drift = claim.conditions.get("Drifted", {})
         return str(drift.get("reason") or drift.get("message") or "") or None
     if why == "Underutilized":
-        found = next((one.words for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
+        found = next((one.details for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
         return _SAVINGS.sub(r"(Karpenter's own estimate of the savings: \1)", found) if found else None
     if why is None and told.is_deleted(claim.node_pool):
         return f"its NodePool {claim.node_pool} was deleted"
     return None
 
 
-def _blocked(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[NodeEvent]) -> list[HeldUp]:
+def _blocked(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[NodeEvent]) -> list[Delay]:
     """What kept it before it was decided, by the controller's events.
 
     Drift of a NodeClaim with a terminationGracePeriod waits for no pod: such an event is about consolidation. So is
@@ -138,11 +138,11 @@ def _blocked(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list
     for one in said:
         about_pods = bool(one.pods or one.pod_disruption_budgets)
         if one.holds_up and told.before < one.time < decided and (of_pods or not about_pods):
-            found.setdefault(one.words, []).append(one)
+            found.setdefault(one.details, []).append(one)
     # From when to when it was said: what held between that and the decision, nobody said.
     return [
-        HeldUp(
-            words=words,
+        Delay(
+            details=words,
             pod_disruption_budgets=times[0].pod_disruption_budgets,
             workload=None,
             pods=0,
@@ -153,15 +153,15 @@ def _blocked(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list
     ]
 
 
-def _replacements(told: WhatifTimeline, claim: NodeClaim) -> Iterator[HeldUp]:
+def _replacements(told: WhatifTimeline, claim: NodeClaim) -> Iterator[Delay]:
     """Replacements that are not ready, so that Karpenter keeps the node that it chose."""
     if not awaits_replacement(claim, told.end) or claim.disrupted is None:
         return
     for one in told.claims:
         if one.first_seen >= claim.disrupted and one.present_at(told.end) and "Initialized" not in one.reached:
             why = one.conditions.get("Initialized", {}).get("message") or "Karpenter does not say why"
-            yield HeldUp(
-                words=f"its replacement {one.name} does not become ready: {why}",
+            yield Delay(
+                details=f"its replacement {one.name} does not become ready: {why}",
                 pod_disruption_budgets=[],
                 workload=None,
                 pods=0,
@@ -170,7 +170,7 @@ def _replacements(told: WhatifTimeline, claim: NodeClaim) -> Iterator[HeldUp]:
             )
 
 
-def _evictions(told: WhatifTimeline, claim: NodeClaim, said: list[NodeEvent], pods: list[Pod]) -> Iterator[HeldUp]:
+def _evictions(told: WhatifTimeline, claim: NodeClaim, said: list[NodeEvent], pods: list[Pod]) -> Iterator[Delay]:
     """Workloads whose pods waited to be evicted after the drain had begun.
 
     Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
@@ -187,8 +187,8 @@ def _evictions(told: WhatifTimeline, claim: NodeClaim, said: list[NodeEvent], po
     words = next((one for one in reversed(draining) if one.holds_up), draining[-1] if draining else None)
     for workload, kept in waiting.items():
         now = list(unique_holds(pods_with_holds(told.replay, kept, told.end)))
-        yield HeldUp(
-            words="; ".join(one.words for one in now) or (words.words if words else None),
+        yield Delay(
+            details="; ".join(one.details for one in now) or (words.details if words else None),
             pod_disruption_budgets=words.pod_disruption_budgets if words else [],
             selecting=sorted({f"{pod.namespace}/{name}" for pod in kept for name, _ in selecting(told.replay, pod)}),
             workload=workload,
@@ -202,16 +202,16 @@ def _evicted(told: WhatifTimeline, pod: Pod) -> datetime:
     return min(pod.leaving or told.end, told.end)
 
 
-def _made(told: WhatifTimeline, market: Priced, claim: NodeClaim) -> Made:
-    launching = (one.words for one in events_of_claim(told.replay, claim) if one.reason == "DisruptionLaunching")
+def _made(told: WhatifTimeline, market: Priced, claim: NodeClaim) -> CreatedNode:
+    launching = (one.details for one in events_of_claim(told.replay, claim) if one.reason == "DisruptionLaunching")
     words = next(launching, "")
-    return Made(
+    return CreatedNode(
         **described(claim, market),
         since=told.t(claim.first_seen),
         reason=words.removeprefix(_LAUNCHING) or None,
         for_draining=[] if words else _drained_for(told, claim.first_seen),
         gone=told.t(claim.gone) if claim.gone and claim.gone <= told.end else None,
-        gone_why=disruption_reason(told.replay, claim) if is_leaving(claim, told.end) else None,
+        gone_reason=disruption_reason(told.replay, claim) if is_leaving(claim, told.end) else None,
     )
 
 
@@ -245,7 +245,7 @@ def _at_once(went: Iterable[NodeClaim]) -> int:
     return round(max((count for _, count in accumulate(changes)), default=0))
 
 
-def _last(replaced: list[Replaced]) -> float | None:
+def _last(replaced: list[ReplacedNode]) -> float | None:
     gone = [one.gone for one in replaced if one.gone is not None]
     return max(gone) if gone and len(gone) == len(replaced) else None
 

@@ -107,7 +107,7 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
     groups = _by_candidate(answers)
     repeated = [_changes(found) for found in groups.values() if len(found) > 1]
     noise = max((one.width for one in repeated), default=0.0)
-    of_life = _LIFE if any(one.life for one in answers) else ()
+    of_life = _LIFE if any(one.simulated_period for one in answers) else ()
     rows = [_row(name, found, noise, of_life) for name, found in groups.items()]
     head = (
         "candidate",
@@ -142,8 +142,8 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
 
 def remarks(answers: Sequence[Answer]) -> Iterator[str]:
     """What is to be known of several answers: how far to trust them, and whose prices they have."""
-    yield from dict.fromkeys(one.truth.sentence for one in answers)
-    yield from dict.fromkeys(text for one in answers if (text := one.prices_elsewhere))
+    yield from dict.fromkeys(one.accuracy.sentence for one in answers)
+    yield from dict.fromkeys(text for one in answers if (text := one.prices_note))
     if any(one.before.spot_simulated or (one.after and one.after.spot_simulated) for one in answers):
         yield "Spot prices are simulated."
 
@@ -183,13 +183,19 @@ def _comparable(answers: Sequence[Answer]) -> None:
         ("stacks", {one.stack for one in answers}),
         ("regions", {one.region for one in answers}),
         ("bases", {one.base for one in answers}),
-        ("given prices", {json.dumps(one.given_prices, sort_keys=True) for one in answers}),
+        ("given prices", {json.dumps(one.price_file, sort_keys=True) for one in answers}),
         ("factors of waits", {one.settings.wait_factor for one in answers}),
         ("moments that are asked about", {one.settings.at for one in answers}),
-        ("whose nodes the base has", {"the cluster's" if one.truth.as_is else "Karpenter's" for one in answers}),
+        (
+            "whose nodes the base has",
+            {"the cluster's" if one.accuracy.initial_nodes else "Karpenter's" for one in answers},
+        ),
         ("snapshots of the workload", {one.snapshot for one in answers}),
-        ("days that they lived", {wording.span(one.life) if one.life else "none" for one in answers if one.after}),
-        ("curves of replicas", {json.dumps(one.life.curve) for one in answers if one.life}),
+        (
+            "days that they lived",
+            {wording.span(one.simulated_period) if one.simulated_period else "none" for one in answers if one.after},
+        ),
+        ("curves of replicas", {json.dumps(one.simulated_period.curve) for one in answers if one.simulated_period}),
     ):
         if len(values) > 1:
             raise AnswersError(
@@ -260,7 +266,7 @@ def _alike(answers: Sequence[Answer]) -> Iterator[str]:
     )
     causes = {
         frozenset(Counter((one.pool, one.drifted, *(cause.why for cause in one.causes)) for one in found).items())
-        for found in (answer.surviving for answer in answers)
+        for found in (answer.remaining for answer in answers)
     }
     yield f"Nodes stay for {'the same' if len(causes) == 1 else 'other'} causes."
     went = {
@@ -285,14 +291,14 @@ def _figures(answers: Sequence[Answer]) -> Iterator[tuple[str, str, Spread]]:
     yield "nodes after", "", Spread(tuple(float(one.nodes) if one else None for one in after))
     yield "nodes replaced", "", Spread(tuple(float(len(one.replaced)) if one else None for one in radius))
     yield "pods moved", "", Spread(tuple(float(one.pods_moved) if one else None for one in radius))
-    yield "unschedulable pods", "", Spread(tuple(float(one.without_home) if one else None for one in radius))
+    yield "unschedulable pods", "", Spread(tuple(float(one.pods_without_node) if one else None for one in radius))
     yield "pods still without a node", "", Spread(tuple(float(one.unschedulable) if one else None for one in radius))
-    if any(lived := [one.life for one in answers]):
+    if any(lived := [one.simulated_period for one in answers]):
         gone, homeless, drifted = _LIFE[1:]
         yield _LIFE[0], "USD", Spread(tuple(one.usd_per_day if one else None for one in lived))
         yield gone, "", Spread(tuple(float(sum(one.disruptions.values())) if one else None for one in lived))
-        yield homeless, "", Spread(tuple(float(one.without_home) if one else None for one in lived))
-        yield drifted, "", Spread(tuple(float(len(one.never)) if one else None for one in lived))
+        yield homeless, "", Spread(tuple(float(one.pods_without_node) if one else None for one in lived))
+        yield drifted, "", Spread(tuple(float(len(one.drifted_nodes)) if one else None for one in lived))
 
 
 def _ranged(figures: dict[str, tuple[str, Spread]], name: str) -> str:

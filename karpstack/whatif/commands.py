@@ -26,12 +26,12 @@ from karpstack.text.files import write as write_file
 from karpstack.text.packaged import SCENARIOS, THRESHOLDS
 from karpstack.text.shown import visible
 
+from .accuracy import Load, RealNode
 from .answer import Answer
 from .candidates import FILE, AnswersError
 from .limits import Limits
 from .phases import NotJudgedError
 from .prices import PricesError
-from .truth import Load, RealNode
 
 _DIGITS = 12  # of a snapshot's SHA-256: enough to tell the snapshots of one team apart
 _CODES: Final[Mapping[type[BaseException], Code]] = {
@@ -65,14 +65,14 @@ def report(
         print(content)
         return verdict
     print(visible(f"{wording.title(made)}: {wording.verdict(made)}. {made.sentence}"))
-    if made.after and made.prices_elsewhere:
-        print(visible(made.prices_elsewhere))
-    if made.life:
-        print(visible(wording.life(made.life)))
-    print(visible(made.truth.sentence))
+    if made.after and made.prices_note:
+        print(visible(made.prices_note))
+    if made.simulated_period:
+        print(visible(wording.life(made.simulated_period)))
+    print(visible(made.accuracy.sentence))
     for limit in made.limits:
-        if not limit.kept:
-            print(visible(f"{limit.name}: {limit.limit}; seen {limit.seen}"))
+        if not limit.within_limit:
+            print(visible(f"{limit.name}: {limit.limit}; measured: {limit.measured}"))
     print(f"The answer: {folder / 'whatif.html'}")
     return verdict
 

@@ -13,16 +13,16 @@ from datetime import datetime
 from karpstack.scale_test.judging.replay import NodeClaim
 from karpstack.scale_test.reports.units import plural
 
-from .answer import Cause, EmptyNode, Inventory, OpenEnd, Surviving
+from .answer import Cause, EmptyNode, Inventory, OpenEnd, RemainingNode
 from .nodes import described
 from .phases import WhatifTimeline, is_leaving, is_present
 from .prices import Priced
-from .surviving import budget_cause
+from .remaining import budget_cause
 
 _CONSOLIDATION = ("Empty", "Underutilized")
 
 
-def open_end(told: WhatifTimeline, market: Priced, after: Inventory, stayed: Sequence[Surviving]) -> OpenEnd | None:
+def open_end(told: WhatifTimeline, market: Priced, after: Inventory, stayed: Sequence[RemainingNode]) -> OpenEnd | None:
     """Return why the end state is not known and what Karpenter may still remove; None where it is known.
 
     Args:
@@ -42,7 +42,7 @@ def open_end(told: WhatifTimeline, market: Priced, after: Inventory, stayed: Seq
         # A budget that is closed by its schedule was closed for the base as well, so it counts only with such nodes.
         causes += [one for why, one in blocked.items() if one.used_up or (why == "Empty" and empty)][:1]
     if later := sum(one.drifted and not one.drifted_before and not one.never for one in stayed):
-        causes.append(Cause(why="pace", words=f"{plural(later, 'drifted node')} not replaced yet"))
+        causes.append(Cause(why="not replaced yet", details=f"{plural(later, 'drifted node')} not replaced yet"))
     if not causes:
         return None
     usd = after.usd_per_hour

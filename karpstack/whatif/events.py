@@ -56,19 +56,19 @@ class NodeEvent(NamedTuple):
     Attributes:
         time: When it was received.
         reason: Its reason.
-        words: Its message.
+        details: Its message.
         pool: The NodePool of the node.
     """
 
     time: datetime
     reason: str
-    words: str
+    details: str
     pool: str
 
     @property
     def lasting(self) -> bool:
         """Whether it says something that does not pass by itself within seconds."""
-        return not _MOMENTARY.search(self.words)
+        return not _MOMENTARY.search(self.details)
 
     @property
     def of_draining(self) -> bool:
@@ -78,24 +78,24 @@ class NodeEvent(NamedTuple):
     @property
     def holds_up(self) -> bool:
         """Whether it says that a pod, or who wrote the annotation, keeps a node from going that is to go."""
-        return self.reason in (*_OF_DRAINING, "DisruptionBlocked") and bool(_HELD.match(self.words))
+        return self.reason in (*_OF_DRAINING, "DisruptionBlocked") and bool(_HELD.match(self.details))
 
     @property
     def why(self) -> Why:
         """The kind of cause."""
-        if re.search(_LIMITS.format(re.escape(self.pool)), self.words):
+        if re.search(_LIMITS.format(re.escape(self.pool)), self.details):
             return "limits"
-        return next((why for why, pattern in _KINDS.items() if pattern.search(self.words)), "other")
+        return next((why for why, pattern in _KINDS.items() if pattern.search(self.details)), "other")
 
     @property
     def pods(self) -> list[str]:
         """The pods that it names, each with its namespace."""
-        return _PODS.findall(self.words)
+        return _PODS.findall(self.details)
 
     @property
     def pod_disruption_budgets(self) -> list[str]:
         """The PodDisruptionBudgets that it names, each with its namespace."""
-        return [name for found in _BUDGETS.findall(self.words) for name in re.split(r"[\s,]+", found) if name]
+        return [name for found in _BUDGETS.findall(self.details) for name in re.split(r"[\s,]+", found) if name]
 
 
 def events_of_claim(replay: Replay, claim: NodeClaim) -> list[NodeEvent]:

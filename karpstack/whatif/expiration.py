@@ -16,7 +16,7 @@ from karpstack.karpenter.budgets import BudgetError, budgets, calendar
 from karpstack.scale_test.judging.terminations import grace
 from karpstack.scale_test.numbers.disruptions import lifetime
 
-from .answer import Surviving
+from .answer import RemainingNode
 from .held_pods import permanent_hold
 from .phases import WhatifTimeline, is_present
 from .week import asked_spec
@@ -26,8 +26,8 @@ _WEEK = timedelta(days=7)
 
 
 def with_expirations(
-    told: WhatifTimeline, stayed: Sequence[Surviving], created: Mapping[str, datetime], later: timedelta
-) -> list[Surviving]:
+    told: WhatifTimeline, stayed: Sequence[RemainingNode], created: Mapping[str, datetime], later: timedelta
+) -> list[RemainingNode]:
     """Return the nodes that stayed; those that are never replaced have when they expire, and what holds them then.
 
     Args:
@@ -47,12 +47,12 @@ def with_expirations(
             now = told.end + later
             ends = own + lives if own else datetime.fromisoformat(claim.created) + later + lives
             keeps = permanent_hold(told, claim) if grace(claim) is None else None
-            one = one.model_copy(update={"expires": max(ends, now).isoformat(), "drains_for_ever": keeps})
+            one = one.model_copy(update={"expires": max(ends, now).isoformat(), "drains_forever": keeps})
         found.append(one)
-    draining = Counter(one.pool for one in found if one.drains_for_ever)
+    draining = Counter(one.pool for one in found if one.drains_forever)
     full = {pool for pool, count in draining.items() if _use_up(told, pool, count, told.end + later)}
     return [
-        one.model_copy(update={"uses_up_budget": True}) if one.drains_for_ever and one.pool in full else one
+        one.model_copy(update={"uses_up_budget": True}) if one.drains_forever and one.pool in full else one
         for one in found
     ]
 

@@ -11,17 +11,17 @@ from datetime import datetime
 from karpstack.scale_test.judging.replay import NodeClaim, Pod
 from karpstack.scale_test.judging.terminations import deadline, deletion, grace
 
-from .answer import HeldPods, Surviving
+from .answer import BlockedEviction, RemainingNode
 from .departures import departures
 from .holds import Hold, forbids, lasting, pods_with_holds
 from .phases import WhatifTimeline, is_leaving, is_present
-from .surviving import drifted_before
+from .remaining import drifted_before
 from .unscheduled_pods import workload_of
 
 _DELETED = "Disrupted"  # the reason of the event of a pod that is deleted in spite of what holds it
 
 
-def held_pods(told: WhatifTimeline, stayed: Sequence[Surviving]) -> list[HeldPods]:
+def held_pods(told: WhatifTimeline, stayed: Sequence[RemainingNode]) -> list[BlockedEviction]:
     """Return the pods of the workload that are held on nodes that are to go, by node and workload.
 
     Args:
@@ -50,10 +50,10 @@ def held_pods(told: WhatifTimeline, stayed: Sequence[Surviving]) -> list[HeldPod
 def permanent_hold(told: WhatifTimeline, claim: NodeClaim) -> str | None:
     """Return what keeps a pod on a node until somebody changes something; None where nothing does."""
     pods = [pod for pod in told.on(claim, told.end) if not pod.of_daemon_set]
-    return next((hold.words for _, hold in pods_with_holds(told.replay, pods, told.end) if hold.never), None)
+    return next((hold.details for _, hold in pods_with_holds(told.replay, pods, told.end) if hold.never), None)
 
 
-def _begins(told: WhatifTimeline, one: Surviving) -> datetime:
+def _begins(told: WhatifTimeline, one: RemainingNode) -> datetime:
     """The earliest moment at which a drifted node that waits is drained."""
     times = [datetime.fromisoformat(cause.until) for cause in one.causes if cause.until]
     return max([told.end, *times])
@@ -61,7 +61,7 @@ def _begins(told: WhatifTimeline, one: Surviving) -> datetime:
 
 def _of_node(
     told: WhatifTimeline, claim: NodeClaim, pods: Sequence[tuple[Pod, Hold]], begins: datetime | None
-) -> Iterator[HeldPods]:
+) -> Iterator[BlockedEviction]:
     """Those of a node, which is drained already, or begins to be at a moment."""
     patience, last = grace(claim), deadline(claim)
     if last is None and patience is not None:
@@ -74,13 +74,13 @@ def _of_node(
     for (namespace, workload, evicted), kept in groups.items():
         at = min(deletion(pod, last, told.end) for pod, _ in kept) if last and not evicted else None
         ends = [hold.until for _, hold in kept if hold.until]
-        yield HeldPods(
+        yield BlockedEviction(
             node_claim=claim.name,
             namespace=namespace,
             workload=workload,
             pods=len(kept),
             why=kept[0][1].why,
-            words=kept[0][1].words,
+            details=kept[0][1].details,
             deleted_at=at.isoformat() if at else None,
             deleted=told.t(at) if at else None,
             earliest=claim.deleting is None,
@@ -96,7 +96,7 @@ def _before(told: WhatifTimeline, claim: NodeClaim) -> bool:
     return is_leaving(claim, told.before) or drifted_before(told, claim)
 
 
-def _killed(told: WhatifTimeline) -> Iterator[HeldPods]:
+def _killed(told: WhatifTimeline) -> Iterator[BlockedEviction]:
     """Pods that were deleted after the change began although something forbade it, by the controller's events."""
     claims = {claim.node: claim for claim in told.claims if claim.node}
     for time, event in told.replay.events:
@@ -111,7 +111,7 @@ def _killed(told: WhatifTimeline) -> Iterator[HeldPods]:
             yield _deleted(told, claim, pod, hold, time, before=_before(told, claim))
 
 
-def _preempted(told: WhatifTimeline) -> Iterator[HeldPods]:
+def _preempted(told: WhatifTimeline) -> Iterator[BlockedEviction]:
     """Pods that made room for pods of a higher priority although something was to keep them.
 
     kube-scheduler takes notice of PodDisruptionBudgets only where it has a choice, and of do-not-disrupt never.
@@ -132,16 +132,16 @@ def _deleted(
     *,
     before: bool = False,
     preempted: bool = False,
-) -> HeldPods:
+) -> BlockedEviction:
     """Return a pod that was deleted at a time although something was to keep it."""
     namespace, workload = workload_of(pod)
-    return HeldPods(
+    return BlockedEviction(
         node_claim=claim.name,
         namespace=namespace,
         workload=workload,
         pods=1,
         why=hold.why,
-        words=hold.words,
+        details=hold.details,
         deleted_at=time.isoformat(),
         deleted=told.t(time),
         done=True,

@@ -31,14 +31,14 @@ class Hold(NamedTuple):
 
     Attributes:
         why: The kind of cause.
-        words: What it is.
+        details: What it is.
         until: When it ends by itself; None where it does not, or that is not known.
         never: Whether it ends only when somebody changes something.
         job: Whether it ends with a Job. When that is, a snapshot does not say.
     """
 
     why: Why
-    words: str
+    details: str
     until: datetime | None = None
     never: bool = False
     job: bool = False
@@ -63,7 +63,7 @@ def forbids(replay: Replay, pod: Pod, time: datetime) -> str | None:
     """Return what speaks against the deletion of a pod, whether it would let the pod go by itself or not."""
     names = [f"PodDisruptionBudget {pod.namespace}/{name}" for name, _ in selecting(replay, pod)]
     annotation = _do_not_disrupt(pod, time)
-    return ", ".join([*([annotation.words] if annotation else []), *names]) or None
+    return ", ".join([*([annotation.details] if annotation else []), *names]) or None
 
 
 def lasting(replay: Replay, pod: Pod, time: datetime) -> Hold | None:
@@ -183,7 +183,7 @@ def unique_holds(found: Iterable[tuple[Pod, Hold]]) -> Iterator[Hold]:
     """Return each kind of hold once, the first of those that are alike in all but the pod."""
     seen: set[tuple[str, str]] = set()
     for pod, one in found:
-        key = one.why, one.words.replace(f"{pod.namespace}/{pod.name}", "")
+        key = one.why, one.details.replace(f"{pod.namespace}/{pod.name}", "")
         if key not in seen:
             seen.add(key)
             yield one

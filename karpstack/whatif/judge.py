@@ -12,7 +12,20 @@ from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.quantities import duration
 from karpstack.scale_test.scenarios.environments import environment_of_outputs
 
-from .answer import Answer, BlastRadius, Cause, Clock, Inventory, Limit, Moment, Settings, Shortened, Surviving, Verdict
+from .accuracy import RealNode, compare
+from .answer import (
+    Answer,
+    BlastRadius,
+    Cause,
+    Clock,
+    Inventory,
+    Limit,
+    Moment,
+    RemainingNode,
+    Settings,
+    Shortened,
+    Verdict,
+)
 from .blast_radius import blast_radius
 from .end_state import open_end
 from .expiration import with_expirations
@@ -22,8 +35,7 @@ from .limits import Limits
 from .nodes import inventory, series
 from .phases import ORDER, DaysTimeline, NotJudgedError, WhatifTimeline, is_leaving, is_present
 from .prices import Priced, PriceFile, other_region_note, prices_of, sentences
-from .surviving import surviving
-from .truth import RealNode, compare
+from .remaining import remaining
 from .unscheduled_pods import workload_of
 from .week import simulated_offset, week
 from .wording import plural, sentence
@@ -69,7 +81,7 @@ def answer(
     """
     market = _market(told, facts, given)
     before = inventory(told, market, told.before)
-    truth = compare(told, market, real, made_up=made_up)
+    accuracy = compare(told, market, real, made_up=made_up)
     moments = _moments(told)
     after: Inventory | None = None
     radius: BlastRadius | None = None
@@ -77,10 +89,10 @@ def answer(
     stayed = []
     if not told.refused:
         after = inventory(told, market, told.end)
-        stayed = surviving(told, market)
+        stayed = remaining(told, market)
         after = after.model_copy(update={"open_end": open_end(told, market, after, stayed)})
         radius = blast_radius(told, market, stayed)
-        judged = list(limits.judge(before, after, radius, stayed, truth, moments))
+        judged = list(limits.judge(before, after, radius, stayed, accuracy, moments))
         # Only now: until here, moments are compared with those of the record.
         after, radius, stayed = _asked(after, radius, stayed, simulated_offset(told))
         created = {one.name: one.created for one in real or () if one.name and one.created}
@@ -101,17 +113,17 @@ def answer(
         moments=moments,
         settings=_settings(told),
         prices=sentences(market, bought),
-        prices_of=prices_of(market, bought),
-        prices_elsewhere=other_region_note(market, bought),
-        given_prices=given.shown() if given else None,
+        prices_region=prices_of(market, bought),
+        prices_note=other_region_note(market, bought),
+        price_file=given.shown() if given else None,
         snapshot=snapshot,
         before=before,
         after=after,
         blast_radius=radius,
-        surviving=stayed,
+        remaining=stayed,
         week=week(told, radius.replaced if radius else [], stayed),
-        life=life(lived, _market(lived, facts, given)) if lived else None,
-        truth=truth,
+        simulated_period=life(lived, _market(lived, facts, given)) if lived else None,
+        accuracy=accuracy,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
         unknown=[*(() if told.refused else _unreplaced(told, radius)), *_unknown(lived or told, before, after)],
@@ -121,16 +133,16 @@ def answer(
 def _verdict(told: WhatifTimeline, judged: Sequence[Limit]) -> Verdict:
     if told.refused:
         return "refused"
-    return "within limits" if all(one.kept for one in judged) else "limits broken"
+    return "within limits" if all(one.within_limit for one in judged) else "limits exceeded"
 
 
 def _asked(
-    after: Inventory, radius: BlastRadius, stayed: Sequence[Surviving], later: timedelta
-) -> tuple[Inventory, BlastRadius, list[Surviving]]:
+    after: Inventory, radius: BlastRadius, stayed: Sequence[RemainingNode], later: timedelta
+) -> tuple[Inventory, BlastRadius, list[RemainingNode]]:
     """Moments that are computed, as they are for the moment that is asked about, and not for the rehearsal's."""
     held = [
         one.model_copy(update={"deleted_at": _moved(one.deleted_at, later), "until": _moved(one.until, later)})
-        for one in radius.held
+        for one in radius.blocked_evictions
     ]
     nodes = [one.model_copy(update={"causes": [_cause_moved(cause, later) for cause in one.causes]}) for one in stayed]
     if ends := after.open_end:
@@ -200,7 +212,7 @@ def _text(value: object) -> str:
 
 def _unreplaced(told: WhatifTimeline, radius: BlastRadius | None) -> Iterable[str]:
     """That dollars lack nodes which Karpenter makes only when held pods go, and some NodePool fits them."""
-    never = {(one.namespace, one.workload) for one in radius.not_anew} if radius else set()
+    never = {(one.namespace, one.workload) for one in radius.not_schedulable_again} if radius else set()
     pods = sum(
         has_no_planned_room(told.replay, pod, told.end)
         for claim in told.claims

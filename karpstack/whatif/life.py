@@ -12,22 +12,22 @@ from karpstack.scale_test.numbers.disruptions import reason
 from karpstack.scale_test.numbers.figures import Steps, accumulate, integral
 from karpstack.scale_test.recording.timeline import parse_time
 
-from .answer import Life, LifeDay, LifeHour
+from .answer import PeriodDay, PeriodHour, SimulatedPeriod
 from .departures import departures
 from .nodes import series
 from .phases import DaysTimeline, is_leaving, is_present
 from .prices import Priced
-from .surviving import staying
+from .remaining import staying
 from .unscheduled_pods import unscheduled_pods, unscheduled_span
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-_UNSAID = "not said"
+_UNSAID = "unknown"
 _DIGITS = 6  # of a dollar
 _Span = tuple[datetime, datetime]
 _Gone = tuple[datetime, str]
 
 
-def life(told: DaysTimeline, market: Priced) -> Life:
+def life(told: DaysTimeline, market: Priced) -> SimulatedPeriod:
     """Return what happened in these days."""
     begin, end = told.before, told.end
     points = series(told, market, begin, end)
@@ -47,7 +47,7 @@ def life(told: DaysTimeline, market: Priced) -> Life:
     for time, why in gone:
         by_hour[why][time.astimezone(UTC).hour] += 1
     ends = told.phases["life-ends"]
-    return Life(
+    return SimulatedPeriod(
         begins=begin.isoformat(),
         ends=end.isoformat(),
         real_seconds=ends.get("realSeconds") or 0.0,
@@ -63,21 +63,21 @@ def life(told: DaysTimeline, market: Priced) -> Life:
         disruptions=_counted(gone),
         disruptions_by_hour=by_hour,
         pods_moved=len(departures(told)),
-        homeless=lived.workloads,
-        without_home=lived.pods,
-        without_home_at_once=lived.at_once,
-        longest_without_home=lived.longest,
-        never=staying(
+        workloads_without_node=lived.workloads,
+        pods_without_node=lived.pods,
+        pods_without_node_at_once=lived.at_once,
+        longest_without_node=lived.longest,
+        drifted_nodes=staying(
             told, market, [claim for claim in drifted if claim.conditions.get("Drifted", {}).get("status") == "True"]
         ),
         hours=list(_hours(told, nodes, usd, gone, spans)),
         days=[
-            LifeDay(
+            PeriodDay(
                 since=first.isoformat(),
                 usd=_dollars(usd, first, last),
                 disruptions=_counted([one for one in gone if first <= one[0] < last]),
-                without_home=len(own := [span for span in spans if first <= span[0] < last]),
-                longest_without_home=max((_seconds(span) for span in own), default=0.0),
+                pods_without_node=len(own := [span for span in spans if first <= span[0] < last]),
+                longest_without_node=max((_seconds(span) for span in own), default=0.0),
             )
             for first, last in _stretches(begin, end, _DAY)
         ],
@@ -86,18 +86,18 @@ def life(told: DaysTimeline, market: Priced) -> Life:
 
 def _hours(
     told: DaysTimeline, nodes: Steps, usd: Steps, gone: Sequence[_Gone], spans: Sequence[_Span]
-) -> Iterator[LifeHour]:
+) -> Iterator[PeriodHour]:
     pods = accumulate(change for pod in told.pods for change in ((pod.seen, 1.0), (pod.left, -1.0)))
     closed = {why: list(_closed(told, why)) for why in reasons_of(told.karpenter)}
     for first, last in _hourly(told.before, told.end):
-        yield LifeHour(
+        yield PeriodHour(
             since=first.isoformat(),
             nodes=round(integral(nodes, first, last) / (last - first).total_seconds(), 2),
             usd=_dollars(usd, first, last),
             pods=round(max([_value(pods, first), *(count for time, count in pods if first < time < last)])),
             disruptions=_counted([one for one in gone if first <= one[0] < last]),
-            without_home=sum(first <= span[0] < last for span in spans),
-            closed=[why for why, times in closed.items() if any(a <= first and last <= b for a, b in times)],
+            pods_without_node=sum(first <= span[0] < last for span in spans),
+            blocked_reasons=[why for why, times in closed.items() if any(a <= first and last <= b for a, b in times)],
         )
 
 

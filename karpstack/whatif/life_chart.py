@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from karpstack.scale_test.reports.drawing import COLOURS, Chart, Drawing, Key, value_axis
 from karpstack.scale_test.reports.units import count, dollars
 
-from .answer import Life, LifeHour
+from .answer import PeriodHour, SimulatedPeriod
 
 _NARROW, _WIDE = 340, 900
 _ROW, _GAP, _TOP, _BOTTOM = 84, 40, 26, 34  # pixels
@@ -28,7 +28,7 @@ _COLOURS = {
 _HOUR = timedelta(hours=1)
 
 
-def chart(life: Life) -> Chart:
+def chart(life: SimulatedPeriod) -> Chart:
     """Return the timeline of a life."""
     drawn = {why: _COLOURS.get(why, "quiet") for why in (*_COLOURS, *life.disruptions) if why in life.disruptions}
     legend = [
@@ -37,7 +37,7 @@ def chart(life: Life) -> Chart:
         Key("dollars an hour", "accent", "shade"),
         *(Key(f"{why}, nodes to go", colour, "area") for why, colour in drawn.items()),
     ]
-    if any(hour.closed for hour in life.hours):
+    if any(hour.blocked_reasons for hour in life.hours):
         legend.append(Key("budgets closed", "rule", "area"))
     return Chart(
         "Hour by hour, in UTC",
@@ -48,7 +48,7 @@ def chart(life: Life) -> Chart:
     )
 
 
-def _drawing(life: Life, drawn: dict[str, str], width: float) -> Markup:
+def _drawing(life: SimulatedPeriod, drawn: dict[str, str], width: float) -> Markup:
     hours = life.hours
     begin, end = (datetime.fromisoformat(text) for text in (life.begins, life.ends))
     times = [max(0.0, _after(hour, begin)) for hour in hours]
@@ -75,7 +75,7 @@ def _drawing(life: Life, drawn: dict[str, str], width: float) -> Markup:
         return drawing.svg("The changed cluster, hour by hour", _said(life))
 
 
-def _values(hours: Sequence[LifeHour], unit: str, end: datetime) -> list[float]:
+def _values(hours: Sequence[PeriodHour], unit: str, end: datetime) -> list[float]:
     if unit == "pods":
         return [float(hour.pods) for hour in hours]
     if unit == "nodes":
@@ -92,7 +92,7 @@ def _steps(axes: Axes, times: Sequence[float], values: Sequence[float], unit: st
     axes.plot(times, values, drawstyle="steps-post", color=colour, linewidth=1.8, gid=f"data:{unit}", clip_on=False)
 
 
-def _bars(axes: Axes, hours: Sequence[LifeHour], times: Sequence[float], span: float, drawn: dict[str, str]) -> None:
+def _bars(axes: Axes, hours: Sequence[PeriodHour], times: Sequence[float], span: float, drawn: dict[str, str]) -> None:
     widths = [(later - time) * 0.86 for time, later in pairwise([*times, span])]
     below = [0.0] * len(hours)
     for why, colour in drawn.items():
@@ -130,13 +130,13 @@ def _days(axes: Axes, begin: datetime, span: float, *, labelled: bool, every: in
     axes.grid(axis="x", color=COLOURS["rule"], linewidth=1)
 
 
-def _closed(life: Life) -> list[tuple[float, float]]:
+def _closed(life: SimulatedPeriod) -> list[tuple[float, float]]:
     """Return from when to when budgets are closed for a reason, in hours."""
     begin, end = (datetime.fromisoformat(text) for text in (life.begins, life.ends))
     times = [*(max(0.0, _after(hour, begin)) for hour in life.hours), (end - begin) / _HOUR]
     spans: list[tuple[float, float]] = []
     for hour, (first, last) in zip(life.hours, pairwise(times), strict=True):
-        if not hour.closed:
+        if not hour.blocked_reasons:
             continue
         if spans and spans[-1][1] == first:
             spans[-1] = (spans[-1][0], last)
@@ -145,11 +145,11 @@ def _closed(life: Life) -> list[tuple[float, float]]:
     return spans
 
 
-def _after(hour: LifeHour, begin: datetime) -> float:
+def _after(hour: PeriodHour, begin: datetime) -> float:
     return (datetime.fromisoformat(hour.since) - begin) / _HOUR
 
 
-def _said(life: Life) -> str:
+def _said(life: SimulatedPeriod) -> str:
     nodes, pods = [hour.nodes for hour in life.hours], [hour.pods for hour in life.hours]
     gone = ", ".join(f"{why} {count(number)}" for why, number in life.disruptions.items()) or "none"
     return (

@@ -20,11 +20,11 @@ from karpstack.scale_test.numbers.thresholds import DEFAULT, WHATIF, ThresholdsE
 from karpstack.text import shown
 from karpstack.text.yaml_file import YamlError, read
 
-from .answer import BlastRadius, Inventory, Limit, Moment, Surviving, Truth
-from .truth import REQUESTS
+from .accuracy import REQUESTS
+from .answer import Accuracy, BlastRadius, Inventory, Limit, Moment, RemainingNode
 
 #: How figures are written, where it is not as a plain number.
-_FORMATS = {"max_hourly_increase": "+g", "max_distance_from_truth": ".1%"}
+_FORMATS = {"max_hourly_increase": "+g", "max_difference_from_cluster": ".1%"}
 _SHARE = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s?%")
 
 
@@ -50,15 +50,15 @@ class Limits(BaseModel):
         max_nodes_replaced: Nodes that may go, or what share of those that there are.
         max_nodes_at_once: Nodes that may be on their way out at the same time.
         max_pods_moved: Pods that may have to move.
-        max_pods_without_home: Pods that may be without a node for a while.
-        max_seconds_without_home: For how long one may be.
+        max_pods_without_node: Pods that may be without a node for a while.
+        max_seconds_without_node: For how long one may be.
         max_pods_unschedulable: Pods that may be without a node at the end, more than before.
         max_workloads_without_node_pool: Workloads that may run on though no NodePool fits any more.
         max_nodes_never_replaced: Drifted nodes that nothing replaces, and deleted nodes that drain, as long as nobody
             changes something.
         max_pods_killed: Pods that may be deleted although a PodDisruptionBudget or do-not-disrupt forbids it.
         max_node_pools_over_limits: NodePools that may be over their own limits since the change.
-        max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes, in dollars and in
+        max_difference_from_cluster: How far the rehearsed base may be from the real cluster in nodes, in dollars and in
             what pods request.
         must_settle: Whether base and change must come to rest.
     """
@@ -74,14 +74,14 @@ class Limits(BaseModel):
     max_nodes_replaced: Amount | None = None
     max_nodes_at_once: Count | None = None
     max_pods_moved: Count | None = None
-    max_pods_without_home: Count | None = None
-    max_seconds_without_home: Seconds | None = None
+    max_pods_without_node: Count | None = None
+    max_seconds_without_node: Seconds | None = None
     max_pods_unschedulable: Count | None = 0
     max_workloads_without_node_pool: Count | None = 0
     max_nodes_never_replaced: Count | None = 0
     max_pods_killed: Count | None = 0
     max_node_pools_over_limits: Count | None = None
-    max_distance_from_truth: Amount | None = None
+    max_difference_from_cluster: Amount | None = None
     must_settle: bool = True
 
     @classmethod
@@ -125,7 +125,7 @@ class Limits(BaseModel):
         """
         if section is not None and not isinstance(section, dict):
             raise ThresholdsError(
-                f"{source}: {WHATIF}: {shown.value(section)} limits nothing; write limits such as maxPodsWithoutHome: 0"
+                f"{source}: {WHATIF}: {shown.value(section)} limits nothing; write limits such as maxPodsWithoutNode: 0"
             )
         try:
             return cls.model_validate(section or {})
@@ -137,8 +137,8 @@ class Limits(BaseModel):
         before: Inventory,
         after: Inventory,
         radius: BlastRadius,
-        stayed: Sequence[Surviving],
-        truth: Truth,
+        stayed: Sequence[RemainingNode],
+        accuracy: Accuracy,
         moments: list[Moment],
     ) -> Iterator[Limit]:
         """Hold an answer against them, in the order of their keys."""
@@ -149,7 +149,7 @@ class Limits(BaseModel):
             increase = round(after.usd_per_hour - before.usd_per_hour, 6)
         never = sum(one.never and not one.drifted_before for one in stayed)
         never += sum(one.never for one in radius.replaced)
-        known = {figure.what: figure.distance for figure in truth.figures}
+        known = {figure.what: figure.difference for figure in accuracy.figures}
         far = [known.get("nodes"), known.get("dollars an hour")]
         far += [distance for name in REQUESTS if (distance := known.get(name)) is not None]
         worst = max((one for one in far if one is not None), default=None) if None not in far else None
@@ -160,21 +160,21 @@ class Limits(BaseModel):
             "max_times_lower_bound": (times_bound(after), " times the lower bound"),
             "max_nodes": (after.nodes, " nodes"),
             "max_nodes_replaced": (len(radius.replaced), " nodes"),
-            "max_nodes_at_once": (radius.at_once, " nodes"),
+            "max_nodes_at_once": (radius.disrupted_at_once, " nodes"),
             "max_pods_moved": (radius.pods_moved, " pods"),
-            "max_pods_without_home": (radius.without_home, " pods"),
-            "max_seconds_without_home": (radius.longest_without_home, " s"),
+            "max_pods_without_node": (radius.pods_without_node, " pods"),
+            "max_seconds_without_node": (radius.longest_without_node, " s"),
             "max_pods_unschedulable": (radius.unschedulable, " pods"),
-            "max_workloads_without_node_pool": (len(radius.not_anew), " workloads"),
+            "max_workloads_without_node_pool": (len(radius.not_schedulable_again), " workloads"),
             "max_nodes_never_replaced": (never, " nodes"),
             "max_pods_killed": (radius.pods_killed, " pods"),
             "max_node_pools_over_limits": (sum(one.over and not one.before for one in radius.full_pools), " NodePools"),
-            "max_distance_from_truth": (worst, ""),
+            "max_difference_from_cluster": (worst, ""),
         }
         whole = {
             "max_hourly_increase": before.usd_per_hour,
             "max_nodes_replaced": before.nodes,
-            "max_distance_from_truth": 1.0,
+            "max_difference_from_cluster": 1.0,
         }
         for name, (figure, unit) in seen.items():
             yield from self._most(name, figure, whole.get(name), unit, best.get(name))
@@ -193,10 +193,10 @@ class Limits(BaseModel):
         yield Limit(
             name=to_camel(name),
             limit=f"at most {limit if share else _counted(limit, 'g', unit)}",
-            seen=f"{told} at worst, which is judged; {_counted(best, number, unit)} at best"
+            measured=f"{told} at worst, which is judged; {_counted(best, number, unit)} at best"
             if best is not None
             else told,
-            kept=known and seen is not None and seen <= most + 1e-9,
+            within_limit=known and seen is not None and seen <= most + 1e-9,
         )
 
 
@@ -234,7 +234,9 @@ def _rest(moments: Sequence[Moment], *, changed: bool) -> Limit:
     for moment in gave_up or moments:
         if words := "; ".join(filter(None, (moment.gave_up, _quiet(moment)))):
             told.append(f"{moment.phase}: {words}")
-    return Limit(name="mustSettle", limit="comes to rest", seen="; ".join(told), kept=not (changed and gave_up))
+    return Limit(
+        name="mustSettle", limit="comes to rest", measured="; ".join(told), within_limit=not (changed and gave_up)
+    )
 
 
 def _quiet(moment: Moment) -> str:

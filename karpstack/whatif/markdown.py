@@ -10,14 +10,25 @@ from karpstack.text.markdown import code, collapsed, escape, fitting, table
 from karpstack.text.shown import listed
 
 from . import wording
-from .answer import Answer, BlastRadius, FullPool, HeldPods, Homeless, Inventory, Life, NotAnew, PoolWeek, Week
+from .answer import (
+    Answer,
+    BlastRadius,
+    BlockedEviction,
+    FullPool,
+    Inventory,
+    NotSchedulableAgain,
+    PoolWeek,
+    SimulatedPeriod,
+    Week,
+    WorkloadWithoutNode,
+)
 from .week import runs
 
 _NAMED = 4  # nodes in a cell
 _WHOLE = "whatif.html"
 #: Days of the week, from Monday.
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_SIGNS = {"within limits": "✅ ", "limits broken": "❌ ", "refused": "⛔ "}
+_SIGNS = {"within limits": "✅ ", "limits exceeded": "❌ ", "refused": "⛔ "}
 _WARNING = "⚠️ "
 
 
@@ -35,27 +46,27 @@ def _document(answer: Answer) -> Iterator[str]:
     yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
     if answer.after and answer.blast_radius:
         yield from _summary(answer, answer.before, answer.after, answer.blast_radius)
-        if answer.prices_elsewhere:
-            yield f"{escape(answer.prices_elsewhere)}\n"
+        if answer.prices_note:
+            yield f"{escape(answer.prices_note)}\n"
         if open_end := wording.open_end(answer.after):
             yield f"{escape(open_end)}\n"
     if answer.refused:
         said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
-        yield from collapsed("What was said", [f"<pre>{said}</pre>\n"])
+        yield from collapsed("Why the change was refused", [f"<pre>{said}</pre>\n"])
     yield from _broken(answer)
     yield from (f"> {escape(wording.full_pool(one))}.\n" for one in _full_pools(answer))
-    yield f"{escape(answer.truth.sentence)}\n"
+    yield f"{escape(answer.accuracy.sentence)}\n"
     yield from _limits(answer)
     if answer.after and answer.blast_radius:
         yield from _inventory(answer.before, answer.after, wording.dollars_label(answer))
         yield from _radius(answer.blast_radius, answer.before)
         yield from _held(answer.blast_radius)
-        yield from _not_anew(answer.blast_radius)
-        yield from _surviving(answer)
-    if answer.life:
-        yield from _life(answer.life)
+        yield from _not_schedulable_again(answer.blast_radius)
+        yield from _remaining(answer)
+    if answer.simulated_period:
+        yield from _life(answer.simulated_period)
     yield from _week(answer.week)
-    yield from _truth(answer)
+    yield from _accuracy(answer)
     yield from _made(answer)
 
 
@@ -69,7 +80,7 @@ def _columns(rows: Sequence[_Row], *columns: tuple[str, Callable[[_Row], str]]) 
         yield from table(tuple(heading for heading, _ in columns), cells, _WHOLE)
 
 
-def _workload(one: Homeless | NotAnew | HeldPods) -> str:
+def _workload(one: WorkloadWithoutNode | NotSchedulableAgain | BlockedEviction) -> str:
     return escape(f"{one.namespace}/{one.workload}")
 
 
@@ -79,7 +90,7 @@ def _own(text: str) -> str:
 
 
 def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:
-    label, drifted = wording.dollars_label(answer), wording.drifted(answer.surviving)
+    label, drifted = wording.dollars_label(answer), wording.drifted(answer.remaining)
     marked = "simulated" if before.spot_simulated or after.spot_simulated else ""
     undecided = after.open_end is not None
     rows = [
@@ -97,10 +108,10 @@ def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastR
         ("nodes that go", "", str(len(radius.replaced)), ""),
         ("nodes that have drifted and stay", "", str(drifted), ""),
         ("pods moved", "", wording.moved(radius), ""),
-        ("pods unschedulable for a while", "", str(radius.without_home), ""),
+        ("pods unschedulable for a while", "", str(radius.pods_without_node), ""),
         ("pods without a node", str(before.waiting), str(after.waiting), ""),
-        ("workloads without a NodePool", "", str(len(radius.not_anew)), ""),
-        ("pods deleted although something forbids it", "", str(radius.pods_killed), ""),
+        ("workloads without a NodePool", "", str(len(radius.not_schedulable_again)), ""),
+        ("pods deleted in spite of a block", "", str(radius.pods_killed), ""),
     ]
     if before.spot_usd_per_hour == 0 and after.spot_usd_per_hour == 0:
         del rows[1]
@@ -109,9 +120,9 @@ def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastR
 
 def _while_draining(before: Inventory, after: Inventory) -> Iterator[tuple[str, ...]]:
     """The figure with nodes that are on their way out, where there are any."""
-    if before.leaving or after.leaving:
+    if before.draining or after.draining:
         written = _dollars(wording.during_usd(before), wording.during_usd(after))[:2]
-        yield f"with nodes on their way out ({before.leaving} before, {after.leaving} after)", *written, ""
+        yield f"with nodes on their way out ({before.draining} before, {after.draining} after)", *written, ""
 
 
 def _dollars(
@@ -129,8 +140,8 @@ def _dollars(
 
 def _broken(answer: Answer) -> Iterator[str]:
     for limit in answer.limits:
-        if not limit.kept:
-            yield f"> **{limit.name}**: {escape(limit.limit)}, seen {escape(limit.seen)}\n"
+        if not limit.within_limit:
+            yield f"> **{limit.name}**: {escape(limit.limit)}, measured: {escape(limit.measured)}\n"
 
 
 def _full_pools(answer: Answer) -> list[FullPool]:
@@ -142,11 +153,13 @@ def _limits(answer: Answer) -> Iterator[str]:
         answer.limits,
         ("limit", lambda one: one.name),
         ("allowed", lambda one: escape(one.limit)),
-        ("seen", lambda one: escape(one.seen)),
-        ("kept", lambda one: "yes" if one.kept else "**no**"),
+        ("measured", lambda one: escape(one.measured)),
+        ("within the limit", lambda one: "yes" if one.within_limit else "**no**"),
     )
     if answer.limits:
-        yield from collapsed(f"Limits: {sum(one.kept for one in answer.limits)} of {len(answer.limits)} kept", rows)
+        yield from collapsed(
+            f"Limits: {sum(one.within_limit for one in answer.limits)} of {len(answer.limits)} within the limit", rows
+        )
 
 
 def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]:
@@ -162,12 +175,12 @@ def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]
 
 
 def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
-    if not (radius.replaced or radius.made or radius.homeless):
+    if not (radius.replaced or radius.created or radius.workloads_without_node):
         return
     went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} go"
     moved = wording.plural(radius.pods_moved, "pod")
-    lines = [*_replaced(radius), *_came(radius), *_homeless(radius)]
-    yield from collapsed(f"Blast radius: {went}, {len(radius.made)} came, {moved} moved", lines)
+    lines = [*_replaced(radius), *_came(radius), *_workload_without_node(radius)]
+    yield from collapsed(f"Blast radius: {went}, {len(radius.created)} came, {moved} moved", lines)
 
 
 def _replaced(radius: BlastRadius) -> Iterator[str]:
@@ -180,14 +193,14 @@ def _replaced(radius: BlastRadius) -> Iterator[str]:
         ("decided after:", lambda one: units.duration(one.decided)),
         ("gone after:", lambda one: "not gone" if one.gone is None else units.duration(one.gone)),
         ("pods:", lambda one: str(one.pods)),
-        ("held up by", lambda one: "<br>".join(escape(wording.held(held)) for held in one.held_up)),
+        ("delayed by", lambda one: "<br>".join(escape(wording.held(held)) for held in one.delays)),
     )
 
 
 def _came(radius: BlastRadius) -> Iterator[str]:
     return _columns(
-        radius.made,
-        ("node that came", lambda one: escape(wording.node(one))),
+        radius.created,
+        ("new node", lambda one: escape(wording.node(one))),
         ("NodePool", lambda one: escape(one.pool)),
         ("why", lambda one: escape(wording.purpose(one))),
         ("after:", lambda one: units.duration(one.since)),
@@ -195,57 +208,59 @@ def _came(radius: BlastRadius) -> Iterator[str]:
     )
 
 
-def _homeless(radius: BlastRadius) -> Iterator[str]:
+def _workload_without_node(radius: BlastRadius) -> Iterator[str]:
     return _columns(
-        radius.homeless,
+        radius.workloads_without_node,
         ("workload", _workload),
         ("unschedulable pods:", lambda one: str(one.pods)),
         ("longest:", lambda one: units.duration(one.longest)),
         ("still without:", lambda one: str(one.at_the_end)),
         ("before:", lambda one: str(one.before)),
-        ("the controller's words", lambda one: escape(wording.unschedulable_reason(one))),
+        ("Karpenter's message", lambda one: escape(wording.unschedulable_reason(one))),
     )
 
 
-def _not_anew(radius: BlastRadius) -> Iterator[str]:
+def _not_schedulable_again(radius: BlastRadius) -> Iterator[str]:
     rows = _columns(
-        radius.not_anew,
+        radius.not_schedulable_again,
         ("workload", _workload),
         ("pods that run:", lambda one: str(one.pods)),
         ("on nodes:", lambda one: str(one.nodes)),
         ("why not", lambda one: escape(one.why)),
     )
-    if radius.not_anew:
-        yield from collapsed(f"No NodePool any more for {wording.plural(len(radius.not_anew), 'workload')}", rows)
+    if radius.not_schedulable_again:
+        yield from collapsed(
+            f"No NodePool any more for {wording.plural(len(radius.not_schedulable_again), 'workload')}", rows
+        )
 
 
 def _held(radius: BlastRadius) -> Iterator[str]:
     rows = _columns(
-        radius.held,
+        radius.blocked_evictions,
         ("workload", _workload),
         ("pods:", lambda one: str(one.pods)),
         ("node", lambda one: escape(one.node_claim)),
-        ("what becomes of them", lambda one: escape(wording.held_pod_outcome(one))),
+        ("what happens to them", lambda one: escape(wording.held_pod_outcome(one))),
     )
-    if radius.held:
-        held = sum(one.pods for one in radius.held)
-        yield from collapsed(f"Pods that something keeps on nodes that are to go: {held}", rows)
+    if radius.blocked_evictions:
+        held = sum(one.pods for one in radius.blocked_evictions)
+        yield from collapsed(f"Blocked evictions: pods on nodes that must go: {held}", rows)
 
 
-def _surviving(answer: Answer) -> Iterator[str]:
+def _remaining(answer: Answer) -> Iterator[str]:
     rows = _columns(
-        wording.causes(answer.surviving),
+        wording.causes(answer.remaining),
         ("nodes:", lambda cause: str(len(cause.nodes))),
         ("cause", lambda cause: escape(cause.why)),
-        ("what exactly", lambda cause: escape(cause.words)),
-        ("said", lambda cause: cause.said),
-        ("which", lambda cause: escape(listed([one.node_claim for one in cause.nodes], _NAMED))),
+        ("details", lambda cause: escape(cause.details)),
+        ("reported", lambda cause: cause.said),
+        ("nodes", lambda cause: escape(listed([one.node_claim for one in cause.nodes], _NAMED))),
     )
-    if answer.surviving:
-        yield from collapsed(f"Why {wording.plural(len(answer.surviving), 'node')} stayed", rows)
+    if answer.remaining:
+        yield from collapsed(f"Why {wording.plural(len(answer.remaining), 'node')} stayed", rows)
 
 
-def _life(life: Life) -> Iterator[str]:
+def _life(life: SimulatedPeriod) -> Iterator[str]:
     def lines() -> Iterator[str]:
         reasons = list(life.disruptions)
         rows = [
@@ -253,8 +268,8 @@ def _life(life: Life) -> Iterator[str]:
                 units.moment(day.since),
                 _own(units.dollars(day.usd)),
                 *(str(day.disruptions.get(reason, 0)) for reason in reasons),
-                str(day.without_home),
-                units.duration(day.longest_without_home) if day.without_home else "",
+                str(day.pods_without_node),
+                units.duration(day.longest_without_node) if day.pods_without_node else "",
             )
             for day in life.days
         ]
@@ -265,14 +280,14 @@ def _life(life: Life) -> Iterator[str]:
             hours = [hour for hour in range(24) if any(life.disruptions_by_hour[reason][hour] for reason in reasons)]
             rows = [(str(hour), *(str(life.disruptions_by_hour[reason][hour]) for reason in reasons)) for hour in hours]
             yield from table(head, rows, _WHOLE)
-        if life.never:
-            yield "Drifted, and still there at the end:\n"
+        if life.drifted_nodes:
+            yield "Drifted and not replaced at the end:\n"
             yield from _columns(
-                life.never,
+                life.drifted_nodes,
                 ("node", lambda one: escape(wording.node(one))),
                 ("NodePool", lambda one: escape(one.pool)),
                 ("cause", lambda one: wording.WHY[one.why]),
-                ("the controller's words", lambda one: escape(one.words or "")),
+                ("Karpenter's message", lambda one: escape(one.details or "")),
             )
         yield f"{wording.pace(life)}\n"
 
@@ -314,22 +329,22 @@ def calendar_words(hours: Sequence[Sequence[int]], begins: str) -> str:
     return "; ".join(parts)
 
 
-def _truth(answer: Answer) -> Iterator[str]:
-    if not answer.truth.compared:
+def _accuracy(answer: Answer) -> Iterator[str]:
+    if not answer.accuracy.compared:
         return
-    as_is = answer.truth.as_is
+    as_is = answer.accuracy.initial_nodes
     loaded = {one.what: one.rehearsed for one in as_is.figures} if as_is else {}
     of_loaded = [("base when loaded:", lambda one: _figure(loaded.get(one.what)))] if as_is else []
     rows = _columns(
-        answer.truth.figures,
+        answer.accuracy.figures,
         ("", lambda one: escape(one.what)),
         ("real cluster:", lambda one: _figure(one.real)),
         *of_loaded,
         ("base before the change:", lambda one: _figure(one.rehearsed)),
-        ("distance:", lambda one: "" if one.distance is None else f"{one.distance:.1%}".replace("%", " %")),
+        ("difference:", lambda one: "" if one.difference is None else f"{one.difference:.1%}".replace("%", " %")),
         ("", lambda one: escape(one.note)),
     )
-    yield from collapsed("How far the base is from the real cluster", rows)
+    yield from collapsed("The base and the real cluster", rows)
 
 
 def _figure(number: float | None) -> str:
@@ -345,7 +360,7 @@ def _made(answer: Answer) -> Iterator[str]:
             (answer.blast_radius.applied if answer.blast_radius else None) or [],
             ("operation", lambda one: f"**{escape(one.op)}**"),
             ("resource", lambda one: escape(one.name)),
-            ("what of it", lambda one: escape(one.what)),
+            ("changes", lambda one: escape(one.what)),
             ("type", lambda one: code(one.type)),
         )
 

@@ -50,13 +50,13 @@ def inventory(told: WhatifTimeline, market: Priced, time: datetime) -> Inventory
     return Inventory(
         at=time.isoformat(),
         nodes=len(claims),
-        leaving=len(going),
-        coming=sum(
+        draining=len(going),
+        launching=sum(
             claim.present_at(time) and not is_present(claim, time) and not is_leaving(claim, time)
             for claim in told.claims
         ),
         usd_per_hour=_dollars(claims, market),
-        leaving_usd_per_hour=_dollars(going, market),
+        draining_usd_per_hour=_dollars(going, market),
         known_usd_per_hour=round(sum(market.usd(claim) or 0.0 for claim in claims), _DIGITS),
         unpriced=sorted({one.instance_type for one in offerings if market.of(one) is None}),
         spot_usd_per_hour=_dollars([claim for claim in claims if _capacity_type(claim) == _SPOT], market),

@@ -26,9 +26,9 @@ def render(answer: Answer) -> str:
         answer=answer,
         words=wording,
         groups=wording.groups(answer.before, answer.after) if answer.after else [],
-        causes=wording.causes(answer.surviving),
+        causes=wording.causes(answer.remaining),
         charts=_charts(answer),
-        life_chart=life_chart.chart(answer.life) if answer.life else None,
+        life_chart=life_chart.chart(answer.simulated_period) if answer.simulated_period else None,
         days=[DAYS[(wording.weekday(answer.week.begins) + day) % 7] for day in range(7)],
         weeks=[(pool, _alike(pool)) for pool in answer.week.pools],
     )

@@ -35,7 +35,7 @@ from karpstack.scale_test.numbers.node_pool_choice import (
 )
 from karpstack.scale_test.recording.timeline import Line
 
-from .answer import NotAnew
+from .answer import NotSchedulableAgain
 from .holds import has_no_planned_room
 from .nodes import waits
 from .phases import WhatifTimeline, is_leaving, is_present
@@ -54,7 +54,7 @@ class _Asked(NamedTuple):
     memory: float
 
 
-def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotAnew]:
+def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotSchedulableAgain]:
     """The workloads whose pods run when the record ends, and could not be scheduled again, though they could before."""
     others, ours = told.replay.nodes_of_no_pool(), {claim.node for claim in told.claims}
     running = [
@@ -65,7 +65,7 @@ def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotAnew]
         if pod.node in ours or not (told.as_is or any(_takes(node, pod) for node in others))
     ]
     return [
-        NotAnew(
+        NotSchedulableAgain(
             namespace=namespace,
             workload=workload,
             pods=len(lost),

@@ -14,7 +14,7 @@ from karpstack.scale_test.judging.replay import Pod
 from karpstack.scale_test.labels import WORKLOAD_LABEL
 from karpstack.scale_test.numbers.figures import accumulate
 
-from .answer import Homeless
+from .answer import WorkloadWithoutNode
 from .nodes import waits
 from .phases import WhatifTimeline
 
@@ -27,15 +27,15 @@ class UnscheduledPods(NamedTuple):
         pods: How many pods.
         at_once: How many at the same time, at most.
         longest: Seconds, of one at most.
-        longest_until_home: The same of those that had a home again.
+        longest_until_node: The same of those that had a home again.
         unschedulable: Without a node at the end, more than before.
     """
 
-    workloads: list[Homeless]
+    workloads: list[WorkloadWithoutNode]
     pods: int
     at_once: int
     longest: float
-    longest_until_home: float
+    longest_until_node: float
     unschedulable: int
 
 
@@ -57,7 +57,7 @@ def unscheduled_pods(told: WhatifTimeline) -> UnscheduledPods:
     workloads = [
         one
         for key, found in pods.items()
-        if (one := _homeless(told, key, found, spans[key], words)) and (one.pods or one.before)
+        if (one := _workload_without_node(told, key, found, spans[key], words)) and (one.pods or one.before)
     ]
     return UnscheduledPods(
         sorted(workloads, key=lambda one: (-one.at_the_end, -one.longest, one.namespace, one.workload)),
@@ -75,17 +75,17 @@ def unscheduled_span(told: WhatifTimeline, pod: Pod) -> tuple[datetime, datetime
     return (pod.seen, end) if told.before < pod.seen < end else None
 
 
-def _homeless(
+def _workload_without_node(
     told: WhatifTimeline,
     workload: tuple[str, str],
     pods: Sequence[Pod],
     spans: Sequence[tuple[datetime, datetime]],
     words: dict[str, str],
-) -> Homeless:
+) -> WorkloadWithoutNode:
     seconds = [(end - begin).total_seconds() for begin, end in spans]
     waiting = [pod for pod in pods if waits(pod, told.end)]
     said = [words[pod.uid] for pod in (*waiting, *pods) if pod.uid in words]
-    return Homeless(
+    return WorkloadWithoutNode(
         namespace=workload[0],
         workload=workload[1],
         pods=len(spans),
@@ -93,7 +93,7 @@ def _homeless(
         pod_seconds=round(sum(seconds), 3),
         at_the_end=len(waiting),
         before=sum(waits(pod, told.before) for pod in pods),
-        words=said[0] if said else None,
+        details=said[0] if said else None,
     )
 
 

@@ -10,27 +10,27 @@ from typing import Any
 from karpstack.karpenter.budgets import REASONS, Budget, BudgetError, allowed, budgets, calendar, reasons_of
 from karpstack.scale_test.recording.timeline import parse_time
 
-from .answer import PoolWeek, ReasonWeek, Replaced, Step, Surviving, Week
+from .answer import PoolWeek, ReasonWeek, RemainingNode, ReplacedNode, Step, Week
 from .phases import WhatifTimeline, is_present
 
 _DAYS = 7
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 
 
-def week(told: WhatifTimeline, replaced: Sequence[Replaced], surviving: Sequence[Surviving]) -> Week:
+def week(told: WhatifTimeline, replaced: Sequence[ReplacedNode], remaining: Sequence[RemainingNode]) -> Week:
     """The budgets of all NodePools in the week that begins on the day that is asked about.
 
     Args:
         told: The timeline.
         replaced: The nodes that went.
-        surviving: The nodes that stayed, of which drifted ones are to go.
+        remaining: The nodes that stayed, of which drifted ones are to go.
     """
     at = simulated_moment(told, told.before).astimezone(UTC)
     begins = at.replace(hour=0, minute=0, second=0, microsecond=0)
     names = sorted(name for name in told.replay.node_pools if not told.is_deleted(name))
     pools = [_pool(told, name, count, at, begins) for name in names if (count := _count(told, name))]
     wanted = {(node.pool, node.reason) for node in replaced if node.reason in REASONS}
-    wanted |= {(node.pool, "Drifted") for node in surviving if node.drifted}
+    wanted |= {(node.pool, "Drifted") for node in remaining if node.drifted}
     known = {(pool.pool, row.reason): row.now for pool in pools for row in pool.reasons}
     blocked = sorted(f"{pool}: {reason}" for pool, reason in wanted if known.get((pool, reason)) == 0)
     judged = wanted & known.keys()
@@ -42,8 +42,8 @@ def week(told: WhatifTimeline, replaced: Sequence[Replaced], surviving: Sequence
         blocked=blocked,
         used_up=sorted(
             {
-                cause.words
-                for node in surviving
+                cause.details
+                for node in remaining
                 if node.drifted and known.get((node.pool, "Drifted"))
                 for cause in node.causes
                 if cause.why == "disruption budget"

@@ -15,19 +15,19 @@ from karpstack.text.shown import cut, listed
 from .answer import (
     Answer,
     BlastRadius,
+    BlockedEviction,
+    CreatedNode,
+    Delay,
     FullPool,
     Group,
-    HeldPods,
-    HeldUp,
-    Homeless,
     Inventory,
-    Life,
-    Made,
     Node,
-    Replaced,
+    RemainingNode,
+    ReplacedNode,
     Settings,
-    Surviving,
+    SimulatedPeriod,
     Week,
+    WorkloadWithoutNode,
 )
 from .limits import times_bound
 
@@ -41,11 +41,11 @@ WHY = {
     "disruption budget": "the NodePool's disruption budget",
     "replacement": "nothing can replace it",
     "limits": "the NodePool's limits",
-    "pace": "Karpenter's own pace",
+    "not replaced yet": "Karpenter's own pace",
     "spot to spot": "from spot to spot",
     "waiting": "it waits",
     "other": "another cause",
-    "not said": "the controller did not say why",
+    "unknown": "the controller did not say why",
 }
 _NAMED = 4  # NodePools in the sentence, and names of pods for one cause
 _GIST = 300  # characters of why a change was refused, in the sentence
@@ -84,7 +84,7 @@ def sentence(
     after: Inventory | None,
     radius: BlastRadius | None,
     refused: str | None,
-    stayed: Sequence[Surviving] = (),
+    stayed: Sequence[RemainingNode] = (),
     prices_of: str | None = None,
     being_deleted: Sequence[str] = (),
 ) -> str:
@@ -113,8 +113,8 @@ def sentence(
 
 def _without_node_pool(radius: BlastRadius) -> Iterator[str]:
     """The workloads that no NodePool fits any more: those that run, and those that wait."""
-    running = {(one.namespace, one.workload) for one in radius.not_anew}
-    waiting = {(one.namespace, one.workload) for one in radius.homeless if one.no_node_pool}
+    running = {(one.namespace, one.workload) for one in radius.not_schedulable_again}
+    waiting = {(one.namespace, one.workload) for one in radius.workloads_without_node if one.no_node_pool}
     if not running and not waiting:
         return
     few = f"pods of {len(running)} of them run, and " if running and len(running | waiting) > 1 else ""
@@ -130,7 +130,7 @@ def _nothing(before: Inventory) -> str:
     usd = "" if before.usd_per_hour is None else f", {units.dollars(before.usd_per_hour)} an hour"
     stay = f"{plural(before.nodes, 'node')} {'stays' if before.nodes == 1 else 'stay'}"
     told = [f"Nothing: the change updates no resource, and {stay} as before{usd}"]
-    moving = ((before.leaving, "out"), (before.coming, "in"))
+    moving = ((before.draining, "out"), (before.launching, "in"))
     if ways := [f"{plural(count, 'node')} on the way {way}" for count, way in moving if count]:
         told.append(f"{' and '.join(ways)}, with or without the change")
     if before.waiting:
@@ -139,10 +139,15 @@ def _nothing(before: Inventory) -> str:
 
 
 def _killed(radius: BlastRadius) -> str:
-    first = min((one for one in radius.held if one.deleted_at and not one.before), key=lambda one: one.deleted or 0.0)
+    first = min(
+        (one for one in radius.blocked_evictions if one.deleted_at and not one.before),
+        key=lambda one: one.deleted or 0.0,
+    )
     are = "is" if radius.pods_killed == 1 else "are"
     when = units.moment(first.deleted_at)
-    jobs = sum(one.pods for one in radius.held if one.job and one.deleted_at and not one.before and not one.done)
+    jobs = sum(
+        one.pods for one in radius.blocked_evictions if one.job and one.deleted_at and not one.before and not one.done
+    )
     unless = f", {units.count(jobs)} of them only if {'its Job still runs' if jobs == 1 else 'their Jobs still run'}"
     return (
         f"{plural(radius.pods_killed, 'pod')} {are} deleted although a PodDisruptionBudget or do-not-disrupt forbids "
@@ -150,39 +155,39 @@ def _killed(radius: BlastRadius) -> str:
     )
 
 
-def held_pod_outcome(one: HeldPods) -> str:
+def held_pod_outcome(one: BlockedEviction) -> str:
     """What becomes of pods that something keeps: `held until 14:20, then deleted although ... forbids it`."""
     if one.deleted_at is None and one.until:
-        return f"held until {units.moment(one.until)} by {one.words}, then evicted"
+        return f"held until {units.moment(one.until)} by {one.details}, then evicted"
     if one.deleted_at is None:
         ends = "" if one.never else ", until its Job has ended" if one.job else ", until more of its pods are ready"
-        return f"held for as long as {one.words} forbids it{ends}"
+        return f"held for as long as {one.details} forbids it{ends}"
     when = units.moment(one.deleted_at)
     if one.preempted:
-        return f"preempted at {when} by pods of a higher priority although {one.words} forbids it"
+        return f"preempted at {when} by pods of a higher priority although {one.details} forbids it"
     if one.done:
-        return f"deleted at {when} although {one.words} forbids it"
+        return f"deleted at {when} although {one.details} forbids it"
     after = units.duration(one.deleted)
     ended = ", unless its Job has ended before" if one.job else ""
     if one.earliest:
-        return f"deleted at {when} at the earliest ({after}) although {one.words} forbids it{ended}"
-    return f"held until {when} ({after}), then deleted although {one.words} forbids it{ended}"
+        return f"deleted at {when} at the earliest ({after}) although {one.details} forbids it{ended}"
+    return f"held until {when} ({after}), then deleted although {one.details} forbids it{ended}"
 
 
-def life(lived: Life) -> str:
+def life(lived: SimulatedPeriod) -> str:
     """Return what the days that the changed cluster lived were like, in one sentence."""
     usd = "costs that are not known" if lived.usd_per_day is None else f"{units.dollars(lived.usd_per_day)} a day"
     gone = sum(lived.disruptions.values())
     why = ", ".join(f"{count} {reason}" for reason, count in lived.disruptions.items())
     told = [f"{span(lived)} of the changed cluster: {usd}", f"{plural(gone, 'node')} to go{f' ({why})' if why else ''}"]
-    longest = f", {units.duration(lived.longest_without_home)} at most" if lived.without_home else ""
-    told.append(f"{plural(lived.without_home, 'pod')} unschedulable for a while{longest}")
-    if lived.never:
-        told.append(f"{plural(len(lived.never), 'node')} drifted and still there at the end")
+    longest = f", {units.duration(lived.longest_without_node)} at most" if lived.pods_without_node else ""
+    told.append(f"{plural(lived.pods_without_node, 'pod')} unschedulable for a while{longest}")
+    if lived.drifted_nodes:
+        told.append(f"{plural(len(lived.drifted_nodes), 'node')} drifted and still there at the end")
     return f"{'; '.join(told)}."
 
 
-def span(lived: Life) -> str:
+def span(lived: SimulatedPeriod) -> str:
     """Return how long a life was: `7 days`, `36 hours`."""
     hours = (datetime.fromisoformat(lived.ends) - datetime.fromisoformat(lived.begins)).total_seconds() / 3600
     if hours < 2:
@@ -190,7 +195,7 @@ def span(lived: Life) -> str:
     return plural(round(hours), "hour") if hours % 24 > 0.5 or hours < 24 else plural(round(hours / 24), "day")
 
 
-def pace(lived: Life) -> str:
+def pace(lived: SimulatedPeriod) -> str:
     """Return how the days of a life went by."""
     return (
         f"The {span(lived)} took {units.duration(lived.real_seconds)}; {units.duration(lived.skipped_seconds)} of them "
@@ -198,7 +203,7 @@ def pace(lived: Life) -> str:
     )
 
 
-def drifted(stayed: Sequence[Surviving]) -> int:
+def drifted(stayed: Sequence[RemainingNode]) -> int:
     """How many nodes are to be replaced for the change, and were not."""
     return sum(one.drifted and not one.drifted_before for one in stayed)
 
@@ -210,7 +215,7 @@ def _gist(refused: str) -> str:
     return cut((telling or lines[-1:] or [""])[0], _GIST)
 
 
-def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], prices_of: str | None) -> str:
+def _dollars(before: Inventory, after: Inventory, stayed: Sequence[RemainingNode], prices_of: str | None) -> str:
     """What the change costs when it is at its end; where it is not, both figures and the nodes in each."""
     never = sum(one.drifted and not one.drifted_before and one.never for one in stayed)
     later = drifted(stayed) - never
@@ -220,15 +225,15 @@ def _dollars(before: Inventory, after: Inventory, stayed: Sequence[Surviving], p
         return f"What it costs is not known, because prices are missing{so_far}"
     marked = f", at prices of {prices_of}" if prices_of else ""
     marked += ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
-    if after.open_end and not after.leaving:
+    if after.open_end and not after.draining:
         both = f"{units.dollars(before.usd_per_hour)} an hour before and {units.dollars(after.usd_per_hour)} so far"
         return f"{both}{end_range(after)}{so_far}{marked}"
-    if not after.leaving:
+    if not after.draining:
         if _alike(before.usd_per_hour, after.usd_per_hour):
             return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour{so_far}{marked}"
         both = f"{units.dollars(before.usd_per_hour)} before and {units.dollars(after.usd_per_hour)} after"
-        if after.coming:
-            return f"{both}, {plural(after.coming, 'node')} not launched yet{so_far}{marked}"
+        if after.launching:
+            return f"{both}, {plural(after.launching, 'node')} not launched yet{so_far}{marked}"
         by = units.dollars(round(abs(after.usd_per_hour - before.usd_per_hour), 6))
         share = abs(after.usd_per_hour / before.usd_per_hour - 1) if before.usd_per_hour else None
         much = f" ({units.share(share)})" if share is not None else ""
@@ -265,16 +270,16 @@ def open_end(after: Inventory) -> str:
     if not after.open_end:
         return ""
     causes = [
-        f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
+        f"{cause.details}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
         for cause in after.open_end.causes
     ]
     return f"The end state is not known yet: {'; '.join(dict.fromkeys(causes))}."
 
 
-def _ends_of_never(stayed: Sequence[Surviving]) -> str:
+def _ends_of_never(stayed: Sequence[RemainingNode]) -> str:
     """What ends the stay of drifted nodes that nothing replaces."""
     ends = [one for one in stayed if one.drifted and not one.drifted_before and one.never]
-    expiring = [one for one in ends if one.expires and not one.drains_for_ever]
+    expiring = [one for one in ends if one.expires and not one.drains_forever]
     if not expiring:
         return "somebody changes something"
     first = min(expiring, key=lambda one: datetime.fromisoformat(one.expires or ""))
@@ -282,11 +287,11 @@ def _ends_of_never(stayed: Sequence[Surviving]) -> str:
     return f"somebody changes something or {which}, {expiration(first)}"
 
 
-def expiration(one: Surviving) -> str:
+def expiration(one: RemainingNode) -> str:
     """When a node expires that nothing replaces, and what becomes of its pods then; empty where it does not."""
     if not one.expires:
         return ""
-    if one.drains_for_ever:
+    if one.drains_forever:
         return (
             f"on {units.moment(one.expires)} at the latest (Karpenter then evicts its other pods without a "
             f"replacement; no terminationGracePeriod ends the drain, so the node drains for ever and {_budget(one)})"
@@ -296,7 +301,7 @@ def expiration(one: Surviving) -> str:
     return f"on {units.moment(one.expires)} at the latest (Karpenter then deletes it without a replacement{pods})"
 
 
-def _budget(one: Surviving, *, several: bool = False) -> str:
+def _budget(one: RemainingNode, *, several: bool = False) -> str:
     """What a node that drains for ever does to the disruption budget of its NodePool."""
     uses = (
         ("use up" if several else "uses up") if one.uses_up_budget else ("count" if several else "counts") + " against"
@@ -304,16 +309,16 @@ def _budget(one: Surviving, *, several: bool = False) -> str:
     return f"{uses} the disruption budget of NodePool {one.pool}"
 
 
-def _drain_for_ever(stayed: Sequence[Surviving]) -> Iterator[str]:
+def _drain_for_ever(stayed: Sequence[RemainingNode]) -> Iterator[str]:
     """What becomes of drifted nodes that expire and still cannot go, by NodePool."""
-    pools: dict[str, list[Surviving]] = {}
+    pools: dict[str, list[RemainingNode]] = {}
     for one in stayed:
-        if one.drains_for_ever and not one.drifted_before:
+        if one.drains_forever and not one.drifted_before:
             pools.setdefault(one.pool, []).append(one)
     for nodes in pools.values():
         first = min(nodes, key=lambda one: datetime.fromisoformat(one.expires or ""))
         several = len(nodes) > 1
-        why = listed(list(dict.fromkeys(one.drains_for_ever or "" for one in nodes)), _NAMED)
+        why = listed(list(dict.fromkeys(one.drains_forever or "" for one in nodes)), _NAMED)
         drain, expire = ("drain", "they expire, the first") if several else ("drains", "it expires,")
         yield (
             f"{plural(len(nodes), 'drifted node')} {drain} for ever after {expire} on {units.moment(first.expires)} at "
@@ -325,20 +330,20 @@ def _drain_for_ever(stayed: Sequence[Surviving]) -> Iterator[str]:
 def draining(after: Inventory) -> str:
     """Dollars while nodes are on their way out, and when they are gone: `$1.13 while 2 nodes drain (11 nodes), ...`."""
     during = during_usd(after)
-    drain = f"{plural(after.leaving, 'node')} {'drains' if after.leaving == 1 else 'drain'}"
-    gone = "it is gone" if after.leaving == 1 else "they are gone"
+    drain = f"{plural(after.draining, 'node')} {'drains' if after.draining == 1 else 'drain'}"
+    gone = "it is gone" if after.draining == 1 else "they are gone"
     return (
         f"{'an unknown sum' if during is None else units.dollars(during)} while {drain} "
-        f"({plural(after.nodes + after.leaving, 'node')}), {units.dollars(after.usd_per_hour or 0.0)} when {gone} "
+        f"({plural(after.nodes + after.draining, 'node')}), {units.dollars(after.usd_per_hour or 0.0)} when {gone} "
         f"({plural(after.nodes, 'node')})"
     )
 
 
 def during_usd(after: Inventory) -> float | None:
     """Dollars an hour with the nodes that are on their way out; None where a price is not known."""
-    if after.usd_per_hour is None or after.leaving_usd_per_hour is None:
+    if after.usd_per_hour is None or after.draining_usd_per_hour is None:
         return None
-    return after.usd_per_hour + after.leaving_usd_per_hour
+    return after.usd_per_hour + after.draining_usd_per_hour
 
 
 def direction(before: Inventory, after: Inventory) -> str:
@@ -347,7 +352,7 @@ def direction(before: Inventory, after: Inventory) -> str:
         None if usd is None or before.usd_per_hour is None else _direction(before.usd_per_hour, usd)
         for usd in (after.usd_per_hour, during_usd(after))
     }
-    return (signs.pop() or "") if len(signs) == 1 and not after.coming and not after.open_end else ""
+    return (signs.pop() or "") if len(signs) == 1 and not after.launching and not after.open_end else ""
 
 
 def _direction(before: float, after: float) -> str:
@@ -376,39 +381,40 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
         stuck = sum(one.never for one in radius.replaced)
         why = f", {units.count(stuck)} of them never unless somebody changes something" if stuck else ""
         return f"{many}, {units.count(left)} of them not gone when the record ends{why}"
-    return f"{many} within {units.duration(radius.last - (radius.first or 0.0))}, {radius.at_once} at once at most"
+    duration = units.duration(radius.last - (radius.first or 0.0))
+    return f"{many} within {duration}, {radius.disrupted_at_once} at once at most"
 
 
 def _homes(radius: BlastRadius, before: Inventory) -> str:
-    if not radius.without_home and before.waiting:
+    if not radius.pods_without_node and before.waiting:
         return f"no further pod is unschedulable, {plural(before.waiting, 'pod')} had no node before"
-    if not radius.without_home:
+    if not radius.pods_without_node:
         return "no pod is unschedulable"
-    is_are = "pod is" if radius.without_home == 1 else "pods are"
-    return f"{units.count(radius.without_home)} {is_are} unschedulable, {for_how_long(radius)}"
+    is_are = "pod is" if radius.pods_without_node == 1 else "pods are"
+    return f"{units.count(radius.pods_without_node)} {is_are} unschedulable, {for_how_long(radius)}"
 
 
 def for_how_long(radius: BlastRadius) -> str:
     """Return how long pods were unschedulable: `3 of them 12 s at most, and 2 still have no node`."""
     if not radius.unschedulable:
-        return f"{units.duration(radius.longest_without_home)} at most"
+        return f"{units.duration(radius.longest_without_node)} at most"
     left = f"{units.count(radius.unschedulable)} still {'has' if radius.unschedulable == 1 else 'have'} no node"
-    others = radius.without_home - radius.unschedulable
+    others = radius.pods_without_node - radius.unschedulable
     if others <= 0:
         return f"and {left}"
-    return f"{units.count(others)} of them {units.duration(radius.longest_until_home)} at most, and {left}"
+    return f"{units.count(others)} of them {units.duration(radius.longest_until_node)} at most, and {left}"
 
 
-def unschedulable_reason(one: Homeless) -> str:
+def unschedulable_reason(one: WorkloadWithoutNode) -> str:
     """Return why pods are unschedulable."""
-    return "; ".join(filter(None, ("no NodePool fits any more" if one.no_node_pool else "", one.words)))
+    return "; ".join(filter(None, ("no NodePool fits any more" if one.no_node_pool else "", one.details)))
 
 
 def verdict(answer: Answer) -> str:
     """The verdict in words."""
     if answer.verdict == "refused":
         return "refused"
-    broken = [limit for limit in answer.limits if not limit.kept]
+    broken = [limit for limit in answer.limits if not limit.within_limit]
     if broken:
         return f"{plural(len(broken), 'limit')} of {len(answer.limits)} exceeded"
     if not is_limited(answer):
@@ -494,13 +500,13 @@ def node(one: Node) -> str:
     return f"{one.node_claim}{f' ({one.name})' if one.name else ''}: {what}"
 
 
-def cause(one: Replaced) -> str:
+def cause(one: ReplacedNode) -> str:
     """Why a node went."""
-    why = one.reason or ("" if one.words else "nobody said why")
-    return ": ".join(part for part in (why, one.words) if part)
+    why = one.reason or ("" if one.details else "nobody said why")
+    return ": ".join(part for part in (why, one.details) if part)
 
 
-def purpose(one: Made) -> str:
+def purpose(one: CreatedNode) -> str:
     """What a node came for."""
     if one.reason:
         return f"replacement ({one.reason})"
@@ -509,19 +515,19 @@ def purpose(one: Made) -> str:
     return "for pods that waited"
 
 
-def removal_text(one: Made) -> str:
+def removal_text(one: CreatedNode) -> str:
     """Return when and why a new node was removed; empty if it stayed."""
     if one.gone is None:
-        return f"on its way out ({one.gone_why})" if one.gone_why else ""
-    return f"{units.duration(one.gone)} ({one.gone_why or 'nobody said why'})"
+        return f"on its way out ({one.gone_reason})" if one.gone_reason else ""
+    return f"{units.duration(one.gone)} ({one.gone_reason or 'nobody said why'})"
 
 
-def held(one: HeldUp) -> str:
+def held(one: Delay) -> str:
     """What held a node up."""
     whose = f"{plural(one.pods, 'pod')} of {one.workload}" if one.workload else ""
     if one.selecting:
         whose += f", selected by PodDisruptionBudget {', '.join(one.selecting)}"
-    what = ": ".join(part for part in (whose, one.words) if part)
+    what = ": ".join(part for part in (whose, one.details) if part)
     if one.workload:
         return f"{what}, for {units.duration(one.until - one.first)}"
     first, last = units.duration(one.first), units.duration(one.until)
@@ -568,23 +574,23 @@ class Cause(NamedTuple):
 
     Attributes:
         why: The kind of cause.
-        words: The controller's; of several nodes that differ in the names of pods, with the first few of these.
+        details: The controller's; of several nodes that differ in the names of pods, with the first few of these.
         said: Whether that was before the change or after it.
         nodes: The nodes.
     """
 
     why: str
-    words: str
+    details: str
     said: str
-    nodes: list[Surviving]
+    nodes: list[RemainingNode]
 
 
-def causes(stayed: Sequence[Surviving]) -> list[Cause]:
+def causes(stayed: Sequence[RemainingNode]) -> list[Cause]:
     """Nodes that stayed, by their causes: those first that are to go and do not."""
-    found: dict[tuple[bool, str, str, str], list[Surviving]] = {}
+    found: dict[tuple[bool, str, str, str], list[RemainingNode]] = {}
     for one in stayed:
-        said = "" if one.said is None else "before the change" if one.said < 0 else "after it"
-        kinds = " and ".join(dict.fromkeys(WHY[cause.why] for cause in one.causes)) or WHY["not said"]
+        said = "" if one.reported is None else "before the change" if one.reported < 0 else "after it"
+        kinds = " and ".join(dict.fromkeys(WHY[cause.why] for cause in one.causes)) or WHY["unknown"]
         found.setdefault((not one.drifted, kinds, _POD.sub("…", cause_words(one)), said), []).append(one)
     return [
         Cause(("" if settled else "drifted, and stays: ") + kinds, _together(nodes), said, nodes)
@@ -596,15 +602,15 @@ def causes(stayed: Sequence[Surviving]) -> list[Cause]:
 
 def dollars_label(answer: Answer) -> str:
     """`Dollars an hour`, and at which region's prices where those are not the stack's."""
-    return f"Dollars an hour{f' (prices of {answer.prices_of})' if answer.prices_of else ''}"
+    return f"Dollars an hour{f' (prices of {answer.prices_region})' if answer.prices_region else ''}"
 
 
-def cause_words(one: Surviving) -> str:
+def cause_words(one: RemainingNode) -> str:
     """All causes of a node, each with when it ends."""
     if not one.causes:
-        return f"said before the change: {one.words}" if one.words else ""
+        return f"said before the change: {one.details}" if one.details else ""
     told = [
-        f"{cause.words}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
+        f"{cause.details}{f', until {units.moment(cause.until)} at the latest' if cause.until else ''}"
         for cause in one.causes
     ]
     if one.consolidation:
@@ -614,7 +620,7 @@ def cause_words(one: Surviving) -> str:
     return "; ".join(told)
 
 
-def _together(nodes: Sequence[Surviving]) -> str:
+def _together(nodes: Sequence[RemainingNode]) -> str:
     """What was said of several nodes, as of the first, with the pods of the others behind."""
     first, *others = map(cause_words, nodes)
     named = dict.fromkeys(_POD.findall(first))

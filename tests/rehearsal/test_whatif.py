@@ -87,15 +87,15 @@ def test_a_change_is_applied_to_a_ref_under_load_and_its_answer_says_what_it_rep
     results = tmp_path / "answers" / "labelled"
     assert done.returncode == 1, done.stdout  # beyond the limit
     answer = json.loads((results / "whatif.json").read_text())
-    assert answer["verdict"] == "limits broken"
-    as_is = answer["truth"]["asIs"]
-    assert (as_is["of"], as_is["made"], as_is["pods"], as_is["podsPlaced"]) == (2, 1, 7, 4)
+    assert answer["verdict"] == "limits exceeded"
+    initial = answer["accuracy"]["initialNodes"]
+    assert (initial["realNodes"], initial["nodes"], initial["pods"], initial["podsPlaced"]) == (2, 1, 7, 4)
     assert any("the base has no NodePool batch" in text for text in answer["unknown"])
     replaced = answer["blastRadius"]["replaced"]
     assert replaced
     assert {one["reason"] for one in replaced} == {"Drifted"}
     assert answer["after"]["nodes"] >= 1
-    (never,) = answer["blastRadius"]["homeless"]  # as it was before, and so no fault of the change
+    (never,) = answer["blastRadius"]["workloadsWithoutNode"]  # as it was before, and so no fault of the change
     assert (never["workload"], never["before"], never["atTheEnd"]) == ("never", 1, 1)
     assert answer["settings"]["shortened"] == [
         {"pool": "default", "setting": "consolidateAfter", "asked": "30s", "used": "1s"}

@@ -138,7 +138,7 @@ class Expected(_Part):
     came: list[str] | None = None
     moved: int | None = None
     preempted: int | None = None
-    homeless: dict[str, int] = {}
+    without_node: dict[str, int] = {}
     without_node_pool: list[str] | None = None
     held_by: dict[str, list[str]] = {}
     allowed: dict[str, dict[str, int]] = {}

@@ -17,7 +17,7 @@ from karpstack.whatif import commands as whatif
 from .cases import Case
 
 #: A cause that the answer does not know.
-_UNKNOWN: Final = "not said"
+_UNKNOWN: Final = "unknown"
 _LABEL: Final = "karpenter.sh/nodepool"
 _DOLLARS: Final = 4  # digits
 _WORDS: Final = 160  # characters of a cause
@@ -102,7 +102,7 @@ def differences(case: Case, answer: Mapping[str, Any]) -> list[str]:
 def undecided(case: Case, answer: Mapping[str, Any]) -> list[str]:
     """Return why an answer does not decide the case, a sentence each."""
     found = []
-    known = {one["nodeClaim"] for one in (*_replaced(answer), *answer["surviving"])}
+    known = {one["nodeClaim"] for one in (*_replaced(answer), *answer["remaining"])}
     if missing := [name for name in case.nodes if case.named(name) not in known]:
         found.append(f"not there when the change began: {', '.join(missing)}")
     expected = len(case.nodes) + sum(pool.replicas or 0 for pool in case.pools.values())
@@ -126,11 +126,11 @@ def _short(case: Case, claim: str) -> str:
 
 
 def _whys(case: Case, answer: Mapping[str, Any]) -> dict[str, str]:
-    return {_short(case, one["nodeClaim"]): one["why"] for one in answer["surviving"]}
+    return {_short(case, one["nodeClaim"]): one["why"] for one in answer["remaining"]}
 
 
 def _reason(one: Mapping[str, Any]) -> str:
-    return " ".join(str(one[key]) for key in ("reason", "words") if one[key])
+    return " ".join(str(one[key]) for key in ("reason", "details") if one[key])
 
 
 def _went(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:
@@ -158,12 +158,12 @@ def _went(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:
 
 def _stays(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:
     whys = _whys(case, answer)
-    words = {_short(case, one["nodeClaim"]): one["words"] for one in answer["surviving"]}
+    words = {_short(case, one["nodeClaim"]): one["details"] for one in answer["remaining"]}
     for name, causes in case.answer.stays.items():
         if name in whys and causes and whys[name] not in causes:
             said, wanted = cut(words[name] or "", _WORDS), " or ".join(map(repr, causes))
             yield f"{name} stays for {whys[name]!r} ({said}), expected {wanted}"
-    drifted = {_short(case, one["nodeClaim"]) for one in answer["surviving"] if one["drifted"]}
+    drifted = {_short(case, one["nodeClaim"]) for one in answer["remaining"] if one["drifted"]}
     if case.answer.drifted is not None and drifted != set(case.answer.drifted):
         yield f"drifted and stays: {_listed(drifted)}, expected {_listed(case.answer.drifted)}"
 
@@ -173,14 +173,14 @@ def _course(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:
     order = [_short(case, one["nodeClaim"]) for one in _replaced(answer)]
     if expected.order and [name for name in order if name in expected.order] != expected.order:
         yield f"order: {_listed(order)}, expected {_listed(expected.order)}"
-    if expected.at_most is not None and radius["atOnce"] > expected.at_most:
+    if expected.at_most is not None and radius["disruptedAtOnce"] > expected.at_most:
         yield f"{radius['atOnce']} nodes on their way out at once, expected at most {expected.at_most}"
     if expected.came is not None:
-        came = [_bought(case, one) for one in radius["made"] if one["gone"] is None]
+        came = [_bought(case, one) for one in radius["created"] if one["gone"] is None]
         if not _same(came, expected.came):
             yield f"came: {_listed(came)}, expected {_listed(expected.came)}"
     for name, words in expected.held_by.items():
-        held = [one for node in _replaced(answer) if _short(case, node["nodeClaim"]) == name for one in node["heldUp"]]
+        held = [one for node in _replaced(answer) if _short(case, node["nodeClaim"]) == name for one in node["delays"]]
         named = {text.rpartition("/")[2] for one in held for text in (*one["podDisruptionBudgets"], *one["selecting"])}
         if not set(words) <= named:
             yield f"{name} is held by {_listed(named)}, expected {_listed(words)}"
@@ -211,12 +211,12 @@ def _pods(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:
     ):
         if wanted is not None and seen != wanted:
             yield f"{what}: {seen}, expected {wanted}"
-    homeless = {one["workload"]: one["atTheEnd"] for one in radius["homeless"] if one["atTheEnd"]}
-    if homeless != expected.homeless:
-        yield f"without a node at the end: {_listed(homeless)}, expected {_listed(expected.homeless)}"
-    not_anew = sorted(one["workload"] for one in radius.get("notAnew") or ())
-    if expected.without_node_pool is not None and not_anew != sorted(expected.without_node_pool):
-        yield f"without a NodePool: {_listed(not_anew)}, expected {_listed(expected.without_node_pool)}"
+    without_node = {one["workload"]: one["atTheEnd"] for one in radius["workloadsWithoutNode"] if one["atTheEnd"]}
+    if without_node != expected.without_node:
+        yield f"without a node at the end: {_listed(without_node)}, expected {_listed(expected.without_node)}"
+    workloads = sorted(one["workload"] for one in radius.get("notSchedulableAgain") or ())
+    if expected.without_node_pool is not None and workloads != sorted(expected.without_node_pool):
+        yield f"without a NodePool: {_listed(workloads)}, expected {_listed(expected.without_node_pool)}"
 
 
 def _budgets(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:

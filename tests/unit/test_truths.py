@@ -40,7 +40,7 @@ CASE = Case.model_validate(
             "came": ["a m5.large * on-demand"],
             "moved": 2,
             "preempted": 0,
-            "homeless": {"web": 1},
+            "withoutNode": {"web": 1},
             "withoutNodePool": ["web"],
             "heldBy": {"n1": ["web"]},
             "order": ["n1"],
@@ -59,12 +59,12 @@ ANSWER: dict[str, Any] = {
             {
                 "nodeClaim": "case-n1",
                 "reason": "Drifted",
-                "words": "NodePoolDrifted",
+                "details": "NodePoolDrifted",
                 "gone": 12.5,
-                "heldUp": [{"podDisruptionBudgets": ["case/web"], "selecting": []}],
+                "delays": [{"podDisruptionBudgets": ["case/web"], "selecting": []}],
             }
         ],
-        "made": [
+        "created": [
             {
                 "pool": "case-a",
                 "instanceType": "m5.large",
@@ -73,13 +73,13 @@ ANSWER: dict[str, Any] = {
                 "gone": None,
             }
         ],
-        "atOnce": 1,
+        "disruptedAtOnce": 1,
         "podsMoved": 2,
         "podsPreempted": 0,
-        "homeless": [{"workload": "web", "atTheEnd": 1}],
-        "notAnew": [{"workload": "web"}],
+        "workloadsWithoutNode": [{"workload": "web", "atTheEnd": 1}],
+        "notSchedulableAgain": [{"workload": "web"}],
     },
-    "surviving": [{"nodeClaim": "case-n2", "why": "price", "words": "can't replace", "drifted": False}],
+    "remaining": [{"nodeClaim": "case-n2", "why": "price", "details": "can't replace", "drifted": False}],
     "week": {"pools": [{"pool": "case-a", "reasons": [{"reason": "Drifted", "now": 1}]}]},
 }
 
@@ -105,19 +105,23 @@ def test_an_answer_as_expected_is_right() -> None:
     [
         ("blastRadius/replaced/0/gone", None, "leaving: n1, expected none"),
         ("blastRadius/replaced/0/reason", "Empty", "gone n1: Empty NodePoolDrifted, expected Drifted"),
-        ("blastRadius/replaced/0/words", "NodeClassDrift", "gone n1: Drifted NodeClassDrift, expected"),
+        ("blastRadius/replaced/0/details", "NodeClassDrift", "gone n1: Drifted NodeClassDrift, expected"),
         ("blastRadius/replaced", [], "gone: none, expected n1"),
-        ("blastRadius/replaced/0/heldUp", [], "n1 is held by none, expected web"),
-        ("blastRadius/made", [], "came: none, expected a m5.large"),
-        ("blastRadius/made", ANSWER["blastRadius"]["made"] * 2, "came: a m5.large us-east-1b on-demand, a m5.large"),
-        ("blastRadius/made/0/capacityType", "spot", "came: a m5.large us-east-1b spot, expected"),
-        ("blastRadius/atOnce", 2, "2 nodes on their way out at once, expected at most 1"),
+        ("blastRadius/replaced/0/delays", [], "n1 is held by none, expected web"),
+        ("blastRadius/created", [], "came: none, expected a m5.large"),
+        (
+            "blastRadius/created",
+            ANSWER["blastRadius"]["created"] * 2,
+            "came: a m5.large us-east-1b on-demand, a m5.large",
+        ),
+        ("blastRadius/created/0/capacityType", "spot", "came: a m5.large us-east-1b spot, expected"),
+        ("blastRadius/disruptedAtOnce", 2, "2 nodes on their way out at once, expected at most 1"),
         ("blastRadius/podsMoved", 3, "pods moved: 3, expected 2"),
         ("blastRadius/podsPreempted", 1, "pods preempted: 1, expected 0"),
-        ("blastRadius/homeless", [], "without a node at the end: none, expected web 1"),
-        ("blastRadius/notAnew", [], "without a NodePool: none, expected web"),
-        ("surviving/0/why", "pods", "n2 stays for 'pods' (can't replace), expected 'price'"),
-        ("surviving/0/drifted", True, "drifted and stays: n2, expected none"),
+        ("blastRadius/workloadsWithoutNode", [], "without a node at the end: none, expected web 1"),
+        ("blastRadius/notSchedulableAgain", [], "without a NodePool: none, expected web"),
+        ("remaining/0/why", "pods", "n2 stays for 'pods' (can't replace), expected 'price'"),
+        ("remaining/0/drifted", True, "drifted and stays: n2, expected none"),
         ("week/pools/0/reasons/0/now", 0, "NodePool a allows 0 for Drifted, expected 1"),
         ("after/usdPerHour", 0.0961, "0.192 to 0.0961 dollars an hour, expected 0.192 to 0.096"),
     ],
@@ -129,10 +133,10 @@ def test_an_answer_that_differs_is_wrong(path: str, value: object, text: str) ->
 @pytest.mark.parametrize(
     ("path", "value", "text"),
     [
-        ("surviving", [], "not there when the change began: n2"),
+        ("remaining", [], "not there when the change began: n2"),
         ("before/nodes", 3, "3 nodes when the change began, and not 2"),
         ("moments/0/gaveUp", "it had not settled after 900 s", "change-settled: it had not settled after 900 s"),
-        ("surviving/0/why", "not said", "no cause is said for n2"),
+        ("remaining/0/why", "unknown", "no cause is said for n2"),
     ],
 )
 def test_an_answer_may_decide_nothing(path: str, value: object, text: str) -> None:

@@ -56,7 +56,7 @@ def judge(run: StepRun) -> list[Assertion]:
         assertions.append(_disrupted_at_once(run, expect.disrupted_at_once))
     if expect.other_instance_type:
         assertions.append(_other_instance_type(run))
-    if expect.always_a_home:
+    if expect.no_pod_without_node:
         assertions += [_homes(run), _order(run)]
     if expect.ready_gap is not None:
         assertions.append(_ready_gap(run, expect.ready_gap))

@@ -89,8 +89,8 @@ class Expectation(Places):
             omits some.
         replacement: The nodes from before the step are gone, and there are new ones. If the step interrupts or deletes
             nodes, only these must be gone.
-        always_a_home: No pod was unschedulable during the step, and no node was disrupted before its replacement was
-            initialized.
+        no_pod_without_node: No pod was unschedulable during the step, and no node was disrupted before its replacement
+            was initialized.
         ready_gap: Maximum seconds without any ready pod during the step. For a single pod that moves it cannot be 0:
             Kubernetes evicts it before its successor starts.
         pending: Some pods stay without a node. If omitted, every pod must be ready.
@@ -124,7 +124,7 @@ class Expectation(Places):
         default_factory=dict
     )
     replacement: Replacement | None = None
-    always_a_home: bool = False
+    no_pod_without_node: bool = False
     ready_gap: float | None = Field(None, ge=0, le=DAY)
     pending: Pending | None = None
     undisturbed: bool = False

@@ -15,7 +15,7 @@ from karpstack.whatif.advice import Advice, Advised, advise
 from karpstack.whatif.advice_chart import _labels, _Point
 from karpstack.whatif.advice_documents import markdown, page, text
 from karpstack.whatif.advising import Asked, Tools, run
-from karpstack.whatif.answer import Answer, Group, Life, Limit, NotAnew
+from karpstack.whatif.answer import Answer, Group, Limit, NotSchedulableAgain, SimulatedPeriod
 from karpstack.whatif.proposals import Candidate
 from tests.html_page import Page
 from tests.unit.command_line import parsed
@@ -43,7 +43,7 @@ def verdicts(found: Advice) -> dict[str, str]:
 
 
 def lived(answer: Answer, usd_per_day: float, moved: int) -> Answer:
-    life = Life(
+    life = SimulatedPeriod(
         begins="2026-11-23T00:00:00+00:00",
         ends="2026-11-25T00:00:00+00:00",
         real_seconds=1,
@@ -55,15 +55,15 @@ def lived(answer: Answer, usd_per_day: float, moved: int) -> Answer:
         disruptions={},
         disruptions_by_hour={},
         pods_moved=moved,
-        homeless=[],
-        without_home=0,
-        without_home_at_once=0,
-        longest_without_home=0,
-        never=[],
+        workloads_without_node=[],
+        pods_without_node=0,
+        pods_without_node_at_once=0,
+        longest_without_node=0,
+        drifted_nodes=[],
         hours=[],
         days=[],
     )
-    return answer.model_copy(update={"life": life})
+    return answer.model_copy(update={"simulated_period": life})
 
 
 def test_cheaper_is_more_than_the_spread_of_the_bases() -> None:
@@ -91,8 +91,8 @@ def test_one_answer_decides_nothing() -> None:
 
 
 def test_the_what_ifs_own_limits_decide() -> None:
-    broken = Limit(name="maxPodsKilled", limit="at most 0 pods", seen="2 pods", kept=False)
-    red = asked("a", 0.01).model_copy(update={"limits": [broken], "verdict": "limits broken"})
+    broken = Limit(name="maxPodsKilled", limit="at most 0 pods", measured="2 pods", within_limit=False)
+    red = asked("a", 0.01).model_copy(update={"limits": [broken], "verdict": "limits exceeded"})
     refused = asked("b", 0.01).model_copy(update={"refused": "no such zone\nmore", "verdict": "refused"})
     found = advice(a=red, b=refused, c=asked("c", 0.05))
     assert verdicts(found) == {"a": "not recommended", "b": "not recommended", "c": "better"}
@@ -197,11 +197,11 @@ def test_no_limits_allow_what_is_never_recommended() -> None:
     one = asked("a", 0.01)
     assert one.blast_radius
     killed = one.blast_radius.model_copy(update={"pods_killed": 1})
-    lost = NotAnew(namespace="shop", workload="web", pods=1, nodes=1, why="no type fits")
+    lost = NotSchedulableAgain(namespace="shop", workload="web", pods=1, nodes=1, why="no type fits")
     found = advice(
         a=one.model_copy(update={"blast_radius": killed, "limits": []}),
         b=one.model_copy(
-            update={"blast_radius": one.blast_radius.model_copy(update={"not_anew": [lost]}), "limits": []}
+            update={"blast_radius": one.blast_radius.model_copy(update={"not_schedulable_again": [lost]}), "limits": []}
         ),
     )
     assert of(found, "a").reasons == ["1 pod deleted in spite of a PodDisruptionBudget or do-not-disrupt"]

@@ -21,9 +21,9 @@ import pytest
 import yaml
 
 from karpstack.whatif import markdown, page
+from karpstack.whatif.accuracy import RealNode
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
-from karpstack.whatif.truth import RealNode
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, lines

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.whatif.answer import Answer, AsIs, Settings, Truth
+from karpstack.whatif.answer import Accuracy, Answer, InitialNodes, Settings
 from karpstack.whatif.candidates import AnswersError, candidates, load, spread
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
@@ -15,7 +15,7 @@ from karpstack.whatif.prices import PriceFile
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
 
-AS_IS = AsIs(of=1, made=1, pods=1, pods_placed=1, gone=0, came=0)
+AS_IS = InitialNodes(real_nodes=1, nodes=1, pods=1, pods_placed=1, removed=0, created=0)
 
 
 def asked(candidate: str, after: float, before: float = 0.096, **settings: Any) -> Answer:
@@ -129,7 +129,10 @@ def test_what_cannot_be_set_side_by_side_is_refused(answers: list[Answer], messa
         ({"region": "eu-west-3"}, "differ in regions"),
         ({"settings": Settings(at="2026-11-23T03:00:00+00:00")}, "differ in moments that are asked about"),
         ({"snapshot": "0123456789ab"}, "differ in snapshots of the workload"),
-        ({"truth": Truth(compared=False, sentence="", as_is=AS_IS)}, "differ in whose nodes the base has"),
+        (
+            {"accuracy": Accuracy(compared=False, sentence="", initial_nodes=AS_IS)},
+            "differ in whose nodes the base has",
+        ),
     ],
 )
 def test_answers_to_other_questions_are_refused(other: dict[str, Any], message: str) -> None:
@@ -157,8 +160,8 @@ def test_folders_without_an_answer_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AnswersError, match="karpstack whatif report"):
         load([tmp_path])
     path = tmp_path / "whatif.json"
-    path.write_text('{"schemaVersion": 3}')
-    with pytest.raises(AnswersError, match="schemaVersion: 3: "):
+    path.write_text('{"schemaVersion": 4}')
+    with pytest.raises(AnswersError, match="schemaVersion: 4: "):
         load([tmp_path])
     path.write_text("{")
     with pytest.raises(AnswersError, match="no answer of schema 2"):

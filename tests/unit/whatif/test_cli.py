@@ -34,7 +34,7 @@ def test_a_report(consolidation: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert said.startswith("What if tighter on eks: within its limits. $0.169 (36 %) an hour cheaper")
     assert "Not compared with any real cluster" in said
     data = json.loads((consolidation / "whatif.json").read_text())
-    assert (data["schemaVersion"], data["candidate"], data["after"]["nodes"]) == (2, "tighter", 4)
+    assert (data["schemaVersion"], data["candidate"], data["after"]["nodes"]) == (3, "tighter", 4)
     assert (consolidation / "whatif.md").read_text().startswith("## ")
     assert (consolidation / "whatif.html").read_text().startswith("<!doctype html>")
 
@@ -75,12 +75,12 @@ def test_a_snapshot_is_the_truth(consolidation: Path, tmp_path: Path) -> None:
     path.write_text(json.dumps(snapshot))
     assert main(["report", str(consolidation), "--snapshot", str(path)]) == 0
     answer = json.loads((consolidation / "whatif.json").read_text())
-    truth = answer["truth"]
-    assert truth["compared"] is True
+    accuracy = answer["accuracy"]
+    assert accuracy["compared"] is True
     assert answer["snapshot"] == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    assert truth["figures"][0] == {"what": "nodes", "real": 2.0, "rehearsed": 6.0, "distance": 2.0, "note": ""}
-    assert "Not compared, because of no NodePool: 1 real node" in truth["sentence"]
-    assert truth["sentence"].endswith("The snapshot is made up, so that this says nothing of a cluster that exists.")
+    assert accuracy["figures"][0] == {"what": "nodes", "real": 2.0, "rehearsed": 6.0, "difference": 2.0, "note": ""}
+    assert "Not compared, because of no NodePool: 1 real node" in accuracy["sentence"]
+    assert accuracy["sentence"].endswith("The snapshot is made up, so that this says nothing of a cluster that exists.")
     path.write_text(json.dumps(snapshot | {"source": "cluster"}))
     assert main(["report", str(consolidation), "--snapshot", str(path)]) == 0
     assert "made up" not in (consolidation / "whatif.md").read_text()

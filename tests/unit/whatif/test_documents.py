@@ -10,10 +10,10 @@ from markdown_it import MarkdownIt
 
 from karpstack.text.markdown import LONGEST
 from karpstack.whatif import markdown, page, wording
+from karpstack.whatif.accuracy import RealNode
 from karpstack.whatif.answer import Answer
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
-from karpstack.whatif.truth import RealNode
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, told
@@ -161,9 +161,9 @@ def test_nodes_that_stay_for_pods_of_other_names_are_together() -> None:
         made.event(350 + index, "Node", f"ip-n{index}", "DisruptionBlocked", words.format(index))
     made.node("other")
     made.event(150, "Node", "ip-other", "Unconsolidatable", "Not all pods would schedule, a/b-1 => incompatible")
-    (three, one) = wording.causes(judged(read(made.lines())).surviving)
-    assert (len(three.nodes), three.words) == (3, words.format(0) + "; also data/ledger-1, data/ledger-2")
-    assert one.words == "Not all pods would schedule, a/b-1 => incompatible"
+    (three, one) = wording.causes(judged(read(made.lines())).remaining)
+    assert (len(three.nodes), three.details) == (3, words.format(0) + "; also data/ledger-1, data/ledger-2")
+    assert one.details == "Not all pods would schedule, a/b-1 => incompatible"
 
 
 def test_of_many_pods_the_first_few_are_named() -> None:
@@ -173,8 +173,8 @@ def test_of_many_pods_the_first_few_are_named() -> None:
         made.node(f"n{index}")
         words = f"Not all pods would schedule, shop/web-{index} => incompatible"
         made.event(150, "Node", f"ip-n{index}", "Unconsolidatable", words)
-    (one,) = wording.causes(judged(read(made.lines())).surviving)
-    assert one.words == (
+    (one,) = wording.causes(judged(read(made.lines())).remaining)
+    assert one.details == (
         "Not all pods would schedule, shop/web-10 => incompatible; also shop/web-11, shop/web-12, shop/web-13 and 6 "
         "more"
     )
@@ -253,7 +253,7 @@ def test_nodes_are_called_by_their_node_claims_and_by_the_snapshots_names() -> N
     answer = judged(read(made.lines()))
     assert answer.blast_radius is not None
     assert [one.name for one in answer.blast_radius.replaced] == ["ip-10-0-1-2"]
-    assert [one.name for one in answer.surviving] == [None]
+    assert [one.name for one in answer.remaining] == [None]
     for text in (markdown.render(answer), page.render(answer)):
         assert "general-a (ip-10-0-1-2): m5.large" in html.unescape(text)
         assert "ip-general" not in text

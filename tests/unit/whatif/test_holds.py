@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from karpstack.whatif import markdown, page
-from karpstack.whatif.answer import Answer, Surviving
+from karpstack.whatif.answer import Answer, RemainingNode
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
 from tests.unit.whatif.made import BEGINS, START, Made
@@ -23,8 +23,8 @@ def answer(made: Made) -> Answer:
     return judged(read(made.lines()))
 
 
-def stayed(made: Made, name: str) -> Surviving:
-    return next(one for one in answer(made).surviving if one.node_claim == name)
+def stayed(made: Made, name: str) -> RemainingNode:
+    return next(one for one in answer(made).remaining if one.node_claim == name)
 
 
 def seven(nodes: str = "20%", draining: int = 2, **asks: Any) -> Made:
@@ -46,15 +46,15 @@ def test_nodes_that_wait_for_a_used_up_budget_wait_for_nothing_else() -> None:
     # Consolidation says this of a drifted node, too; with a terminationGracePeriod, drift does not ask for it.
     made.event(380, "Node", "ip-n6", "DisruptionBlocked", PDB)
     found = answer(made)
-    (cause,) = next(one for one in found.surviving if one.node_claim == "n6").causes
+    (cause,) = next(one for one in found.remaining if one.node_claim == "n6").causes
     assert cause.why == "disruption budget"
     assert (
-        cause.words
+        cause.details
         == "the budget of NodePool default for Drifted (2 at once, of 7 nodes at the end) is used up by n0, n1"
     )
     assert cause.until == (START + timedelta(seconds=150, hours=2)).isoformat()
-    assert {one.never for one in found.surviving} == {False}
-    assert found.week.used_up == [cause.words]
+    assert {one.never for one in found.remaining} == {False}
+    assert found.week.used_up == [cause.details]
     assert "are used up when the record ends" in markdown.render(found)
     assert "are used up when the record ends" in page.render(found)
 
@@ -66,7 +66,7 @@ def test_a_budget_of_the_moment_that_is_asked_about_opens_when_the_stacks_schedu
     made.pool(disruption={"budgets": rehearsed, "consolidateAfter": "30s"})
     made.node("waits", conditions=DRIFTED)
     settings = {"at": "2026-11-24T10:00:00+00:00", "pools": {"default": {"budgets": [asked, rehearsed]}}}
-    (stays,) = judged(read(made.lines(settings=settings)), Limits()).surviving
+    (stays,) = judged(read(made.lines(settings=settings)), Limits()).remaining
     assert [cause.until for cause in stays.causes] == ["2026-11-24T18:00:00+00:00"]
     assert not stays.never
 
@@ -96,11 +96,11 @@ def test_computed_moments_are_as_of_the_moment_that_is_asked_about() -> None:
     asked = judged(read(seven().lines(settings={"at": "2026-11-29T03:00:00+00:00"})), Limits())
     later = datetime(2026, 11, 29, 3, tzinfo=UTC) - (START + timedelta(seconds=BEGINS))
     radii = [found.blast_radius for found in (plain, asked) if found.blast_radius]
-    before, after = ([(one.deleted_at, one.deleted) for one in radius.held] for radius in radii)
+    before, after = ([(one.deleted_at, one.deleted) for one in radius.blocked_evictions] for radius in radii)
     assert before
     assert after == [(moved(at, later), seconds) for at, seconds in before]
     before_end, after_end = (
-        [cause.until for one in found.surviving for cause in one.causes] for found in (plain, asked)
+        [cause.until for one in found.remaining for cause in one.causes] for found in (plain, asked)
     )
     assert set(before_end) == {(START + timedelta(seconds=150, hours=2)).isoformat()}
     assert after_end == [moved(until, later) for until in before_end]
@@ -117,13 +117,13 @@ def moved(moment: str | None, later: timedelta) -> str:
 )
 def test_a_share_of_nodes_is_rounded_up_and_nodes_that_drain_count(nodes: str, draining: int, used_up: bool) -> None:
     kinds = [cause.why for cause in stayed(seven(nodes, draining), "n6").causes]
-    assert kinds == (["disruption budget"] if used_up else ["pace"])
+    assert kinds == (["disruption budget"] if used_up else ["not replaced yet"])
 
 
 def test_a_node_whose_instance_ends_neither_counts_nor_uses_the_budget() -> None:
     made = seven(draining=1)
     made.node("ends", conditions={"InstanceTerminating": "InstanceTerminating"}, disrupted=140, deleting=150)
-    assert [cause.why for cause in stayed(made, "n6").causes] == ["pace"]
+    assert [cause.why for cause in stayed(made, "n6").causes] == ["not replaced yet"]
 
 
 def test_two_causes_are_both_said() -> None:
@@ -138,7 +138,7 @@ def test_pods_of_a_node_that_waits_are_deleted_at_the_earliest_when_it_was_drain
     made.pod("job-6", "n6", workload="late", doNotDisrupt="true", terminationGracePeriodSeconds=60)
     radius = answer(made).blast_radius
     assert radius is not None
-    (late,) = (one for one in radius.held if one.workload == "late")
+    (late,) = (one for one in radius.blocked_evictions if one.workload == "late")
     assert (late.earliest, late.deleted) == (True, 50 + 7200 + 7200 - 60)
     assert radius.pods_killed == 3
 

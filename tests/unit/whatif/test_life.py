@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from karpstack.karpenter.instance_types import Facts
 from karpstack.whatif import answer, markdown, page, wording
-from karpstack.whatif.answer import Answer, Life
+from karpstack.whatif.answer import Answer, SimulatedPeriod
 from karpstack.whatif.candidates import AnswersError, candidates
 from karpstack.whatif.judge import answer as judge
 from karpstack.whatif.limits import Limits
@@ -79,21 +79,21 @@ def test_what_goes_is_counted_by_its_hour(made: Made) -> None:
 
 def test_hours_say_when_budgets_are_closed(made: Made) -> None:
     hours = of(lived(made)).hours
-    closed = {hour.since[11:13] for hour in hours if hour.closed}
+    closed = {hour.since[11:13] for hour in hours if hour.blocked_reasons}
     assert closed == {f"{hour:02d}" for hour in range(6, 20)}
-    assert not {hour.since[11:13] for hour in hours[1:] if not hour.closed} & closed
+    assert not {hour.since[11:13] for hour in hours[1:] if not hour.blocked_reasons} & closed
 
 
 def test_pods_without_a_home_are_counted(made: Made) -> None:
     life = of(lived(made))
-    assert (life.without_home, life.longest_without_home, life.pods_moved) == (1, 90.0, 1)
-    assert [(day.without_home, day.longest_without_home) for day in life.days] == [(1, 90.0), (0, 0.0)]
+    assert (life.pods_without_node, life.longest_without_node, life.pods_moved) == (1, 90.0, 1)
+    assert [(day.pods_without_node, day.longest_without_node) for day in life.days] == [(1, 90.0), (0, 0.0)]
     assert max(hour.pods for hour in life.hours) == 2
 
 
 def test_drifted_nodes_that_stay_are_named_with_their_cause(made: Made) -> None:
-    (one,) = of(lived(made)).never
-    assert (one.node_claim, one.why, one.words) == ("kept", "disruption budget", WORDS)
+    (one,) = of(lived(made)).drifted_nodes
+    assert (one.node_claim, one.why, one.details) == ("kept", "disruption budget", WORDS)
 
 
 def test_images_are_told(made: Made) -> None:
@@ -104,7 +104,7 @@ def test_the_change_is_judged_as_without_days(made: Made) -> None:
     after = lived(made)
     assert after.blast_radius
     assert [one.node_claim for one in after.blast_radius.replaced] == ["changed"]
-    assert after.model_copy(update={"life": None}) == judged(read(made.lines()))
+    assert after.model_copy(update={"simulated_period": None}) == judged(read(made.lines()))
 
 
 def test_costs_are_unknown_where_a_price_is(made: Made) -> None:
@@ -150,21 +150,21 @@ def test_what_did_not_live_has_no_section() -> None:
     assert "Day by day" not in page.render(judged(told))
 
 
-def of(told: Answer) -> Life:
-    assert told.life
-    return told.life
+def of(told: Answer) -> SimulatedPeriod:
+    assert told.simulated_period
+    return told.simulated_period
 
 
 def test_two_configurations_are_compared_over_the_same_days(made: Made) -> None:
     told = lived(made)
     life = of(told)
     dearer = told.model_copy(
-        update={"candidate": "dearer", "life": life.model_copy(update={"usd_per_day": 9.5, "never": []})}
+        update={"candidate": "dearer", "life": life.model_copy(update={"usd_per_day": 9.5, "drifted_nodes": []})}
     )
     lines = candidates([told, dearer]).splitlines()
     names = [cell.strip() for cell in lines[0].strip("|").split("|")]
     rows = [dict(zip(names, (cell.strip() for cell in line.strip("|").split("|")), strict=True)) for line in lines[2:4]]
     assert [(row["dollars a day"], row["drifted at their end"]) for row in rows] == [("\\$4.86", "1"), ("\\$9.50", "0")]
-    shorter = told.model_copy(update={"life": None})
+    shorter = told.model_copy(update={"simulated_period": None})
     with pytest.raises(AnswersError, match="differ in days that they lived"):
         candidates([told, shorter])

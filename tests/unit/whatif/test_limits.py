@@ -53,18 +53,18 @@ def dearer() -> WhatifTimeline:
         ("maxNodesReplaced", "49%", "50%", "1 node"),
         ("maxNodesAtOnce", 0, 1, "1 node"),
         ("maxPodsMoved", 0, 1, "1 pod"),
-        ("maxPodsWithoutHome", 1, 2, "2 pods"),
-        ("maxSecondsWithoutHome", 99, 100, "100 s"),
+        ("maxPodsWithoutNode", 1, 2, "2 pods"),
+        ("maxSecondsWithoutNode", 99, 100, "100 s"),
         ("maxPodsUnschedulable", 0, 1, "1 pod"),
         ("maxTimesLowerBound", 2.9, 3.1, "3 times the lower bound"),
     ],
 )
 def test_each_limit(name: str, broken: Any, kept: Any, seen: str) -> None:
-    for limit, verdict in ((broken, "limits broken"), (kept, "within limits")):
+    for limit, verdict in ((broken, "limits exceeded"), (kept, "within limits")):
         found = answer({**OFF, name: limit}, dearer())
         assert found.verdict == verdict
         (judgement,) = [one for one in found.limits if one.name == name]
-        assert (judgement.seen, judgement.kept) == (seen, verdict == "within limits")
+        assert (judgement.measured, judgement.within_limit) == (seen, verdict == "within limits")
 
 
 def test_what_is_not_limited_is_not_judged() -> None:
@@ -76,10 +76,10 @@ def test_cheaper_is_no_increase() -> None:
 
 
 def test_what_is_not_known_keeps_no_limit() -> None:
-    found = answer({**OFF, "maxHourly": 100, "maxDistanceFromTruth": "50%"}, told("eks.eks-limit", 0))
-    assert [(one.name, one.seen, one.kept) for one in found.limits[1:]] == [
+    found = answer({**OFF, "maxHourly": 100, "maxDifferenceFromCluster": "50%"}, told("eks.eks-limit", 0))
+    assert [(one.name, one.measured, one.within_limit) for one in found.limits[1:]] == [
         ("maxHourly", "not known", False),
-        ("maxDistanceFromTruth", "not known", False),
+        ("maxDifferenceFromCluster", "not known", False),
     ]
 
 
@@ -89,8 +89,8 @@ def test_what_did_not_settle_breaks_a_limit_that_can_be_lifted() -> None:
     made.node("one")
     moving = read(made.lines(base_settled={"gaveUp": "still moving after 10 min"}))
     found = answer({}, moving)
-    assert found.verdict == "limits broken"
-    assert found.limits[0].seen == "base-settled: still moving after 10 min"
+    assert found.verdict == "limits exceeded"
+    assert found.limits[0].measured == "base-settled: still moving after 10 min"
     assert answer({"mustSettle": False}, moving).verdict == "within limits"
 
 
@@ -112,15 +112,15 @@ def test_how_much_quiet_there_was_of_that_which_is_needed_is_said(base: dict[str
     made = Made()
     made.pool()
     made.node("one")
-    assert answer({}, read(made.lines(base_settled=base))).limits[0].seen == seen
+    assert answer({}, read(made.lines(base_settled=base))).limits[0].measured == seen
 
 
 @pytest.mark.parametrize(
     ("section", "message"),
     [
         (
-            {"maxPodsWithoutHomes": 1},
-            "whatif.maxPodsWithoutHomes: 1: unknown key, so it would limit nothing; did you mean maxPodsWithoutHome?",
+            {"maxPodsWithoutNodes": 1},
+            "whatif.maxPodsWithoutNodes: 1: unknown key, so it would limit nothing; did you mean maxPodsWithoutNode?",
         ),
         ({"maxHourlyIncrease": "a lot"}, "write a number, or a share such as 10%"),
         ({"maxNodes": -1}, "whatif.maxNodes: input should be greater than or equal to 0"),

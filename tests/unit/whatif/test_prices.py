@@ -11,10 +11,10 @@ import pytest
 
 from karpstack.karpenter.instance_types import Facts
 from karpstack.whatif import markdown, page
+from karpstack.whatif.accuracy import RealNode
 from karpstack.whatif.answer import Answer
 from karpstack.whatif.phases import read
 from karpstack.whatif.prices import PriceFile, PricesError, load
-from karpstack.whatif.truth import RealNode
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import STACK, judged, told
@@ -103,22 +103,22 @@ def in_paris(
 def test_the_comparison_with_the_real_cluster_names_the_region_of_its_prices(given: PriceFile, said: str) -> None:
     real = [RealNode("m5.large", "eu-west-3a", "on-demand", "default", 0.1)]
     real.append(RealNode("c5.large", "eu-west-3a", "spot", "default", 0.03))
-    assert said in in_paris(given, real=real).truth.sentence
+    assert said in in_paris(given, real=real).accuracy.sentence
 
 
 def test_dollars_of_another_region_are_called_so_beside_them() -> None:
     said = "Dollars are at the prices of us-east-1, not of eu-west-3: compare them with each other, or give yours"
     found = in_paris(PriceFile())
-    assert (found.prices_elsewhere or "").startswith(said)
+    assert (found.prices_note or "").startswith(said)
     assert said in markdown.render(found).partition("<details>")[0]
     assert said in Page(page.render(found)).text
-    assert found.prices_of == "us-east-1"
+    assert found.prices_region == "us-east-1"
     assert ", at prices of us-east-1" in found.sentence
     for text in (markdown.render(found), Page(page.render(found)).text):
         assert "Dollars an hour (prices of us-east-1)" in html.unescape(text)
         assert "dollars an hour before" not in text
     # Prices of one type's are none of the others'.
-    assert in_paris(PriceFile(on_demand={"m5.large": 0.1})).prices_elsewhere is not None
+    assert in_paris(PriceFile(on_demand={"m5.large": 0.1})).prices_note is not None
 
 
 def test_dollars_of_the_stacks_region_are_not() -> None:
@@ -129,7 +129,7 @@ def test_dollars_of_the_stacks_region_are_not() -> None:
         in_paris(PriceFile(region="us-east-1")),
         in_paris(PriceFile(), simulated=False),
     ):
-        assert found.prices_elsewhere is found.prices_of is None
+        assert found.prices_note is found.prices_region is None
         assert "prices of" not in found.sentence
         assert "Dollars are at the prices of" not in markdown.render(found)
 
@@ -149,12 +149,12 @@ def test_prices_that_were_fetched_for_the_stacks_region_are_those_of_each_zone()
     found = in_paris(FETCHED)
     # The node on spot is in us-east-1a: the zone counts, and not the cheapest.
     assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.112, "c5.large": 0.04}
-    assert found.prices_elsewhere is found.prices_of is None
+    assert found.prices_note is found.prices_region is None
     assert found.before.spot_simulated is False
     assert any("Prices are those of eu-west-3 of 2026-11-26" in text for text in found.prices)
     assert not any("as if they were" in text for text in found.prices)
     # The whole list would be most of the answer.
-    assert found.given_prices == {
+    assert found.price_file == {
         "kind": "karpstack-prices",
         "version": 1,
         "cloud": "aws",
@@ -166,7 +166,7 @@ def test_prices_that_were_fetched_for_the_stacks_region_are_those_of_each_zone()
 
 def test_dollars_of_a_cloud_that_sold_at_the_regions_prices_are_not_marked() -> None:
     found = in_paris(PriceFile(), sold_at="eu-west-3")
-    assert found.prices_elsewhere is found.prices_of is None
+    assert found.prices_note is found.prices_region is None
     assert found.before.spot_simulated is False
     assert any("sold at the prices of eu-west-3" in text for text in found.prices)
     assert any("by its own prices" in text for text in in_paris(FETCHED).prices)
@@ -188,7 +188,7 @@ def test_prices_that_were_fetched_for_another_region_are_said_to_be_elsewheres()
 
 def test_what_to_fetch_is_said() -> None:
     assert "give yours with --prices: karpstack prices fetch aws eu-west-3." in (
-        in_paris(PriceFile()).prices_elsewhere or ""
+        in_paris(PriceFile()).prices_note or ""
     )
 
 
@@ -202,7 +202,7 @@ def test_real_spot_prices_are_not_marked_as_simulated() -> None:
     assert given.after is not None
     assert (given.after.spot_usd_per_hour, given.after.spot_simulated) == (0.07, False)
     assert not any("no market's" in text for text in given.prices)
-    assert given.given_prices == {"spot": {"m6a.xlarge": 0.07}}
+    assert given.price_file == {"spot": {"m6a.xlarge": 0.07}}
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ from typing import Any
 from karpstack.karpenter.instance_types import Facts
 from karpstack.scale_test.labels import SCENARIO_LABEL
 from karpstack.scale_test.recording.timeline import Line, parse_time
+from karpstack.whatif.accuracy import RealNode
 from karpstack.whatif.answer import Answer
 from karpstack.whatif.judge import answer
 from karpstack.whatif.labels import SCENARIO
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import WhatifTimeline, read
 from karpstack.whatif.prices import PriceFile
-from karpstack.whatif.truth import RealNode
 
 STORIES = Path(__file__).resolve().parents[1] / "scale_test" / "told"
 STACK = {"name": "eks", "outputs": {"cloud": "aws", "region": "us-east-1", "karpenterVersion": "1.15.1"}}

@@ -22,7 +22,7 @@ from karpstack.scale_test.recording.timeline import Line
 from karpstack.scale_test.reports.units import plural
 from karpstack.text.shown import listed
 
-from .answer import Cause, Surviving, Why
+from .answer import Cause, RemainingNode, Why
 from .events import NodeEvent, events_of_claim, staying_events
 from .holds import known_budgets, pods_with_holds, unique_holds
 from .nodes import described
@@ -40,7 +40,7 @@ _OF_PODS: tuple[Why, ...] = ("pod disruption budget", "do-not-disrupt")
 _BY_OBJECTS: tuple[Why, ...] = (*_OF_PODS, "policy")
 
 
-def surviving(told: WhatifTimeline, market: Priced) -> list[Surviving]:
+def remaining(told: WhatifTimeline, market: Priced) -> list[RemainingNode]:
     """The nodes that were there when the change began, and still were to stay at its end."""
     stayed = [
         claim
@@ -50,30 +50,30 @@ def surviving(told: WhatifTimeline, market: Priced) -> list[Surviving]:
     return staying(told, market, stayed)
 
 
-def staying(told: WhatifTimeline, market: Priced, claims: Iterable[NodeClaim]) -> list[Surviving]:
+def staying(told: WhatifTimeline, market: Priced, claims: Iterable[NodeClaim]) -> list[RemainingNode]:
     """Return why some nodes are still there at the end."""
     places = Places(told, market)
-    found = [_surviving(told, market, places, claim) for claim in claims]
-    return sorted(found, key=lambda one: (not one.drifted, one.why, one.words or "", one.pool, one.node_claim))
+    found = [_remaining(told, market, places, claim) for claim in claims]
+    return sorted(found, key=lambda one: (not one.drifted, one.why, one.details or "", one.pool, one.node_claim))
 
 
-def _surviving(told: WhatifTimeline, market: Priced, places: Places, claim: NodeClaim) -> Surviving:
+def _remaining(told: WhatifTimeline, market: Priced, places: Places, claim: NodeClaim) -> RemainingNode:
     drifted = claim.conditions.get("Drifted", {}).get("status") == _TRUE
     said = [one for one in staying_events(events_of_claim(told.replay, claim)) if one.lasting]
     if told.as_is:  # until all was loaded, what-if itself kept the nodes
         said = [one for one in said if one.time >= told.at("loaded")]
     found = list(_of_drift(told, places, claim, said) if drifted else _of_consolidation(told, claim, said))
-    causes = list(dict.fromkeys((cause.why, cause.words) for cause, _ in found))
-    kept = [next(cause for cause, _ in found if (cause.why, cause.words) == key) for key in causes]
+    causes = list(dict.fromkeys((cause.why, cause.details) for cause, _ in found))
+    kept = [next(cause for cause, _ in found if (cause.why, cause.details) == key) for key in causes]
     times = [one.time for _, one in found if one]
     before = None if drifted else next((one for one in reversed(said) if one.why not in _BY_OBJECTS), None)
-    return Surviving(
+    return RemainingNode(
         **described(claim, market),
-        why=kept[0].why if kept else "not said",
-        words=kept[0].words if kept else before.words if before else None,
+        why=kept[0].why if kept else "unknown",
+        details=kept[0].details if kept else before.details if before else None,
         causes=kept,
-        said=told.t(max(times)) if times else told.t(before.time) if before and not kept else None,
-        looked_at=bool(kept),
+        reported=told.t(max(times)) if times else told.t(before.time) if before and not kept else None,
+        cause_known=bool(kept),
         drifted=drifted,
         drifted_before=drifted and drifted_before(told, claim),
         never=drifted and any(cause.never for cause in kept),
@@ -92,7 +92,7 @@ def _consolidation(told: WhatifTimeline, claim: NodeClaim, said: list[NodeEvent]
     )
     if not took:
         return None
-    since = (one.words for one in reversed(said) if one.reason == "Unconsolidatable" and one.time >= told.before)
+    since = (one.details for one in reversed(said) if one.reason == "Unconsolidatable" and one.time >= told.before)
     return next(since, "Karpenter did not say why it leaves this node")
 
 
@@ -120,13 +120,13 @@ def _of_drift(
     last = next((one for one in reversed(since) if one.why not in _OF_PODS), None)
     if last:
         why: Why = "limits" if last.why == "limits" else "replacement"
-        found.append((Cause(why=why, words=last.words, never=True), last))
+        found.append((Cause(why=why, details=last.details, never=True), last))
     elif workload := places.lacking(claim):
         words = f"no NodePool could have a node for the pods of {workload}, and no other node has room for them"
-        found.append((Cause(why="replacement", words=words, never=True), None))
+        found.append((Cause(why="replacement", details=words, never=True), None))
     if not found and any(is_leaving(one, told.end) and one.gone is None for one in told.claims):
         words = "Karpenter replaces one drifted node after another, and had not come to this one"
-        found.append((Cause(why="pace", words=words), None))
+        found.append((Cause(why="not replaced yet", details=words), None))
     return iter(found)
 
 
@@ -138,21 +138,21 @@ def _of_consolidation(
     disruption = spec.get("disruption") or {}
     name = f"NodePool {claim.node_pool}"
     if spec.get("replicas") is not None:
-        yield Cause(why="policy", words=f"{name} has a fixed number of nodes"), None
+        yield Cause(why="policy", details=f"{name} has a fixed number of nodes"), None
         return
     yield from _of_node(told, claim)
     yield from _of_pods(told, claim, [one for one in said if _is_now(told, one)])
     last = next((one for one in reversed(said) if one.why not in _OF_PODS and _holds_still(told, claim, one)), None)
     if last:
-        yield Cause(why=last.why, words=last.words), last
+        yield Cause(why=last.why, details=last.details), last
     elif disruption.get("consolidateAfter") == "Never":
-        yield Cause(why="policy", words=f"consolidateAfter of {name} is Never"), None
+        yield Cause(why="policy", details=f"consolidateAfter of {name} is Never"), None
     elif disruption.get("consolidationPolicy") == "WhenEmpty" and _pods(told, claim):
-        yield Cause(why="policy", words=f"{name} consolidates empty nodes alone, and this one has pods"), None
+        yield Cause(why="policy", details=f"{name} consolidates empty nodes alone, and this one has pods"), None
     elif (after := disruption.get("consolidateAfter")) and claim.conditions.get("Consolidatable", {}).get(
         "status"
     ) != _TRUE:
-        yield Cause(why="waiting", words=f"consolidateAfter of {name} is {after}, which was not over"), None
+        yield Cause(why="waiting", details=f"consolidateAfter of {name} is {after}, which was not over"), None
     elif budget := budget_cause(told, claim.node_pool, "Underutilized" if _pods(told, claim) else "Empty"):
         yield budget, None
 
@@ -164,7 +164,7 @@ def _is_now(told: WhatifTimeline, said: NodeEvent) -> bool:
 
 def _of_node(told: WhatifTimeline, claim: NodeClaim) -> Iterator[tuple[Cause, NodeEvent | None]]:
     if _TRUE.lower() in (claim.do_not_disrupt, claim.own_node.get("doNotDisrupt")):
-        yield Cause(why="do-not-disrupt", words="karpenter.sh/do-not-disrupt on the node", never=True), None
+        yield Cause(why="do-not-disrupt", details="karpenter.sh/do-not-disrupt on the node", never=True), None
 
 
 def _of_pods(
@@ -174,13 +174,13 @@ def _of_pods(
     pods = _all_pods(told, claim)
     for one in unique_holds(pods_with_holds(told.replay, pods, told.end)):
         until = one.until.isoformat() if one.until else None
-        yield Cause(why=one.why, words=one.words, until=until, never=one.never), None
+        yield Cause(why=one.why, details=one.details, until=until, never=one.never), None
     recorded = {f"{pod.namespace}/{pod.name}" for pod in told.replay.all_pods.values() if pod.do_not_disrupt}
     for said in reversed(since):
         budgets_named, pods_named = said.pod_disruption_budgets, said.pods
         decided = known_budgets(told.replay, budgets_named) if budgets_named else recorded.issuperset(pods_named)
         if said.why in _OF_PODS and not (decided and (budgets_named or pods_named)):
-            yield Cause(why=said.why, words=said.words), said
+            yield Cause(why=said.why, details=said.details), said
             return
 
 
@@ -255,7 +255,7 @@ def budget_cause(told: WhatifTimeline, pool: str, reason: str) -> Cause | None:
         ahead = () if most else calendar(own, reason, use.nodes, now, now + _AHEAD)
         later = next((moment for moment, number in ahead if number), None)
     except BudgetError as error:
-        return Cause(why="disruption budget", words=str(error), never=True)
+        return Cause(why="disruption budget", details=str(error), never=True)
     if not most:
         about = [budget for budget in own if budget.reasons is None or reason in budget.reasons]
         never = any(budget.schedule is None and not budget.limit(use.nodes) for budget in about)
@@ -265,12 +265,12 @@ def budget_cause(told: WhatifTimeline, pool: str, reason: str) -> Cause | None:
         until = (
             (later - simulated_offset(told)).isoformat() if later else None
         )  # as all moments, by the rehearsal's clock
-        return Cause(why="disruption budget", words=words, until=until, never=never)
+        return Cause(why="disruption budget", details=words, until=until, never=never)
     if len(use.disrupting) < most:
         return None
     return Cause(
         why="disruption budget",
-        words=(
+        details=(
             f"the budget of NodePool {pool} for {reason} ({most} at once, of {plural(use.nodes, 'node')} at the end) "
             f"is used up by {listed([_going(claim) for claim in use.disrupting], _NAMED)}"
         ),

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from karpstack.whatif.answer import Truth
+from karpstack.whatif.accuracy import Load, RealNode
+from karpstack.whatif.answer import Accuracy
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
 from karpstack.whatif.prices import PriceFile
-from karpstack.whatif.truth import Load, RealNode
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
 
 NODE = RealNode("m5.large", "us-east-1a", "on-demand", "a", 0.096, Load(1, 1.5, 2 * 2**30, 0.5, 2**30))
 
 
-def distances(found: Truth) -> dict[str, float | None]:
-    return {figure.what: figure.distance for figure in found.figures}
+def distances(found: Accuracy) -> dict[str, float | None]:
+    return {figure.what: figure.difference for figure in found.figures}
 
 
 def test_real_nodes_have_the_prices_that_rehearsed_ones_have() -> None:
@@ -26,12 +26,12 @@ def test_real_nodes_have_the_prices_that_rehearsed_ones_have() -> None:
     made.pool()
     made.node("one")
     given = PriceFile(on_demand={"m5.large": 0.2}, discounts={"m5": 0.5})
-    found = judged(read(made.lines()), given=given, real=[NODE]).truth
+    found = judged(read(made.lines()), given=given, real=[NODE]).accuracy
     dollars = next(figure for figure in found.figures if figure.what == "dollars an hour")
-    assert (dollars.real, dollars.rehearsed, dollars.distance) == (0.1, 0.1, 0.0)
+    assert (dollars.real, dollars.rehearsed, dollars.difference) == (0.1, 0.1, 0.0)
 
 
-def loaded(*pods: tuple[float, bool], others: dict[str, float] | None = None) -> Truth:
+def loaded(*pods: tuple[float, bool], others: dict[str, float] | None = None) -> Accuracy:
     """Of a base of one node with pods that request so many CPUs and a GiB each, some of them a DaemonSet's."""
     made = Made()
     made.pool()
@@ -40,7 +40,7 @@ def loaded(*pods: tuple[float, bool], others: dict[str, float] | None = None) ->
         labels = {"pod-template-generation": "1"} if daemon else {}
         made.pod(f"pod-{number}", "one", cpu=cpu, labels=labels)
     said = {"loaded": {"pods": 1, "leftOut": [], "others": others}} if others else {}
-    return judged(read(made.lines(**said)), real=[NODE]).truth
+    return judged(read(made.lines(**said)), real=[NODE]).accuracy
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_pods_and_requests_of_nodes_are_compared(
 
 
 def test_a_limit_on_the_distance_counts_what_pods_request() -> None:
-    (broken,) = (one for one in Limits(max_distance_from_truth="25%").judge(*_judged()) if "Distance" in one.name)
-    assert (broken.kept, broken.seen) == (False, "100.0%")
+    (broken,) = (one for one in Limits(max_difference_from_cluster="25%").judge(*_judged()) if "Difference" in one.name)
+    assert (broken.within_limit, broken.measured) == (False, "100.0%")
 
 
 def _judged() -> tuple[Any, ...]:
@@ -75,4 +75,4 @@ def _judged() -> tuple[Any, ...]:
     made.node("one")
     made.pod("pod", "one", cpu=1.0)
     answer = judged(read(made.lines()), real=[NODE])
-    return answer.before, answer.after, answer.blast_radius, answer.surviving, answer.truth, answer.moments
+    return answer.before, answer.after, answer.blast_radius, answer.remaining, answer.accuracy, answer.moments

@@ -12,7 +12,7 @@ from karpstack.scale_test.judging.replay import NodeClaim
 from karpstack.scale_test.market.prices import Offering
 from karpstack.scale_test.reports.units import plural
 
-from .answer import AsIs, Compared, Truth
+from .answer import Accuracy, Compared, InitialNodes
 from .nodes import described
 from .phases import WhatifTimeline, is_present
 from .prices import Priced, prices_of
@@ -86,7 +86,9 @@ class RealNode:
     created: datetime | None = None
 
 
-def compare(told: WhatifTimeline, market: Priced, real: Sequence[RealNode] | None, *, made_up: bool = False) -> Truth:
+def compare(
+    told: WhatifTimeline, market: Priced, real: Sequence[RealNode] | None, *, made_up: bool = False
+) -> Accuracy:
     """Hold the base against the real cluster.
 
     Args:
@@ -99,7 +101,7 @@ def compare(told: WhatifTimeline, market: Priced, real: Sequence[RealNode] | Non
     as_is = _as_is(told, market, ours)
     if not ours:
         left = f" (of {plural(len(real), 'node')} none is of a NodePool)" if real else ""
-        return Truth(compared=False, sentence=NOT_COMPARED.removesuffix(".") + left + ".", as_is=as_is)
+        return Accuracy(compared=False, sentence=NOT_COMPARED.removesuffix(".") + left + ".", initial_nodes=as_is)
     rehearsed = _at(told, market, told.before)
     real_types, base_types = (Counter(node.instance_type for node in nodes) for nodes in (ours, rehearsed))
     figures = _figures(ours, rehearsed)
@@ -111,7 +113,7 @@ def compare(told: WhatifTimeline, market: Priced, real: Sequence[RealNode] | Non
     sentence = f"{_sentence(figures, len(real or ()) - len(ours), _elsewhere(market, rehearsed))} {_began(as_is)}"
     if made_up:
         sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
-    return Truth(compared=True, sentence=sentence, figures=figures, types=types, as_is=as_is)
+    return Accuracy(compared=True, sentence=sentence, figures=figures, types=types, initial_nodes=as_is)
 
 
 def _elsewhere(market: Priced, nodes: Sequence[RealNode]) -> dict[str, str | None]:
@@ -153,7 +155,7 @@ def _figures(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Co
             what="nodes of the same instance type",
             real=float(len(ours)),
             rehearsed=float(alike),
-            distance=round(1 - alike / max(len(ours), len(rehearsed), 1), 4),
+            difference=round(1 - alike / max(len(ours), len(rehearsed), 1), 4),
         ),
         *(
             _compared(
@@ -189,39 +191,39 @@ def _requests(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[C
     ]
 
 
-def _as_is(told: WhatifTimeline, market: Priced, ours: Sequence[RealNode]) -> AsIs | None:
+def _as_is(told: WhatifTimeline, market: Priced, ours: Sequence[RealNode]) -> InitialNodes | None:
     if not told.as_is:
         return None
     loaded, then = told.phases["loaded"], told.at("loaded")
     nodes = loaded["nodes"]
     began, now = ({claim.name for claim in told.claims if is_present(claim, time)} for time in (then, told.before))
-    return AsIs(
-        of=nodes["of"],
-        made=nodes["made"],
+    return InitialNodes(
+        real_nodes=nodes["of"],
+        nodes=nodes["made"],
         pods=loaded["pods"],
         pods_placed=nodes["podsPlaced"],
         figures=_figures(ours, _at(told, market, then)) if ours else [],
-        gone=len(began - now),
-        came=len(now - began),
+        removed=len(began - now),
+        created=len(now - began),
     )
 
 
-def _began(as_is: AsIs | None) -> str:
+def _began(as_is: InitialNodes | None) -> str:
     """How the base came to its nodes."""
     if as_is is None:
         return "Karpenter chose the nodes of the base, all at once, for the pods that there are."
-    nodes = f"{as_is.made} of the real cluster's {plural(as_is.of, 'node')}"
+    nodes = f"{as_is.nodes} of the real cluster's {plural(as_is.real_nodes, 'node')}"
     pods = f"{as_is.pods_placed} of {plural(as_is.pods, 'pod')} on the node that they had"
     told = f"It began with {nodes} as they were, and {pods}"
-    known = [figure for figure in as_is.figures if figure.distance is not None]
+    known = [figure for figure in as_is.figures if figure.difference is not None]
     dollars = next((figure for figure in known if figure.what.startswith("dollars")), None)
     requests = [figure for figure in known if figure.what in REQUESTS]
-    worst = max(requests, key=lambda figure: figure.distance or 0.0, default=None)
-    away = [f"{figure.distance:.1%} in {figure.what}" for figure in (*known[:1], dollars, worst) if figure]
+    worst = max(requests, key=lambda figure: figure.difference or 0.0, default=None)
+    away = [f"{figure.difference:.1%} in {figure.what}" for figure in (*known[:1], dollars, worst) if figure]
     told += f", then {' and '.join(away)} away" if away else ""
-    if not as_is.gone and not as_is.came:
+    if not as_is.removed and not as_is.created:
         return f"{told}; while it settled, no node went and none came."
-    return f"{told}; while it settled, {plural(as_is.gone, 'node')} went and {as_is.came} came."
+    return f"{told}; while it settled, {plural(as_is.removed, 'node')} went and {as_is.created} came."
 
 
 def _priced(node: RealNode, market: Priced) -> RealNode:
@@ -258,7 +260,7 @@ def _compared(what: str, real: float | None, rehearsed: float | None, note: str 
     distance = None
     if real is not None and rehearsed is not None:
         distance = 0.0 if real == rehearsed else round(abs(rehearsed - real) / real, 4) if real else None
-    return Compared(what=what, real=real, rehearsed=rehearsed, distance=distance, note=note)
+    return Compared(what=what, real=real, rehearsed=rehearsed, difference=distance, note=note)
 
 
 def _sentence(figures: Sequence[Compared], outside: int, elsewhere: Mapping[str, str | None]) -> str:
