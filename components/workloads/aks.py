@@ -29,10 +29,10 @@ def read_workloads(kubeconfig: str, stack: str, *, controller: bool) -> Workload
         stack: Name of the environment, which knows by it what it has installed itself.
         controller: Whether the stack brings a controller of its own.
     """
-    return running.workloads_or_refusal(kubeconfig, lambda api: _look(api, stack, controller))
+    return running.workloads_or_refusal(kubeconfig, lambda api: _find_workloads(api, stack, controller))
 
 
-def _look(api: ApiClient, stack: str, controller: bool) -> Workloads:
+def _find_workloads(api: ApiClient, stack: str, controller: bool) -> Workloads:
     for group, resource in (*_OF_NODE_POOLS, *(_OF_THE_CONTROLLER if controller else ())):
         if not running.may(api, "create", group, resource):
             return Workloads(refusal=f"it knows who that is, and does not let them create {resource}")

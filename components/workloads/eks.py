@@ -25,10 +25,10 @@ def read_workloads(kubeconfig: str, stack: str) -> Workloads:
         kubeconfig: As JSON.
         stack: Name of the environment, which knows by it what it has installed itself.
     """
-    return running.workloads_or_refusal(kubeconfig, lambda api: _look(api, stack))
+    return running.workloads_or_refusal(kubeconfig, lambda api: _find_workloads(api, stack))
 
 
-def _look(api: ApiClient, stack: str) -> Workloads:
+def _find_workloads(api: ApiClient, stack: str) -> Workloads:
     from kubernetes.client import AppsV1Api, CoreV1Api
 
     if not running.may(api, "*", "*", "*"):

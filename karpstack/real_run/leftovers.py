@@ -108,11 +108,11 @@ def is_gone(aws: Aws, kind: str, identifier: str) -> bool:
 def _as_leftover(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], Iterator[Finding]]:
     """A check of names before `up`, whose finding is now something that is left."""
 
-    def told(subject: Any) -> Iterator[Finding]:
+    def with_consequence(subject: Any) -> Iterator[Finding]:
         for one in check(subject):
             yield replace(one, consequence=_OUTLIVES)
 
-    return told
+    return with_consequence
 
 
 _AWS: Final[Mapping[str, Callable[[AwsSubject], Iterable[Finding]]]] = {

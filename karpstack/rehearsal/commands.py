@@ -270,7 +270,7 @@ def preflight(target: Target, *, form: str = "text") -> int:
                 f"stack file describe; `karpstack preflight {folder.stack}` checks yours."
             )
         with _played(target, folder, stack_file, asked=True) as deployment:
-            return deployment.look(stack_file, form)
+            return deployment.preflight(stack_file, form)
 
 
 @contextmanager

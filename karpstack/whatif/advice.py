@@ -87,7 +87,9 @@ class _Figures:
 
     def before(self, one: Answer) -> float | None:
         """USD an hour without the change."""
-        return _middle([_usd_lived(each) for each in self.unchanged]) if one.simulated_period else one.before.usd_per_hour
+        if one.simulated_period:
+            return _middle([_usd_lived(each) for each in self.unchanged])
+        return one.before.usd_per_hour
 
     def change(self, one: Answer) -> float | None:
         """By how much USD an hour rise."""
@@ -226,4 +228,4 @@ def _middle(values: Sequence[float | None]) -> float | None:
 def _widest(groups: Sequence[Sequence[float | None]]) -> float | None:
     """The largest spread of groups of answers to one question; None if no question was asked twice."""
     spreads = [Spread(tuple(group)) for group in groups]
-    return max((one.width for one in spreads if len(one.known) > 1), default=None)
+    return max((one.width for one in spreads if len(one.known_values) > 1), default=None)

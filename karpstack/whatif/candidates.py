@@ -48,19 +48,19 @@ class Spread:
     values: tuple[float | None, ...]
 
     @property
-    def known(self) -> list[float]:
+    def known_values(self) -> list[float]:
         """Those that are known, ascending."""
         return sorted(value for value in self.values if value is not None)
 
     @property
     def middle(self) -> float | None:
         """Their median; None where one is not known."""
-        return median(self.known) if self.known and len(self.known) == len(self.values) else None
+        return median(self.known_values) if self.known_values and len(self.known_values) == len(self.values) else None
 
     @property
     def width(self) -> float:
         """From the least to the most."""
-        return round(self.known[-1] - self.known[0], 6) if self.known else 0.0
+        return round(self.known_values[-1] - self.known_values[0], 6) if self.known_values else 0.0
 
 
 def load(folders: Sequence[Path]) -> list[Answer]:
@@ -165,10 +165,10 @@ def spread(answers: Sequence[Answer]) -> str:
     rows = [
         (
             name,
-            _written(found.known[0] if found.known else None, unit),
+            _written(found.known_values[0] if found.known_values else None, unit),
             _written(found.middle, unit),
-            _written(found.known[-1] if found.known else None, unit),
-            _written(found.width, unit) if found.known else "",
+            _written(found.known_values[-1] if found.known_values else None, unit),
+            _written(found.width, unit) if found.known_values else "",
         )
         for name, unit, found in _figures(answers)
     ]
@@ -303,8 +303,8 @@ def _figures(answers: Sequence[Answer]) -> Iterator[tuple[str, str, Spread]]:
 
 def _ranged(figures: dict[str, tuple[str, Spread]], name: str) -> str:
     unit, found = figures[name]
-    if len(found.known) > 1 and found.width:
-        return f"{_written(found.known[0], unit)} to {_written(found.known[-1], unit)}"
+    if len(found.known_values) > 1 and found.width:
+        return f"{_written(found.known_values[0], unit)} to {_written(found.known_values[-1], unit)}"
     return _written(found.middle, unit)
 
 

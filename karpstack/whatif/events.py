@@ -100,7 +100,10 @@ class NodeEvent(NamedTuple):
 
 def events_of_claim(replay: Replay, claim: NodeClaim) -> list[NodeEvent]:
     """All that was said of a NodeClaim or its node, each thing once, in the order of its first time."""
-    told = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
+    told = [
+        *replay.events_by_object.get(("NodeClaim", claim.name), ()),
+        *replay.events_by_object.get(("Node", claim.node or ""), ()),
+    ]
     # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
     mine = sorted((pair for pair in told if pair[0] >= claim.first_seen), key=lambda pair: pair[0])
     words = {word for _, event in mine for word in _NAME.findall(str(event.get("message", "")))}

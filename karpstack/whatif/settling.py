@@ -93,7 +93,7 @@ class Settling:
         left = list(unfinished_work(replay))
         seen, needed = at - self._moved, _enough(replay, left)
         rest = (round(seen.total_seconds(), 1), needed.total_seconds())
-        if seen >= needed and self._looked(replay, at):
+        if seen >= needed and self._evaluated_since_request(replay, at):
             return Settled((self._moved - self._begun).total_seconds(), *rest, left)
         if at - self._begun > self._patience:
             why = f"it had not settled after {self._patience.total_seconds():g} s"
@@ -108,7 +108,7 @@ class Settling:
         """Karpenter was asked for one more look."""
         self._asked, self._looks = at, None
 
-    def _looked(self, replay: Replay, at: datetime) -> bool:
+    def _evaluated_since_request(self, replay: Replay, at: datetime) -> bool:
         """Whether Karpenter has looked since it was asked, and found nothing to do."""
         if self._asked is None:
             return False
@@ -125,7 +125,7 @@ class Settling:
         if (thoughts := _thoughts(replay)) != self._thoughts:
             self._thoughts, self._thought, self._looks = thoughts, at, None
 
-    def told(self, replay: Replay, at: datetime) -> str:
+    def progress_line(self, replay: Replay, at: datetime) -> str:
         """How far it is, in a line."""
         claims, pods = list(_claims(replay)), list(_pods(replay))
         waiting, moving = sum(pod.node is None for pod in pods), sum(map(_moves, claims))
@@ -155,7 +155,7 @@ def wait(
     """
     settling = Settling(begun := parse_time(now()), patience)
     due = word = begun
-    for recorded in live.looks():
+    for recorded in live.poll():
         if (at := parse_time(now())) >= due:
             due = at + _BETWEEN_LOOKS
             if settled := settling.outcome(live.replay, at):
@@ -165,7 +165,7 @@ def wait(
                 settling.asked(at)
             if at >= word:
                 word = at + _BETWEEN_WORDS
-                tell(settling.told(live.replay, at))
+                tell(settling.progress_line(live.replay, at))
         if not recorded:
             break
     raise RecorderError(

@@ -19,9 +19,9 @@ def _in_force(resources: list[PolicyResource], judgement: Judgement) -> None:
         excused = sorted(GRANTED.excused.get(exception, ()))
         # One configuration may serve several stacks; what is about another's resources is not reported here.
         if not excused and any(exception.covers(exception.rule, resource.urn) for resource in resources):
-            judgement.violation(exception.told(None))
+            judgement.violation(exception.report_text(None))
         for urn, finding in excused:
-            judgement.violation(exception.told(finding), urn or None)
+            judgement.violation(exception.report_text(finding), urn or None)
 
 
 def exceptions(rules: Sequence[str]) -> ResourceRule:

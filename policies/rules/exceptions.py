@@ -42,15 +42,15 @@ class Granted:
     def __str__(self) -> str:
         return f"{self.rule} is not applied to {self.resource} until {self.until}: {self.reason}"
 
-    def told(self, finding: str | None) -> str:
+    def report_text(self, finding: str | None) -> str:
         """What is reported of it: with a finding that it excused, or that there was none."""
         return f"{self}{_UNUSED if finding is None else _EXCUSED + finding}"
 
     def finding_in(self, report: str) -> str | None:
         """The finding in what was reported of it, empty where there was none; None in a report of another exception."""
-        if report == readable(self.told(None)):
+        if report == readable(self.report_text(None)):
             return ""
-        excused = readable(self.told(""))
+        excused = readable(self.report_text(""))
         return report.removeprefix(excused) if report.startswith(excused) else None
 
 

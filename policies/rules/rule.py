@@ -180,7 +180,7 @@ class Rule:
         """The rule in the form that a PolicyPack takes."""
         raise NotImplementedError
 
-    def told(self, finding: str) -> str:
+    def report_text(self, finding: str) -> str:
         """What is reported of a finding; the engine writes the description above it."""
         return f"{finding}{self._advice}"
 
@@ -217,7 +217,7 @@ class Rule:
     def _judgement(self, about: str, settings: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
         def violation(finding: str, found_in: str | None) -> None:
             if not GRANTED.excuses(self.name, found_in or urn, finding):
-                report(self.told(finding), found_in)
+                report(self.report_text(finding), found_in)
 
         return Judgement(self.name, about, settings, violation)
 

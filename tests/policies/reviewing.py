@@ -39,7 +39,7 @@ def step(
 def violation(rule: str, found: str, about: str = "", level: str = "mandatory") -> str:
     """A line of the engine's event log."""
     (known,) = [one for one in RULES if one.name == rule]
-    message = f"<{{%fg 13%}}>{known.description}\n{known.told(found)}<{{%reset%}}>\n"
+    message = f"<{{%fg 13%}}>{known.description}\n{known.report_text(found)}<{{%reset%}}>\n"
     return event(policyName=rule, message=message, resourceUrn=about, enforcementLevel=level)
 
 

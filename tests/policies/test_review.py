@@ -113,7 +113,7 @@ def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
     # Its report begins like the other's, and an escape must not be what tells them apart.
     longer = replace(shorter, reason=f"{shorter.reason}. Excused: until 2100-01-01: or so\x1b")
     reports = [
-        violation("exceptions-in-force", readable(granted.told(said)), POOL if said else "", "advisory")
+        violation("exceptions-in-force", readable(granted.report_text(said)), POOL if said else "", "advisory")
         for granted in (shorter, longer)
         for said in ("alias is\nal2023@latest.", None)
     ]
@@ -131,11 +131,11 @@ def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
 
 def test_an_exception_that_is_not_in_the_configuration_is_told_as_it_came() -> None:
     granted = Granted("node-image-pinned", "x", "because", date(2099, 12, 31))
-    report = violation("exceptions-in-force", granted.told("latest"), POOL, "advisory")
+    report = violation("exceptions-in-force", granted.report_text("latest"), POOL, "advisory")
     unread: list[Mapping[str, Any]] = [{}, {"exceptions": "advisory"}, {"exceptions": {"granted": [{"rule": 1}]}}]
     for settings in unread:
         found = review(preview(events=[report]), settings=settings)
-        assert [one.what for one in found.findings] == [granted.told("latest")]
+        assert [one.what for one in found.findings] == [granted.report_text("latest")]
         assert not found.excused
 
 
@@ -492,7 +492,7 @@ def test_code_scanning_gets_findings_exceptions_and_what_was_not_judged() -> Non
         events=[
             violation("node-pool-limits", "boundless", POOL),
             violation("node-imdsv2", "old", "", "advisory"),
-            violation("exceptions-in-force", granted.told("plain"), urn(tokens.QUEUE, "q"), "advisory"),
+            violation("exceptions-in-force", granted.report_text("plain"), urn(tokens.QUEUE, "q"), "advisory"),
             event(policyName="iam-trust-bound", message=not_run, enforcementLevel="advisory"),
             event(policyName="another-packs", message="x", severity="low", enforcementLevel="advisory"),
         ],

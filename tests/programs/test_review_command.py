@@ -41,7 +41,7 @@ def violation(level: str) -> str:
     (rule,) = [rule for rule in import_module("reference").rules() if rule.name == "node-pool-limits"]
     said = {
         "policyName": rule.name,
-        "message": f"<{{%fg 13%}}>{rule.description}\n{rule.told('boundless')}<{{%reset%}}>\n",
+        "message": f"<{{%fg 13%}}>{rule.description}\n{rule.report_text('boundless')}<{{%reset%}}>\n",
         "resourceUrn": URN,
         "enforcementLevel": level,
     }

@@ -20,8 +20,8 @@ def existing(subject: ExistingSubject) -> Iterator[Finding]:
     problems = (
         existing_cluster.missing(settings).problems if found is None else existing_cluster.problems(settings, found)
     )
-    yield from convert_findings(problems, _told_by)
+    yield from convert_findings(problems, _source_call)
 
 
-def _told_by(problem: findings.Finding) -> str:
+def _source_call(problem: findings.Finding) -> str:
     return network.source_call(problem) if ":network." in problem.key else CALL

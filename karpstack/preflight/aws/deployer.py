@@ -106,7 +106,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
 
 def preflight_grants(scope: Scope) -> Iterator[Grant]:
     """What only preflight asks, beside the reads that deploying needs anyway."""
-    return _grants(scope, "looking")
+    return _grants(scope, "checking")
 
 
 def _grants(scope: Scope, purpose: str) -> Iterator[Grant]:

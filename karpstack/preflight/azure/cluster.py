@@ -21,8 +21,8 @@ def existing(subject: ExistingSubject) -> Iterator[Finding]:
         if found is None
         else existing_aks_cluster.problems(settings, found)
     )
-    yield from convert_findings(problems, _told_by)
+    yield from convert_findings(problems, _source_call)
 
 
-def _told_by(problem: findings.Finding) -> str:
+def _source_call(problem: findings.Finding) -> str:
     return READS_NETWORKS if problem.key.endswith(("subnetId", "vnetSubnetID")) else READS_CLUSTERS

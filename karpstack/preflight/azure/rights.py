@@ -91,7 +91,7 @@ def _by_scope(subject: StackSubject) -> Iterator[tuple[str, list[Grant]]]:
 
 def _on_a_cluster(subject: ExistingSubject) -> Iterator[tuple[str, list[Grant]]]:
     """For a cluster that is there; without it, only what would be made of one's own."""
-    settings, told = subject.settings, subject.told_of_cluster
+    settings, told = subject.settings, subject.cluster_response
     if settings.mode == "self-hosted":
         yield subject.scope, making(settings)
     if told is None:
@@ -115,7 +115,7 @@ def existing_subnets(subject: ExistingSubject) -> list[str]:
     Raises:
         NotAskedError: Azure does not tell.
     """
-    told = subject.told_of_cluster
+    told = subject.cluster_response
     own = judging.subnet_of_nodes(subject.settings, pools(told)) if told else ""
     named = (str(spec.get("vnetSubnetID") or "") for spec in subject.settings.node_classes.values())
     return list({one.lower(): one for one in (own, *named) if one}.values())

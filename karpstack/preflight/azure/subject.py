@@ -126,7 +126,7 @@ class ExistingSubject(StackSubject):
         return existing_cluster.identifier(self.settings)
 
     @cached_property
-    def told_of_cluster(self) -> Mapping[str, Any] | None:
+    def cluster_response(self) -> Mapping[str, Any] | None:
         """What Azure says of the cluster; None where it is not there.
 
         Raises:
@@ -141,7 +141,7 @@ class ExistingSubject(StackSubject):
         Raises:
             NotAskedError: Azure does not tell.
         """
-        told = self.told_of_cluster
+        told = self.cluster_response
         if told is None:
             return None
         return existing_cluster.found(self.azure, self.settings, told, str(self.told.get("tenantId", "")))
@@ -149,7 +149,7 @@ class ExistingSubject(StackSubject):
     @property
     def machines(self) -> str:
         """As the cluster has it."""
-        return str(((self.told_of_cluster or {}).get("properties") or {}).get("nodeResourceGroup") or "")
+        return str(((self.cluster_response or {}).get("properties") or {}).get("nodeResourceGroup") or "")
 
 
 def get_subscription(azure: Azure) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class RowResource(Resource):
         """Do what creation takes beyond the first request."""
 
     @abstractmethod
-    def look(self, id: str, state: Properties) -> Properties | None:
+    def current_outputs(self, id: str, state: Properties) -> Properties | None:
         """All outputs as the cloud has them now; None when it is gone."""
 
     @abstractmethod
@@ -146,7 +146,7 @@ class RowResource(Resource):
 
     def _seen(self, id: str, state: Properties) -> Properties | None:
         try:
-            return self.look(id, state)
+            return self.current_outputs(id, state)
         except Exception as error:
             if self.is_gone(error):
                 return None

@@ -268,7 +268,7 @@ class AwsResource(RowResource):
             }
         return super().inputs_of(outputs, old)
 
-    def look(self, id: str, state: Properties) -> Properties | None:
+    def current_outputs(self, id: str, state: Properties) -> Properties | None:
         """What the account holds now, in the shapes of the program where they mean the same."""
         seen = self.describe(id, state)
         if seen is None:

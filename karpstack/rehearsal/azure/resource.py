@@ -207,7 +207,7 @@ class AzureResource(RowResource):
         with refusals():
             self.follow(id, self.arm.put(id, self.default_version, self.request(inputs)), timeout)
 
-    def look(self, id: str, state: Properties) -> Properties:
+    def current_outputs(self, id: str, state: Properties) -> Properties:
         """What ARM has now."""
         return self.answered(self.arm.get(id, self.default_version))
 

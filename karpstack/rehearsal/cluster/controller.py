@@ -205,7 +205,7 @@ class Controller(Player):
             if self._feed.idle:
                 self._follow()
         elif event.source == "look":
-            self._look(event.object["pid"])
+            self._note_end(event.object["pid"])
         elif event.source == "again" and event.object["tries"] == self._tries:
             self._failed.clear()
             if self.hosted:
@@ -411,7 +411,7 @@ class Controller(Player):
             if pod["metadata"]["uid"] not in self._ready and mark_ready(self._objects, pod):
                 self._ready.add(pod["metadata"]["uid"])
 
-    def _look(self, pid: int) -> None:
+    def _note_end(self, pid: int) -> None:
         """Notice that the process has ended by itself: its pods are not ready then, as in a crash loop."""
         engine = self._engine
         if engine is None or engine.pid != pid:

@@ -119,7 +119,7 @@ class Registrar(Player):
         elif event.source == "boot":
             self._boot(event.object["name"], event.object["provider_id"])
         elif event.source == "look":
-            self._look()
+            self._remove_gone_nodes()
 
     def _definition(self, event: Event) -> None:
         """NodeClaims are watched from the moment that their kind is established until it goes."""
@@ -196,7 +196,7 @@ class Registrar(Player):
         _LOG.info("node %s registered", name)
         return True
 
-    def _look(self) -> None:
+    def _remove_gone_nodes(self) -> None:
         """Remove nodes whose machine is gone, as a cloud's node controller does.
 
         One that Karpenter launched keeps its finalizer, so that Karpenter sees it go and makes up for it.

@@ -66,7 +66,7 @@ def checked(recording: Recording) -> Recording:
                     _SCHEMAS[recording.cloud].model_validate(part)
                 except ValidationError as error:
                     raise RecordingError(
-                        f"document {name!r} of {principal.name!r}, {_told(part, error)}, so it cannot be taken apart "
+                        f"document {name!r} of {principal.name!r}, {_error_text(part, error)}, so it cannot be taken apart "
                         f"into rights, and nothing was judged; {_FIX[recording.cloud]}, and rehearse again"
                     ) from error
     return recording
@@ -77,7 +77,7 @@ def _parts(cloud: Cloud, document: Document) -> list[Any]:
     return list(policies.statements(document)) if is_policy else [document]
 
 
-def _told(part: Any, error: ValidationError) -> str:
+def _error_text(part: Any, error: ValidationError) -> str:
     """What is wrong: in which statement, where and what; rather what is there than what is missing."""
     first = min(error.errors(), key=lambda one: one["type"] == "missing")
     sid = part.get("Sid") if isinstance(part, dict) else None

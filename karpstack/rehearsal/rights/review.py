@@ -189,15 +189,15 @@ def _unused(grants: Sequence[Grant], known: Sequence[Reason]) -> Iterator[Unused
 
 def _wrong(judgement: Judgement) -> Iterator[str]:
     for use in judgement.refused:
-        yield f"{judgement.principal} asked for {_told(use)}, and no right allows it"
+        yield f"{judgement.principal} asked for {_use_text(use)}, and no right allows it"
     for use in judgement.unknown:
         yield (
-            f"{judgement.principal} asked for {_told(use)}, and the rehearsal does not know on which resources; "
+            f"{judgement.principal} asked for {_use_text(use)}, and the rehearsal does not know on which resources; "
             "teach karpstack/rehearsal/aws/iam/questions.py"
         )
 
 
-def _told(use: Use) -> str:
+def _use_text(use: Use) -> str:
     return f"{use.question.action} on {use.question.pattern} ({use.count} times)"
 
 

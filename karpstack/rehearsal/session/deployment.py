@@ -310,7 +310,7 @@ class Deployment:
         progress = removal.Progress(lambda: removal.draining(self._on_the_cluster, self._environment))
         options = ("--yes", "--skip-preview", "--suppress-outputs", *self._configured)
         with speed.waiting(self._folder):
-            self._run("destroy", *options, meanwhile=progress.look)
+            self._run("destroy", *options, meanwhile=progress.print_progress)
         # Of what is gone there is nothing to review; the logs stay.
         self._folder.update_events.unlink(missing_ok=True)
         self._folder.judge.unlink(missing_ok=True)
@@ -374,7 +374,7 @@ class Deployment:
         command += ["--format", form] if form != "text" else []
         return self._call(command)
 
-    def look(self, stack_file: StackFile, form: str = "text") -> int:
+    def preflight(self, stack_file: StackFile, form: str = "text") -> int:
         """Check before an update, as the deployer does; the exit code of `karpstack preflight`.
 
         Args:

@@ -151,7 +151,7 @@ class Progress:
         self._ask = ask
         self._began = self._told = time.monotonic()
 
-    def look(self) -> None:
+    def print_progress(self) -> None:
         """Tell, if it is time; to be called often."""
         now = time.monotonic()
         if now - self._told < _SECONDS_BETWEEN_LOOKS:

@@ -42,7 +42,7 @@ class Waits:
             return dict(config)
         return {**config, _NODE_POOLS: {name: self._of(spec) for name, spec in pools.items()}}
 
-    def told(self, *configurations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def changed_settings(self, *configurations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Name of a NodePool -> what of it was changed: `consolidateAfter` and `budgets`, each as asked and as used.
 
         Where several configurations have a NodePool, the last of them says: also that nothing of it was changed.

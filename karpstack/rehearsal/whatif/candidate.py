@@ -193,7 +193,7 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
     }
     progress = Progress(results / "progress.txt")
     playbook = PLAYBOOKS / "whatif.yml"
-    return Deployment(folder, engines, info).play(playbook, variables, meanwhile=progress.look)
+    return Deployment(folder, engines, info).play(playbook, variables, meanwhile=progress.print_progress)
 
 
 def _lived(life: Life) -> Mapping[str, str]:
@@ -212,5 +212,5 @@ def sold_at(prices: Path | None, side: StackFile) -> str | None:
 
 def _settings(waits: Waits, *sides: StackFile) -> Mapping[str, object]:
     """What the timeline is told of shortened waits; where both sides have a NodePool, of the later one's."""
-    pools = waits.told(*(side.configuration() for side in sides))
+    pools = waits.changed_settings(*(side.configuration() for side in sides))
     return {"waitFactor": waits.factor, "at": waits.at.isoformat() if waits.at else None, "pools": pools}

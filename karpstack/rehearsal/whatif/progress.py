@@ -18,7 +18,7 @@ class Progress:
         self._path = path
         self._told = 0
 
-    def look(self) -> None:
+    def print_progress(self) -> None:
         """Tell what is new; to be called often."""
         try:
             content = self._path.read_bytes()

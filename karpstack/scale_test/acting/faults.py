@@ -78,7 +78,7 @@ def inflict(target: Target, live: Live, scenario: Scenario, index: int, requeste
     step = scenario.steps[index]
     if step.meanwhile:
         _wait_for_moment(live, scenario, index, requested)
-    live.look()
+    live.read()
     done = []
     with Writer(live.path) as writer:
         try:
@@ -148,7 +148,7 @@ def _wait_for_moment(live: Live, scenario: Scenario, index: int, requested: date
     meanwhile = scenario.steps[index].meanwhile
     if meanwhile is None:
         return
-    for recorded in live.looks():
+    for recorded in live.poll():
         run = StepRun(live.replay, scenario, index, requested, parse_time(now()))
         if meanwhile.after is not None:
             there = run.seconds >= meanwhile.after

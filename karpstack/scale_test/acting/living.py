@@ -201,7 +201,7 @@ def live(
     pace, words, skipped, skips = Pace(begin, watched), begun, timedelta(), 0
     with clock.waiting():
         while (now := clock.utcnow()) < end:
-            if not cluster.look():
+            if not cluster.read():
                 raise RecorderError(
                     f"the recorder has ended ({cluster.replay.stopped or 'it was killed'}), so what came after it "
                     "cannot be judged; run the what-if again"
@@ -211,7 +211,7 @@ def live(
                 pace.moved(clock.utcnow())
             if time.monotonic() >= words:
                 words = time.monotonic() + _BETWEEN_WORDS
-                tell(_told(cluster.replay, begin, now, end))
+                tell(_progress_line(cluster.replay, begin, now, end))
             until = min(end, left[0].at) if left else end
             if skip is None or (ahead := pace.next(cluster.replay, now, until)) is None:
                 time.sleep(LOOK_SECONDS)
@@ -227,7 +227,7 @@ def _due(left: list[PlannedEvent], now: datetime) -> Sequence[PlannedEvent]:
     return due
 
 
-def _told(replay: Replay, begin: datetime, now: datetime, end: datetime) -> str:
+def _progress_line(replay: Replay, begin: datetime, now: datetime, end: datetime) -> str:
     claims = sum(claim.gone is None for claim in replay.claims.values())
     hours, of = (round((moment - begin) / timedelta(hours=1)) for moment in (now, end))
     return f"hour {hours} of {of}, {now:%a %H:%M}: {claims} nodes, {len(replay.pods)} pods"

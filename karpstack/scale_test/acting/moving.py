@@ -257,7 +257,7 @@ def drain(
             elif uid not in evicted:
                 evicted.add(uid)
                 moved = clock()
-        watch.look()
+        watch.has_waiting_pod()
         if held and clock() - moved > patience:
             name, reason = next(iter(held.items()))
             raise MoveError(
@@ -266,7 +266,7 @@ def drain(
                 "again"
             )
         sleep(_PAUSE)
-    while watch.look():
+    while watch.has_waiting_pod():
         sleep(_PAUSE)
     done.pods, done.seconds = len(evicted), clock() - begun
     return done
@@ -288,7 +288,7 @@ class _Watch:
         self._since: dict[str, float] = {}
         self._broken_before = set(self._broken())
 
-    def look(self) -> bool:
+    def has_waiting_pod(self) -> bool:
         """Whether a pod is without a node.
 
         Raises:

@@ -43,7 +43,7 @@ def _nodes(
     live: Live, scenario: Scenario, index: int, chosen: Nodes, kind: str
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """The nodes as objects, each with its uid."""
-    live.look()
+    live.read()
     run = StepRun(live.replay, scenario, index, parse_time(now()), parse_time(now()))
     claims = choose(run, chosen)
     if others := [claim.name for claim in claims if claim.node_pool not in scenario.node_pools]:

@@ -151,7 +151,7 @@ def check_resources(
     try:
         source, ask = cloud(outputs, rehearsal_url)
         while True:
-            live.look()
+            live.read()
             resources = ask()
             if moment == "before":
                 break

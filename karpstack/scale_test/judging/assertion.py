@@ -32,7 +32,7 @@ class Assertion:
     kinds: tuple[str, ...] = ()
 
     @property
-    def told(self) -> dict[str, Any]:
+    def report_fields(self) -> dict[str, Any]:
         """What the report says of it."""
         return {field: getattr(self, field) for field in TOLD}
 

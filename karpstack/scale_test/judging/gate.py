@@ -32,7 +32,7 @@ def wait_for_end(live: Live, scenario: Scenario, index: int, requested: datetime
         TimelineError: A line of the timeline cannot be read.
     """
     rest = Rest()
-    for recorded in live.looks():
+    for recorded in live.poll():
         run = StepRun(live.replay, scenario, index, requested, ended=parse_time(now()))
         if ended := rest.outcome(run):
             with Writer(live.path) as timeline:

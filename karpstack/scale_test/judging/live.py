@@ -29,7 +29,7 @@ class Live:
         self.replay = Replay()
         self._reader = Reader(path)
 
-    def look(self) -> bool:
+    def read(self) -> bool:
         """Read what has come; whether the recorder wrote still when the reading began.
 
         Raises:
@@ -39,13 +39,13 @@ class Live:
         self.replay.apply(self._reader.new_lines())
         return recorded
 
-    def looks(self) -> Iterator[bool]:
-        """Look again and again, with a pause between; each time what `look` says.
+    def poll(self) -> Iterator[bool]:
+        """Look again and again, with a pause between; each time what `read` returns.
 
         Raises:
             TimelineError: A line cannot be read.
         """
         with clock.waiting():
             while True:
-                yield self.look()
+                yield self.read()
                 time.sleep(LOOK_SECONDS)

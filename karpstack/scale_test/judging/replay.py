@@ -254,7 +254,7 @@ class Replay:
         self.ready: dict[str, list[tuple[datetime, int]]] = {}
         self.unschedulable: dict[str, list[tuple[datetime, str]]] = {}
         self.events: list[tuple[datetime, Line]] = []
-        self.told: dict[tuple[str, str], list[tuple[datetime, Line]]] = {}
+        self.events_by_object: dict[tuple[str, str], list[tuple[datetime, Line]]] = {}
         self.pods: dict[str, Pod] = {}
         self.all_pods: dict[str, Pod] = {}
         self._claims_by_node: dict[str, NodeClaim] = {}
@@ -352,7 +352,9 @@ class Replay:
             if pod and pod.scheduled is None and event.get("reason") == "Nominated":
                 pod.nominated = pod.nominated or self.time
         else:
-            self.told.setdefault((about.get("kind", ""), about.get("name", "")), []).append((self.time, event))
+            self.events_by_object.setdefault((about.get("kind", ""), about.get("name", "")), []).append(
+                (self.time, event)
+            )
 
     def _pod(self, excerpt: Line, *, deleted: bool) -> None:
         metadata = excerpt["metadata"]

@@ -27,7 +27,10 @@ def reason(replay: Replay, claim: NodeClaim) -> str | None:
     """
     if condition := claim.conditions.get(DISRUPTION_REASON):
         return str(condition.get("reason") or condition.get("message") or "") or None
-    told = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
+    told = [
+        *replay.events_by_object.get(("NodeClaim", claim.name), ()),
+        *replay.events_by_object.get(("Node", claim.node or ""), ()),
+    ]
     # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
     events = [event for time, event in told if time >= claim.first_seen]
     if claim.deleting and any(event.get("reason") in _INTERRUPTED for event in events):

@@ -90,7 +90,7 @@ class Offers:
 
     def replaces(self, claim: NodeClaim) -> str | None:
         """For which reason of a disruption it was made, as a replacement; None where it was made for waiting pods."""
-        for _, event in self._replay.told.get(("NodeClaim", claim.name), ()):
+        for _, event in self._replay.events_by_object.get(("NodeClaim", claim.name), ()):
             said = _LAUNCHING.match(event.get("message", "")) if event.get("reason") == "DisruptionLaunching" else None
             if said:
                 return said[1]
@@ -345,7 +345,7 @@ class Offers:
                     yield _shortage(story, "event", time, short, str(event.get("message", "")))
 
     def _own_events(self, story: Story, claim: NodeClaim) -> Iterator[dict[str, Any]]:
-        for time, event in self._replay.told.get(("NodeClaim", claim.name), ()):
+        for time, event in self._replay.events_by_object.get(("NodeClaim", claim.name), ()):
             if event.get("reason") in REFUSED:
                 yield _shortage(story, "own event", time, frozenset(), str(event.get("message", "")))
 

@@ -181,7 +181,7 @@ class NodePoolChoice:
         """The instance types that the NodePool could have launched for the pods, if all were short; none if not."""
         if not self._facts or not asked or self._region not in self._facts.regions:
             return ()
-        short = self._shortages.known(claim.first_seen)
+        short = self._shortages.known_unavailable(claim.first_seen)
         names: set[str] = set()
         for one in asked:
             offerings = self._offerings_of(excerpt, one)

@@ -37,7 +37,7 @@ class Shortages:
         self._times, self._unavailable = _cumulated(replay)
         told = [
             (_said(time, event), event)
-            for (kind, _), events in replay.told.items()
+            for (kind, _), events in replay.events_by_object.items()
             if kind == "NodeClaim"
             for time, event in events
         ]
@@ -76,7 +76,8 @@ class Shortages:
     def refused(self, claim: NodeClaim, at: datetime) -> bool:
         """Whether a NodeClaim had been refused by then for a shortage."""
         return any(
-            event.get("reason") in REFUSED and time <= at for time, event in self._replay.told.get(_key(claim), ())
+            event.get("reason") in REFUSED and time <= at
+            for time, event in self._replay.events_by_object.get(_key(claim), ())
         )
 
     def met(self, at: datetime) -> frozenset[Offering]:
@@ -87,7 +88,7 @@ class Shortages:
                 found |= self._asked_for(claim)
         return frozenset(found)
 
-    def known(self, at: datetime) -> frozenset[Offering]:
+    def known_unavailable(self, at: datetime) -> frozenset[Offering]:
         """All that the controller certainly takes for unavailable."""
         return self.metrics(at)[1] | self.met(at)
 

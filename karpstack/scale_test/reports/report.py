@@ -232,7 +232,7 @@ class _StoryJudge:
         result["passed"] = all(entry.assertion.passed for entry in judged)
         result["assertions"] = [
             {
-                **entry.assertion.told,
+                **entry.assertion.report_fields,
                 "step": entry.step,
                 "lines": lines.of(entry.assertion, scenario.name, entry.begin, entry.end, entry.mark),
             }

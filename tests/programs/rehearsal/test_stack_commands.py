@@ -90,7 +90,7 @@ def test_what_a_look_started_it_stops_and_what_ran_before_it_leaves(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    look = stack.commands.review if command == "review" else stack.commands.look
+    look = stack.commands.review if command == "review" else stack.commands.preflight
     look.side_effect = [ends]
     ownership.claim(stack.folder)
     (stack.folder.root / "earlier").touch()

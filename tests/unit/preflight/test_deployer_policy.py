@@ -45,7 +45,7 @@ creates, reads, changes and deletes the stack's resources.
 | `InstanceProfile` | without outbound access (`network.natGateways: none`) |
 | `Network` | without `network.vpcId` |
 | `PrivateAccess` | with `cluster.privateAccessCidrs` |
-| `LookBefore`, `WhatMayIDo` | for the read-only checks |
+| `ReadOnlyChecks`, `SimulateOwnPermissions` | for the read-only checks |
 
 """
 ON_AZURE = """
@@ -155,7 +155,7 @@ def test_azures_role_allows_no_pattern() -> None:
 
 
 def test_nothing_is_changed_for_a_look() -> None:
-    looks = next(one for one in policy(SCOPE)["Statement"] if one["Sid"] == "LookBefore")
+    looks = next(one for one in policy(SCOPE)["Statement"] if one["Sid"] == "ReadOnlyChecks")
     verbs = {action.partition(":")[2] for action in looks["Action"]}
     assert all(verb.startswith(("Describe", "Get", "List", "Simulate")) for verb in verbs)
 

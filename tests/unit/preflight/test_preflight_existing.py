@@ -37,8 +37,8 @@ def found(row: dict[str, Any], folder: Path, patch: pytest.MonkeyPatch) -> Itera
     changes = {key: value.replace("<vnet>", azure.VNET) for key, value in changes.items()}
     seen = azure.looked_at(subscriptions(described), **changes, **(azure.SELF_HOSTED if "self_hosted" in row else {}))
     if "proxy" in row:
-        assert seen.told_of_cluster
-        seen.told_of_cluster["properties"]["httpProxyConfig"] = {"httpProxy": "http://proxy:3128/", **row["proxy"]}
+        assert seen.cluster_response
+        seen.cluster_response["properties"]["httpProxyConfig"] = {"httpProxy": "http://proxy:3128/", **row["proxy"]}
     yield list(aks.existing(seen))
     subscriptions.made[0].azure.stop()
 

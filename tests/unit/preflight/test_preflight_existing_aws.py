@@ -153,7 +153,7 @@ def test_the_smaller_policy_is_enough(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_right_that_is_missing_is_named_with_its_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with looked(tmp_path, monkeypatch) as world:
         (document,) = documents.documents(example(), "aws", ID)
-        (entry,) = (one for one in document["Statement"] if one["Sid"] == "TheCluster")
+        (entry,) = (one for one in document["Statement"] if one["Sid"] == "Cluster")
         entry["Action"].remove("eks:CreateAccessEntry")
         seen = looked_at(world, client=as_role(world.account, *document["Statement"]))
         (finding,) = rights.rights(seen)

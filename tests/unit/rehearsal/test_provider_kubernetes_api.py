@@ -89,7 +89,7 @@ def world() -> World:
 def test_a_wait_hears_of_it_from_the_watch(world: World) -> None:
     telling = threading.Thread(target=world.happen, args=("/api/v1/pods?metadata.name=x", "DELETED", SEEN))
     telling.start()
-    assert Api(world.objects(), threading.Event(), look=60).wait(POD, gone, 60, "x") is None
+    assert Api(world.objects(), threading.Event(), interval=60).wait(POD, gone, 60, "x") is None
     telling.join()
 
 
@@ -98,12 +98,12 @@ def test_a_wait_sees_what_went_before_the_watch_began(world: World) -> None:
         world.present.pop(POD, None)
         return seen is None
 
-    assert Api(world.objects(), threading.Event(), look=0).wait(POD, goes_unseen, 60, "x") is None
+    assert Api(world.objects(), threading.Event(), interval=0).wait(POD, goes_unseen, 60, "x") is None
 
 
 def test_a_wait_ends_in_time_and_when_cancelled(world: World) -> None:
     cancelled = threading.Event()
-    api = Api(world.objects(), cancelled, look=0)
+    api = Api(world.objects(), cancelled, interval=0)
     with pytest.raises(TimeoutError) as over:
         api.wait(POD, gone, 0, "x")
     assert over.value.args == (SEEN,)

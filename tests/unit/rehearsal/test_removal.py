@@ -127,7 +127,7 @@ def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: 
 
     progress = Progress(ask)
     for clock[0] in (1.0, 16.0, 17.0, 33.0):
-        progress.look()
+        progress.print_progress()
         left = left[:1] if clock[0] == 17.0 else left
     assert asked == [16.0, 33.0]
     said = (
@@ -140,5 +140,5 @@ def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: 
     )
     left = []
     clock[0] = 60.0
-    progress.look()
+    progress.print_progress()
     assert not capsys.readouterr().err

@@ -59,8 +59,8 @@ def test_what_pulumi_wrote_as_json_is_read_too() -> None:
 
 def test_the_timeline_is_told_what_was_asked_and_what_is_used() -> None:
     config = pool(consolidateAfter="60s", budgets=[{"nodes": "10%"}])
-    assert Waits(2, MONDAY_NOON).told(config) == {"default": {"consolidateAfter": ["60s", "30s"]}}
-    assert Waits().told(config) == {}
+    assert Waits(2, MONDAY_NOON).changed_settings(config) == {"default": {"consolidateAfter": ["60s", "30s"]}}
+    assert Waits().changed_settings(config) == {}
 
 
 def test_of_a_node_pool_that_both_sides_have_the_later_one_says() -> None:
@@ -68,7 +68,7 @@ def test_of_a_node_pool_that_both_sides_have_the_later_one_says() -> None:
         KEY: {"default": {"disruption": {"consolidateAfter": "30m"}}, "old": {"disruption": {"consolidateAfter": "1m"}}}
     }
     after = {KEY: {"default": {"disruption": {"consolidateAfter": "Never"}}}}
-    assert Waits(2).told(before, after) == {"old": {"consolidateAfter": ["1m", "30s"]}}
+    assert Waits(2).changed_settings(before, after) == {"old": {"consolidateAfter": ["1m", "30s"]}}
 
 
 def test_only_the_copy_is_changed(tmp_path: Path) -> None:

@@ -12,15 +12,15 @@ from karpstack.rehearsal.whatif.progress import Progress
 def test_whole_lines_are_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "progress.txt"
     progress = Progress(path)
-    progress.look()  # there is none yet
+    progress.print_progress()  # there is none yet
     path.write_text("The base settles, 0 s: 1 nodes\nThe base set")
-    progress.look()
-    progress.look()
+    progress.print_progress()
+    progress.print_progress()
     assert capsys.readouterr().err == "The base settles, 0 s: 1 nodes\n"
     with path.open("a") as file:
         file.write("tles, 20 s: 2 nodes\nThe base settles, 40 s: \x1b[31m3 nodes\n")
-    progress.look()
+    progress.print_progress()
     assert capsys.readouterr().err == "The base settles, 20 s: 2 nodes\nThe base settles, 40 s: 3 nodes\n"
     path.write_text("anew\n")
-    progress.look()
+    progress.print_progress()
     assert capsys.readouterr().err == "anew\n"

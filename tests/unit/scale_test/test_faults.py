@@ -315,7 +315,7 @@ def test_nodes_are_taken_back_in_the_middle_of_a_roll_out(
     ]
     # Those are the nodes that a replacement is about.
     live = Live(path)
-    live.look()
+    live.read()
     run = StepRun(live.replay, changed, 1, requested, live.replay.time)
     assert [claim.name for claim in run.leaving()] == [done["detail"]["nodeClaim"]]
 

@@ -48,7 +48,7 @@ def live(timeline: list[Line], tmp_path: Path) -> Live:
 
 
 def faults(live: Live) -> list[tuple[str, dict[str, Any]]]:
-    live.look()
+    live.read()
     return [(line["kind"], line["detail"]) for _, line in live.replay.faults]
 
 

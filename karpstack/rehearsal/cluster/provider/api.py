@@ -77,10 +77,10 @@ class Api:
         cancelled: Set when the deployment is cancelled; waits end then.
     """
 
-    def __init__(self, client: Objects, cancelled: threading.Event, *, look: float = 1.0) -> None:
-        """`look` is the seconds without an event after which a wait looks for itself."""
+    def __init__(self, client: Objects, cancelled: threading.Event, *, interval: float = 1.0) -> None:
+        """`interval`: seconds without an event after which a wait reads the object itself."""
         self.client = client
-        self._cancelled, self._look = cancelled, look
+        self._cancelled, self._interval = cancelled, interval
 
     def kind(self, api_version: str, kind: str) -> Kind:
         """Look a kind up.
@@ -143,7 +143,7 @@ class Api:
             while not done(seen):
                 if self._cancelled.is_set():
                     raise CancelledError(what)
-                event = feed.next(self._look)
+                event = feed.next(self._interval)
                 if event is None or event.type == UNSERVED:
                     # What went before the watch began is missing in it; and the API server may refuse by now.
                     seen = self.get(path)

@@ -90,7 +90,7 @@ def step(timeline: Path, scenario: Result, step: int, stack_outputs: Result, reh
     judged = take(Cluster(), target, Live(timeline), parse(scenario, "scenario"), step)
     return {
         "changed": True,
-        "assertions": [one.told for one in judged],
+        "assertions": [one.report_fields for one in judged],
         "failures": [one.message for one in judged if not one.passed],
     }
 
