@@ -86,7 +86,10 @@ class Catalogue:
     """The words of findings, by their codes."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is a YAML file: code -> `consequence`, `fix`, and as needed `what`, `key`, `link` and `severity`."""
+        """`path` is a YAML file: code -> `consequence`, `fix`, and as needed `what`, `key`, `link` and `severity`.
+
+        `general_consequence`, `general_fix` and `general_key` are for documents, which do not know the user's input.
+        """
         self.path = path
 
     @cached_property

@@ -31,7 +31,6 @@ _PARTS: Final = (
 #: First words of a sentence whose subject is a list.
 _PLURAL: Final = {"admit", "are", "contain", "exclude", "have", "match"}
 _FORMAT = re.compile(r"\{(\w+)[!:][^}]*\}")
-_ONLY_BRACES = re.compile(r"'?\{\w+\}'?")
 
 
 class UnknownCodeError(ValueError):
@@ -91,9 +90,9 @@ def readable(text: str) -> str:
     return _FORMAT.sub(r"{\1}", " ".join(text.split()))
 
 
-def only_in_message(text: str) -> bool:
-    """Whether a text consists of a value of the user's input, so that only the message has it."""
-    return bool(_ONLY_BRACES.fullmatch(text))
+def in_general(entry: Mapping[str, Any], key: str) -> str:
+    """Return a text of an entry for documents; one that depends on the input has a general form, `general_<key>`."""
+    return readable(str(entry.get(f"general_{key}", entry.get(key, ""))))
 
 
 def with_subject(text: str, subject: str = "") -> str:
@@ -101,17 +100,15 @@ def with_subject(text: str, subject: str = "") -> str:
     first = text.split(maxsplit=1)[0]
     if not first.isalpha() or not first.islower():
         return text
-    return f"{subject or ('The values' if first in _PLURAL else 'The value')} {text}"
+    return f"{subject or ('The settings' if first in _PLURAL else 'The setting')} {text}"
 
 
 def _explanation(code: str, about: str, entry: Mapping[str, Any], without_subject: bool) -> Explanation:
     parts = dict[str, str]()
     for heading, key in _PARTS:
-        text = readable(str(entry.get(key, "")))
-        if only_in_message(text):
-            text = "the message says it"
-        elif text and without_subject and key == "consequence":
-            text = with_subject(text)
+        text = in_general(entry, key)
+        if text and without_subject and key == "consequence":
+            text = with_subject(text, str(entry.get("general_key", "")))
         if text:
             says_what = key == "consequence" and not {"what", "description"} & entry.keys()
             parts["What is wrong" if says_what else heading] = text

@@ -15,7 +15,7 @@ from karpstack.karpenter.findings import Catalogue
 from karpstack.preflight.finding import CATALOGUE as CHECKS
 from karpstack.scale_test.scenarios.problems import CATALOGUE as SCENARIOS
 from karpstack.snapshot.problems import CATALOGUE as SNAPSHOTS
-from karpstack.text.explanation import only_in_message, readable, with_subject
+from karpstack.text.explanation import in_general, readable, with_subject
 from tests.unit.example_stack import ROOT
 
 FOLDER: Final = ROOT / "docs" / "reference" / "findings"
@@ -29,7 +29,6 @@ _HEAD: Final = """\
 """
 #: Keys of which the tables of the tests have only the end.
 _OF_A_POOL: Final = {"requirements", "values", "key", "budgets", "kubelet", "terminationGracePeriod", "startupTaints"}
-_IN_MESSAGE: Final = "the message has the value for your case"
 
 
 class Page(NamedTuple):
@@ -61,29 +60,27 @@ class Page(NamedTuple):
 
 def _of_settings(code: str, entry: Mapping[str, str]) -> str:
     kind = "Warning: " if entry.get("severity") == "warning" else ""
-    said = with_subject(readable(entry["consequence"]), f"`{key}`" if (key := named_key(code)) else "")
-    return f"> {kind}{_said(said)}\n\n{example(code)}{_fix(entry)}\n"
+    said = with_subject(
+        in_general(entry, "consequence"), f"`{key}`" if (key := named_key(code) or entry.get("general_key")) else ""
+    )
+    return f"> {kind}{said}\n\n{example(code)}{_fix(entry)}\n"
 
 
 def _of_checks(_: str, entry: Mapping[str, str]) -> str:
     kind = {"warning": "Warning: ", "note": "Note: "}.get(entry.get("severity", "error"), "")
     fix = _fix(entry) or "Nothing needs to be done."
     key = f"Setting: `{entry['key']}`.\n\n" if "key" in entry else ""
-    what, consequence = readable(entry["what"]), _said(readable(entry["consequence"]))
+    what, consequence = readable(entry["what"]), in_general(entry, "consequence")
     return f"> {kind}{what}\n\nWhat would happen: {consequence}.\n\n{key}{fix}\n"
 
 
 def _of_files(_: str, entry: Mapping[str, str]) -> str:
-    return "\n\n".join(filter(None, (f"> {_said(readable(entry['consequence']))}", _fix(entry)))) + "\n"
+    return "\n\n".join(filter(None, (f"> {in_general(entry, 'consequence')}", _fix(entry)))) + "\n"
 
 
 def _fix(entry: Mapping[str, str]) -> str:
-    fix = readable(entry.get("fix", ""))
-    return f"Fix: {_said(fix)}." if fix else ""
-
-
-def _said(text: str) -> str:
-    return _IN_MESSAGE if only_in_message(text) else text
+    fix = in_general(entry, "fix")
+    return f"Fix: {fix}." if fix else ""
 
 
 PAGES: Final = {

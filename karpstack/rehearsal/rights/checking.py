@@ -66,8 +66,8 @@ def checked(recording: Recording) -> Recording:
                     _SCHEMAS[recording.cloud].model_validate(part)
                 except ValidationError as error:
                     raise RecordingError(
-                        f"document {name!r} of {principal.name!r}, {_error_text(part, error)}, so it cannot be taken apart "
-                        f"into rights, and nothing was judged; {_FIX[recording.cloud]}, and rehearse again"
+                        f"document {name!r} of {principal.name!r}, {_error_text(part, error)}, so it cannot be read as "
+                        f"permissions, and nothing was judged; {_FIX[recording.cloud]}, and rehearse again"
                     ) from error
     return recording
 
