@@ -30,7 +30,7 @@ _PARTS: Final = (
 )
 #: First words of a sentence whose subject is a list.
 _PLURAL: Final = {"admit", "are", "contain", "exclude", "have", "match"}
-_FORMAT = re.compile(r"\{(\w+)[!:][^}]*\}")
+_FORMAT = re.compile(r"(\{)\{|(\})\}|\{(\w+)[!:][^}]*\}")
 
 
 class UnknownCodeError(ValueError):
@@ -87,7 +87,7 @@ def explain(
 
 def readable(text: str) -> str:
     """Return a text of a catalogue for documents: without formats of Python in the braces."""
-    return _FORMAT.sub(r"{\1}", " ".join(text.split()))
+    return _FORMAT.sub(lambda found: found[1] or found[2] or f"{{{found[3]}}}", " ".join(text.split()))
 
 
 def in_general(entry: Mapping[str, Any], key: str) -> str:

@@ -17,6 +17,7 @@ from karpstack.karpenter.findings import Catalogue
 from karpstack.preflight.finding import CATALOGUE as CHECKS
 from karpstack.scale_test.scenarios.problems import CATALOGUE as SCENARIOS
 from karpstack.snapshot.problems import CATALOGUE as SNAPSHOTS
+from karpstack.text.explanation import readable
 from tests.unit import findings_pages
 from tests.unit.example_stack import ROOT
 
@@ -113,6 +114,11 @@ def test_a_page_shows_no_format_of_python_and_no_empty_fix(name: str) -> None:
     text = findings_pages.PAGES[name].text()
     assert not re.search(r"^(?:>|Fix|What).*\{\w+[!:]", text, re.MULTILINE)
     assert "Fix: ." not in text
+    assert not re.search(r"^(?:> |Fix: |What would happen: )'?\{\w+\}'?\.?$", text, re.MULTILINE), "a sentence of one value"
+
+
+def test_braces_of_a_value_are_no_format() -> None:
+    assert readable("set [{{alias: al2023}}] of {used:g}") == "set [{alias: al2023}] of {used}"
 
 
 @pytest.mark.parametrize("name", findings_pages.PAGES)
