@@ -114,7 +114,7 @@ def test_a_page_shows_no_format_of_python_and_no_empty_fix(name: str) -> None:
     text = findings_pages.PAGES[name].text()
     assert not re.search(r"^(?:>|Fix|What).*\{\w+[!:]", text, re.MULTILINE)
     assert "Fix: ." not in text
-    assert not re.search(r"^(?:> |Fix: |What would happen: )'?\{\w+\}'?\.?$", text, re.MULTILINE), "a sentence of one value"
+    assert not re.search(r"^(?:> |Fix: |What would happen: )'?\{\w+\}'?\.?$", text, re.MULTILINE)
 
 
 def test_braces_of_a_value_are_no_format() -> None:
