@@ -223,7 +223,9 @@ class ClusterSettings(Section):
     local_accounts: bool = Field(
         False, description="whether certificates give access to the cluster, in addition to Entra"
     )
-    kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
+    kubelogin: KubeloginMode = Field(
+        "azurecli", description="how kubelogin signs in: azurecli, msi, workloadidentity or spn"
+    )
     deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
         "User",
         description="kind of the deployer, to which the stack assigns the role of a cluster administrator: User or "
@@ -236,9 +238,7 @@ class ClusterSettings(Section):
     log_categories: list[LogCategory] = Field(
         ["kube-audit-admin"], min_length=1, description="which logs: kube-audit-admin, kube-apiserver, guard and others"
     )
-    deletion_protection: bool = Field(
-        False, description="whether Pulumi refuses to delete the cluster, and to replace it with all that runs in it"
-    )
+    deletion_protection: bool = Field(False, description="true: Pulumi refuses to delete or replace the cluster")
 
     @field_validator("api_server_subnet_id")
     @classmethod
@@ -284,7 +284,7 @@ class SystemNodesSettings(Section):
 
     vm_size: str = Field("Standard_D4s_v5", description="VM size, like Standard_D4s_v5")
     count: int = Field(2, ge=1, le=1000, description="number of system nodes")
-    zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones to spread over; [] where a region has none")
+    zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones of the system nodes; [] if the region has none")
     # Of the API version that is pinned: Ubuntu2404 came later, and is what Ubuntu means from Kubernetes 1.35 on.
     os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux"] = Field(
         "Ubuntu", validation_alias="osSKU", description="Ubuntu, Ubuntu2204 or AzureLinux"
@@ -329,11 +329,11 @@ class KarpenterSettings(Section):
 
     chart_version: str = Field(versions.KARPENTER_AZURE, pattern=CHART_VERSION, description="version of both charts")
     ssh_public_key: str = Field(
-        description="public key that every node gets, like 'ssh-rsa AAAA...'; Azure documents no other kind"
+        description="SSH public key for every node, for example 'ssh-rsa AAAA...'; Azure documents only RSA keys"
     )
     bootstrap_token_generation: int = Field(1, ge=1, description="raise it by one to have a new bootstrap token")
     bootstrap_token_days: int = Field(365, ge=1, le=3650, description="days for which a new bootstrap token is valid")
-    replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
+    replicas: int = Field(2, ge=1, description="number of controllers; one leads, each needs its own system node")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
     resources: ResourceSettings = Field(ResourceSettings(), description="requests and limits of the controller")
@@ -418,7 +418,7 @@ class AksSettings(AksStackSettings):
     )
     cilium: CiliumSettings = Field(CiliumSettings(), description="optional features of Azure's Cilium")
     addons: AddonsSettings = Field(AddonsSettings(), description="optional add-ons")
-    proxy: ProxySettings | None = Field(None, description="the proxy through which nodes and pods get out, in mode nap")
+    proxy: ProxySettings | None = Field(None, description="HTTP proxy of nodes and pods, in mode nap")
     trusted_certificates: Certificates = Field(
         [],
         description="certificates of authorities, in PEM, that nodes trust in addition to the public ones, in mode nap",

@@ -114,13 +114,16 @@ class AddonsSettings(Section):
         False, description="whether Container insights sends the containers' logs and events to the workspace"
     )
     log_workspace_location: Location | None = Field(
-        None, description="location of cluster.logWorkspaceId, where that is not the stack's"
+        None, description="location of the workspace in cluster.logWorkspaceId, if it is not the stack's"
     )
     prometheus: bool = Field(False, description="whether Azure's managed Prometheus keeps metrics of nodes and pods")
     metrics_workspace_id: MetricsWorkspaceId | None = Field(
-        None, description="resource ID of the Azure Monitor workspace for them; without one the stack makes its own"
+        None,
+        description="resource ID of the Azure Monitor workspace for these metrics; without it, the stack creates one",
     )
-    metrics_workspace_location: Location | None = Field(None, description="its location, where that is not the stack's")
+    metrics_workspace_location: Location | None = Field(
+        None, description="location of the workspace in metricsWorkspaceId, if it is not the stack's"
+    )
 
     @field_validator("log_retention_days")
     @classmethod

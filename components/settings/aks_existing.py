@@ -43,7 +43,9 @@ class ExistingClusterSettings(Section):
     local_accounts: bool = Field(
         False, description="whether the deployer uses the administrator's certificate instead of Entra"
     )
-    kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
+    kubelogin: KubeloginMode = Field(
+        "azurecli", description="how kubelogin signs in: azurecli, msi, workloadidentity or spn"
+    )
 
 
 class ExistingNetworkSettings(Section):
@@ -52,7 +54,7 @@ class ExistingNetworkSettings(Section):
     REFUSED: ClassVar[Mapping[str, str]] = _of_the_owner(NetworkSettings, "subnet_id")
 
     subnet_id: str | None = Field(
-        None, description="resource ID of the subnet in which Karpenter's nodes live; the system pool's if not set"
+        None, description="resource ID of the subnet for Karpenter's nodes; the system pool's if not set"
     )
 
     @field_validator("subnet_id")

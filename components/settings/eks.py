@@ -148,7 +148,7 @@ class NetworkSettings(Section):
     """karpstack:network."""
 
     vpc_id: VpcId | None = Field(None, description="ID of an existing VPC, instead of one of the stack's own")
-    vpc_cidr: NetworkCidr = Field(description="range of the VPC, also of an existing one; nodes live here, pods do not")
+    vpc_cidr: NetworkCidr = Field(description="range of the VPC, also of an existing one; for nodes, not for pods")
     pod_cidr: ClusterCidr = Field(description="range of the overlay network, for pods")
     pod_cidr_mask_size: int = Field(24, description="prefix length of each node's share of podCidr")
     service_cidr: Cidr = Field(description="range of Service addresses")
@@ -157,19 +157,20 @@ class NetworkSettings(Section):
         "single", description="single (cheap), per-zone, or none: no outbound access, so endpoints are needed"
     )
     endpoints: bool | list[EndpointService] = Field(
-        False, description="VPC endpoints: true for those that the stack needs, or a list of services, as ecr.api"
+        False,
+        description="VPC endpoints: true for those that the stack needs, or a list of services, for example [ecr.api]",
     )
     flow_log_retention_days: LogRetentionDays | Literal[0] = Field(
-        0, description="days that the VPC's flow logs are kept; 0: there are none"
+        0, description="days to keep the VPC's flow logs; 0: no flow logs"
     )
-    subnet_ids: list[SubnetId] = Field([], description="IDs of the existing VPC's subnets in which nodes live")
+    subnet_ids: list[SubnetId] = Field([], description="IDs of subnets of the existing VPC for the nodes")
     subnet_tags: dict[str, str] = Field({}, description="tags of these subnets, instead of their IDs")
     tag_subnets: bool = Field(False, description="whether the subnets of subnetIds get Karpenter's discovery tag")
     control_plane_subnet_ids: list[SubnetId] = Field(
         [], description="IDs of subnets for the control plane's interfaces; those of the nodes if empty"
     )
     node_security_group_ids: list[SecurityGroupId] = Field(
-        [], description="IDs of security groups that all nodes carry in addition to the cluster's own"
+        [], description="IDs of security groups for all nodes, in addition to the cluster's own"
     )
 
     @field_validator("vpc_cidr")
@@ -249,17 +250,17 @@ class ClusterSettings(Section):
         [], description="ranges that may reach the API server from outside; empty: none"
     )
     private_access_cidrs: list[Annotated[NetworkCidr, AfterValidator(_not_everybody)]] = Field(
-        [], max_length=60, description="ranges that may reach the API server through the VPC, beside its nodes"
+        [], max_length=60, description="ranges that may reach the API server through the VPC, in addition to its nodes"
     )
     admins: list[Annotated[str, AfterValidator(_principal)]] = Field(
-        [], description="ARNs of IAM roles and users that administer the cluster, the deployer not among them"
+        [], description="ARNs of IAM roles and users that administer the cluster, except the deployer"
     )
     log_types: list[Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]] = Field(
         ["api", "audit", "authenticator", "controllerManager", "scheduler"], description="control plane logs to keep"
     )
-    log_retention_days: LogRetentionDays = Field(30, description="days that control plane logs are kept")
+    log_retention_days: LogRetentionDays = Field(30, description="days to keep control plane logs")
     addon_versions: dict[AddonName, str] = Field(
-        {}, description="versions of EKS's add-ons by name; of others, EKS's default for the cluster's version is taken"
+        {}, description="versions of EKS's add-ons by name; for others, EKS's default for the cluster's version"
     )
     support_type: Literal["standard", "extended"] = Field(
         "extended",
@@ -291,9 +292,9 @@ class SystemNodesSettings(Section):
     release_version: str = Field(
         "", description="release of that image, for example 1.36.2-20260714; empty: what AWS recommends at each update"
     )
-    min_size: int = Field(2, ge=1, description="system nodes at least")
+    min_size: int = Field(2, ge=1, description="minimum number of system nodes")
     desired_size: int = Field(2, ge=1, description="initial number of system nodes")
-    max_size: int = Field(10, ge=1, description="system nodes at most")
+    max_size: int = Field(10, ge=1, description="maximum number of system nodes")
     disk_size: int = Field(50, ge=20, description="GiB of each system node's disk, 20 at least")
 
     @field_validator("max_size")
@@ -373,12 +374,14 @@ class KarpenterSettings(Section):
     """karpstack:karpenter."""
 
     chart_version: str = Field(versions.KARPENTER_AWS, pattern=CHART_VERSION, description="version of both charts")
-    identity: Identity = Field("pod-identity", description="pod-identity or irsa")
+    identity: Identity = Field(
+        "pod-identity", description="how the controller gets its permissions: pod-identity or irsa"
+    )
     interruption_queue: bool = Field(True, description="whether interruption events reach Karpenter")
     service_monitor: bool = Field(
-        False, description="a ServiceMonitor of its metrics; the CRDs of prometheus-operator must be there before"
+        False, description="a ServiceMonitor of its metrics; the CRDs of prometheus-operator must already exist"
     )
-    replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
+    replicas: int = Field(2, ge=1, description="number of controllers; one leads, each needs its own system node")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
     resources: ResourceSettings = Field(ResourceSettings(), description="requests and limits of the controller")
@@ -417,7 +420,7 @@ class ImagesSettings(MirrorSettings):
 
     node_mirrors: dict[Annotated[str, AfterValidator(_registry)], Annotated[str, AfterValidator(_open_mirror)]] = Field(
         {},
-        description="registry and the mirror that nodes ask first, for all pods, as docker.io: mirror.example.com/hub",
+        description="registry -> the mirror that nodes ask first, for all pods: docker.io: mirror.example.com/hub",
     )
 
 
@@ -436,15 +439,17 @@ class EksStackSettings(StackSettings):
     }
 
     region: str = Field(validation_alias="aws:region", description="the AWS region, for example us-east-1")
-    profile: str = Field("", validation_alias="aws:profile", description="profile of the AWS CLI; for kubectl too")
+    profile: str = Field("", validation_alias="aws:profile", description="profile of the AWS CLI; kubectl uses it too")
     assume_roles: list[AssumedRole] = Field(
-        [], validation_alias="aws:assumeRoles", description="role that the deployer takes, one at most; for kubectl too"
+        [],
+        validation_alias="aws:assumeRoles",
+        description="role that the deployer assumes, at most one; kubectl uses it too",
     )
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
     images: ImagesSettings = Field(ImagesSettings(), description="where images come from")
-    proxy: ProxySettings | None = Field(None, description="the proxy through which nodes and controllers get out")
+    proxy: ProxySettings | None = Field(None, description="HTTP proxy of nodes and controllers")
     trusted_certificates: Certificates = Field(
         [],
         description="certificates of authorities, in PEM, for nodes and controllers, in addition to the public ones",
@@ -494,7 +499,7 @@ class EksSettings(EksStackSettings):
     network: NetworkSettings = Field(description="address ranges and zones")
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
-    cilium: CiliumSettings = Field(CiliumSettings(), description="network plugin: Cilium")
+    cilium: CiliumSettings = Field(CiliumSettings(), description="Cilium, the network plugin")
     addons: AddonsSettings = Field(AddonsSettings(), description="optional add-ons")
 
     @property

@@ -53,13 +53,13 @@ class ExistingNetworkSettings(Section):
     )
 
     subnet_ids: list[SubnetId] = Field(
-        [], description="IDs of the subnets in which Karpenter's nodes live; those of the managed node groups if empty"
+        [], description="IDs of the subnets for Karpenter's nodes; those of the managed node groups if empty"
     )
     subnet_tags: dict[str, str] = Field({}, description="tags of these subnets, instead of their IDs")
     node_security_group_ids: list[SecurityGroupId] = Field(
-        [], description="IDs of security groups that Karpenter's nodes carry in addition to the cluster's own"
+        [], description="IDs of security groups for Karpenter's nodes, in addition to the cluster's own"
     )
-    pod_cidr: ClusterCidr | None = Field(None, description="range of the overlay network, where cilium.install is true")
+    pod_cidr: ClusterCidr | None = Field(None, description="range of the overlay network, if cilium.install is true")
     pod_cidr_mask_size: int = Field(24, description="prefix length of each node's share of podCidr")
 
     @field_validator("subnet_ids", "node_security_group_ids")

@@ -21,7 +21,7 @@ _COMMAND: Final = "karpstack.rehearsal.whatif.command"
 
 _Only = Annotated[
     list[str] | None,
-    option("--only", metavar="NAME", help="try only this candidate; several times for several (default: all)"),
+    option("--only", metavar="NAME", help="try only this candidate; repeat the option for several (default: all)"),
 ]
 _Repeat = Annotated[
     int | None,
@@ -68,7 +68,9 @@ _List = Annotated[bool, option("--list", help="write the manifests of the candid
 def _advise(
     workloads: Annotated[Path, option("--workloads", metavar="FILE", help="snapshot of the cluster")],
     stack: SnapshotsStack = None,
-    arm64: Annotated[bool, option("--arm64", help="also try arm64 instances: all images exist for arm64")] = False,
+    arm64: Annotated[
+        bool, option("--arm64", help="also try arm64 instances; only if all your images exist for arm64")
+    ] = False,
     only: _Only = None,
     list_: _List = False,
     repeat: _Repeat = None,

@@ -33,7 +33,7 @@ def _stack(
 ) -> int:
     """Check your account or subscription for what blocks `pulumi up` of a stack. Nothing is created or changed.
 
-    Exit code 1: something blocks it; 3: nothing could be asked.
+    Exit code 1: something blocks it; 3: the account does not answer.
     """
     if rehearsed:
         from karpstack.rehearsal import commands as rehearsal
@@ -128,7 +128,7 @@ def _facts(
     ] = None,
     into: Annotated[
         Path | None,
-        option("--into", metavar="FOLDER", help="folder to write (default: karpstack-facts beside Pulumi.yaml)"),
+        option("--into", metavar="FOLDER", help="folder to write (default: karpstack-facts next to Pulumi.yaml)"),
     ] = None,
     form: Format = "text",
 ) -> int:

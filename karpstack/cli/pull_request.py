@@ -112,7 +112,7 @@ def _rehearse(
 ) -> int:
     """Review the stacks that a change touches, and rehearse the change of each.
 
-    Exit code 1: a mandatory rule is broken or a limit is exceeded; 3: a stack has no answer.
+    Exit code 1: a mandatory rule is violated or a limit is exceeded; 3: a stack has no answer.
     """
     from karpstack.pull_request import commands
 

@@ -137,7 +137,7 @@ def _rights(
         option(
             "--recording",
             metavar="FILE",
-            help="a rights.json; several times for several runs (default: that of the stack's last rehearsal)",
+            help="a rights.json; repeat the option for several runs (default: that of the stack's last rehearsal)",
         ),
     ] = None,
     reasons: Annotated[

@@ -46,7 +46,7 @@ def _review(
     """Preview a stack with the policy pack, and write changes, findings, cost and permissions. Nothing is changed.
 
     The documents are review.html, review.md (for a pull request) and review.sarif (for code scanning). Exit code 1: a
-    mandatory rule is broken; 3: the preview itself failed.
+    mandatory rule is violated; 3: the preview itself failed.
     """
     if live:
         return _live(

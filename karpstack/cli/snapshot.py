@@ -17,7 +17,9 @@ _Snapshot = Annotated[Path, argument("FILE", "the snapshot")]
 _Output = Annotated[
     Path, option("--output", metavar="FILE", help="the snapshot to write, compressed if its name ends in .gz")
 ]
-_KnownOnly = Annotated[bool, option("--known-only", help="skip what this version does not know in the snapshot")]
+_KnownOnly = Annotated[
+    bool, option("--known-only", help="skip the parts of the snapshot that this version does not know")
+]
 _Anonymize = Annotated[
     bool,
     option(

@@ -113,7 +113,7 @@ def _publish_image(
         str, option("--namespace", metavar="NAME", help="namespace of the controller (default: kube-system)")
     ] = "kube-system",
 ) -> int:
-    """Let the simulated cloud publish a newer image of nodes, and restart Karpenter so that it notices now."""
+    """Let the simulated cloud publish a newer node image, and restart Karpenter so that it finds the image at once."""
     from karpstack.scale_test import commands
 
     return commands.publish_image(namespace)

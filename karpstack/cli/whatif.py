@@ -87,7 +87,7 @@ def _stack(
             metavar="SIDE",
             help="the changed cluster: a stack file, a git ref of the project, or manifests of NodePools and node "
             "classes: a file, a folder, REF:FOLDER, or a command that prints them, such as 'helm template CHART'; "
-            "several times for several candidates (default: the project as it is)",
+            "repeat the option for several candidates (default: the project as it is)",
         ),
     ] = None,
     new_image: Annotated[

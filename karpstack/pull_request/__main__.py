@@ -40,17 +40,17 @@ def parser() -> argparse.ArgumentParser:
     rehearsing = add(
         "rehearse",
         _rehearse,
-        "Review the stacks that a change touches, and rehearse the change of each. Exit code 0: nothing is in the way; "
-        "1: a mandatory rule is broken, or a limit; 3: something has no answer.",
+        "Review the stacks that a change touches, and rehearse the change of each. Exit code 0: no problem; "
+        "1: a mandatory rule is violated, or a limit is exceeded; 3: something has no answer.",
     )
     commenting = add(
         "comment",
         _comment,
-        "Write what came of it into one comment on the pull request, by GitHub's API, with the token in GITHUB_TOKEN. "
-        "Where that may only read, as for a pull request from a fork, it goes into the job's summary.",
+        "Write the results into one comment on the pull request, by GitHub's API, with the token in GITHUB_TOKEN. "
+        "If the token may only read, as for a pull request from a fork, the results go into the job's summary.",
     )
     summing = add(
-        "summary", _summary, "Write what came of it into the job's summary ($GITHUB_STEP_SUMMARY), or print it."
+        "summary", _summary, "Write the results into the job's summary ($GITHUB_STEP_SUMMARY), or print them."
     )
     for one in (asking, rehearsing):
         one.add_argument(
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
             type=Path,
             default=RESULTS,
             metavar="FOLDER",
-            help=f"of what came of it (default: {RESULTS})",
+            help=f"folder of the results (default: {RESULTS})",
         )
     for one in (commenting, summing):
         one.add_argument(

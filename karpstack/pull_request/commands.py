@@ -115,7 +115,7 @@ def rehearse(
 
     Args:
         touching: The change, and which stacks are meant.
-        results: Folder of what came of it.
+        results: Folder of the results.
         whatif: Whether the change is rehearsed too.
         passed_on: More options of the what-if, by their names in `PASSED_ON`.
     """
@@ -151,10 +151,10 @@ def comment(
     author: str = AUTHOR,
     patience: float = PATIENCE,
 ) -> int:
-    """Write what came of it into one comment on the pull request.
+    """Write the results into one comment on the pull request.
 
     Args:
-        results: Folder of what came of it.
+        results: Folder of the results.
         printed: What `stacks` printed: one of these stacks of which nothing came is told as failed.
         number: The pull request; the event's if None.
         author: Login of whose token it is.
@@ -198,7 +198,7 @@ def comment(
 
 @reported(_CODES, _print_error)
 def summary(results: Path = RESULTS, printed: str = "") -> int:
-    """Write what came of it into the job's summary, or print it."""
+    """Write the results into the job's summary, or print them."""
     elsewhere = Job("", None, "", reads_only=False, page="")
     _summarise(
         _read_outcomes(results, _names(printed)), job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere

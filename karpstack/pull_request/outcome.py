@@ -42,7 +42,7 @@ class Outcome:
 
     Attributes:
         stack: Its name.
-        review: `passed`; `refused`, as a mandatory rule is broken; `failed`, as there is no answer; `none`, as
+        review: `passed`; `refused`, as a mandatory rule is violated; `failed`, as there is no answer; `none`, as
             manifests have no stack to review.
         whatif: `within limits`; `beyond limits`; `failed`, as there is no answer; or why none was asked (see
             `stacks.Touched`).

@@ -29,7 +29,7 @@ _HEADLINES: Final[Mapping[int, str]] = {
 }
 _REVIEWS: Final = {
     "passed": "passed",
-    "refused": "**refused**: a mandatory rule is broken",
+    "refused": "**refused**: a mandatory rule is violated",
     "failed": "**failed**: the job's log says why",
     "none": "none: manifests alone, so there is no stack to review",
 }

@@ -41,7 +41,7 @@ def review(
     """Preview one stack and write its review; see `karpstack review --help`.
 
     Returns:
-        `Code.NO` where a mandatory rule is broken, `Code.UNKNOWN` where the preview itself failed.
+        `Code.NO` where a mandatory rule is violated, `Code.UNKNOWN` where the preview itself failed.
     """
     project = (project or find_project()).resolve()
     source = (config_file or project / f"Pulumi.{stack}.yaml").resolve()

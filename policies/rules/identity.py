@@ -195,13 +195,13 @@ _ON_KINDS = [
     {"action": "*:List*", "reason": "changes nothing"},
     {"action": "ec2:RunInstances", "reason": "only uses these", "kinds": _USED},
     {"action": "ec2:CreateFleet", "reason": "only uses these", "kinds": _USED},
-    {"action": "ec2:CreateSecurityGroup", "reason": "makes one, in a network", "kinds": ["security-group", "vpc"]},
+    {"action": "ec2:CreateSecurityGroup", "reason": "creates one, in a network", "kinds": ["security-group", "vpc"]},
     {"action": "ec2:GetSecurityGroupsForVpc", "reason": "changes nothing"},
     {"action": "ec2:GetCoipPoolUsage", "reason": "changes nothing"},
     {"action": "iam:GetInstanceProfile", "reason": "changes nothing"},
     {"action": "iam:GetServerCertificate", "reason": "a certificate without its key"},
-    {"action": "elasticloadbalancing:RegisterTargets", "reason": "is on target groups alone, as in AWS's own policy"},
-    {"action": "elasticloadbalancing:DeregisterTargets", "reason": "is on target groups alone, as in AWS's own policy"},
+    {"action": "elasticloadbalancing:RegisterTargets", "reason": "only on target groups, as in AWS's own policy"},
+    {"action": "elasticloadbalancing:DeregisterTargets", "reason": "only on target groups, as in AWS's own policy"},
 ]
 
 IAM_NO_WILDCARD_ACTION = ResourceRule(

@@ -71,7 +71,7 @@ def _sections(cloud: str, model: type[BaseModel]) -> Iterator[str]:
     for name, section in sections.items():
         field = model.model_fields[name]
         heading = f"karpstack:{field.alias or name}"
-        said = f"{(field.description or '').capitalize()}.\n" if field.description else ""
+        said = f"{field.description[0].upper()}{field.description[1:]}.\n" if field.description else ""
         optional = "Required.\n" if field.is_required() else ""
         rows = list(_of_section(section, f"{field.alias or name}."))
         yield from _table(heading, rows, codes, kind, section, said, optional)
@@ -100,7 +100,7 @@ def _table(
         refused[code].append(key)
     for code, keys in sorted(refused.items()):
         names = ", ".join(f"`{key}`" for key in sorted(keys))
-        yield f"Refused as [`{code}`](../findings/settings.md#{code}), in upper or lower case: {names}.\n"
+        yield f"These keys are refused ([`{code}`](../findings/settings.md#{code})), in upper or lower case: {names}.\n"
 
 
 def _of_section(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str, str, str]]:

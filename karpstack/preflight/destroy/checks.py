@@ -19,7 +19,7 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "load balancers": workloads.load_balancers,
     "load balancers in the account": balancers.balancers,
     "security groups": balancers.groups,
-    "interfaces of others": interfaces.interfaces,
+    "foreign network interfaces": interfaces.interfaces,
     "volumes": workloads.volumes,
     "NodePools": nodes.node_pools,
     "NodeClaims": nodes.node_claims,
@@ -27,20 +27,24 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "instances": nodes.instances,
     "machines": subscription.machines,
     "locks": subscription.locks,
-    "who else is in the network": subscription.neighbours,
-    "who else is in the group": subscription.check_foreign_resources,
+    "foreign interfaces in the network": subscription.neighbours,
+    "foreign resources in the group": subscription.check_foreign_resources,
     "disruption budgets": workloads.budgets,
-    "undisturbed pods": workloads.check_do_not_disrupt,
-    "how long it takes": nodes.check_removal_time,
+    "do-not-disrupt pods": workloads.check_do_not_disrupt,
+    "duration": nodes.check_removal_time,
 }
-_OF_AWS: Final = frozenset({"load balancers in the account", "security groups", "interfaces of others", "instances"})
-_OF_AZURE: Final = frozenset({"machines", "locks", "who else is in the network", "who else is in the group"})
+_OF_AWS: Final = frozenset(
+    {"load balancers in the account", "security groups", "foreign network interfaces", "instances"}
+)
+_OF_AZURE: Final = frozenset(
+    {"machines", "locks", "foreign interfaces in the network", "foreign resources in the group"}
+)
 _OF_A_CONTROLLER: Final = frozenset({"controller", "NodePools", "NodeClaims", "node classes"})
 #: What a cluster takes with it, or leaves behind, when it goes.
 _OF_ITS_END: Final = frozenset(
     {
         *("protection", "load balancers", "load balancers in the account", "security groups"),
-        *("interfaces of others", "volumes", "machines"),
+        *("foreign network interfaces", "volumes", "machines"),
     }
 )
 

@@ -49,7 +49,7 @@ _SECONDS_BETWEEN_LINES = 15.0
 _FAULTS_SHOWN = 5
 #: Set to anything, Go's modules and build results stay in the cache, so that the next build compiles what changed.
 KEEP_BUILDS = "KARPSTACK_KEEP_BUILDS"
-_DURATION = "On two free cores that takes a quarter of an hour or so."
+_DURATION = "On two cores, this takes 15 to 25 minutes."
 # Part -> the cloud whose newest Karpenter it has, and so what is known of that cloud.
 _CLOUDS = {f"karpenter-{cloud}": cloud for cloud in CONTROLLERS}
 # Part -> the cloud whose Karpenter it has, of whichever release.

@@ -28,7 +28,7 @@ from karpstack.text.yaml_file import YamlError, read
 _SALT = "encryptionsalt"
 _ENCRYPTION = (_SALT, "encryptedkey", "secretsprovider")
 #: Of an earlier release.
-_LATER = "built before, once, in a quarter of an hour"
+_LATER = "built first, once"
 _ALLOWED = "aws:allowedAccountIds"
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _MINOR = re.compile(r"1\.[0-9]{1,3}")

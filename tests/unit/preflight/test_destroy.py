@@ -44,12 +44,12 @@ def look(check: Callable[[Subject], Iterable[Finding]], cluster: FakeCluster, **
 def test_nothing_is_in_the_way_of_the_stack_alone(cluster: FakeCluster) -> None:
     checked = run(checks(Subject(cluster, EKS)), Subject(cluster, EKS))
     said = [(each.name, finding.severity) for each in checked for finding in each.findings]
-    assert said == [("how long it takes", "note")]
+    assert said == [("duration", "note")]
 
 
 def test_only_what_can_be_asked_counts(cluster: FakeCluster) -> None:
     aws, azure, nobody = (checks(Subject(cluster, outputs, *asked)) for outputs, *asked in ASKED)
-    of_azure = {"machines", "locks", "who else is in the network", "who else is in the group"}
+    of_azure = {"machines", "locks", "foreign interfaces in the network", "foreign resources in the group"}
     of_aws = {"load balancers in the account", "security groups", "instances"}
     assert set(aws) & (of_aws | of_azure) == of_aws
     assert set(azure) & (of_aws | of_azure) == of_azure

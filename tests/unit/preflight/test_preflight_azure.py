@@ -101,7 +101,7 @@ def test_another_subscription_is_not_there(world: World) -> None:
 def test_what_fails_is_told_and_hides_no_other_check(world: World) -> None:
     world.azure.faults.inject(Fault("LocationRequired", "GET", "Microsoft.Compute/skus"))
     checked = {each.name: each.findings for each in run(CHECKS, looked_at(world))}
-    assert "could not be checked: 400 LocationRequired The location" in checked["system nodes' size"][0].what
+    assert "could not be checked: 400 LocationRequired The location" in checked["system node size"][0].what
     assert not checked["Kubernetes version"]
 
 

@@ -250,7 +250,7 @@ def test_nothing_of_azure_is_in_the_way_of_the_stack_alone(world: World, cluster
     cluster.objects[CLAIMS][0]["status"]["providerID"] = f"azure://{machine_id('aks-default-1', NODES)}"
     checked = run(checks(seen(world, cluster)), seen(world, cluster))
     said = {(each.name, finding.severity) for each in checked for finding in each.findings}
-    assert said == {("how long it takes", "note")}
+    assert said == {("duration", "note")}
 
 
 @pytest.mark.parametrize("scope", [GROUP, NODES, VNET, GROUP.rpartition("/resourceGroups")[0]])
@@ -334,4 +334,4 @@ def test_a_guest_in_the_stacks_group_goes_with_it(world: World, cluster: FakeClu
 
 
 def test_where_nothing_says_the_subscription_the_cluster_alone_is_asked(cluster: FakeCluster) -> None:
-    assert not checks(Subject(cluster, AZURE)).keys() & {"locks", "machines", "who else is in the group"}
+    assert not checks(Subject(cluster, AZURE)).keys() & {"locks", "machines", "foreign resources in the group"}

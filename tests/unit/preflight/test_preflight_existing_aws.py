@@ -91,8 +91,8 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert [severity for severity, _ in told["cluster"]] == ["error"]
         assert "does not exist in this account and region" in told["cluster"][0][1]
         # What depends on it says so, and what does not is judged.
-        assert told["NodePools' types"] == [("warning", "could not be checked: the cluster Shop_2 does not exist")]
-        assert "roles' names" not in told
+        assert told["NodePool types"] == [("warning", "could not be checked: the cluster Shop_2 does not exist")]
+        assert "role names" not in told
 
 
 def test_a_node_pool_and_an_image_that_its_zones_and_version_have_not(
@@ -108,8 +108,8 @@ def test_a_node_pool_and_an_image_that_its_zones_and_version_have_not(
             nodeClasses__default__amiSelectorTerms=[{"alias": "bottlerocket@v1.10.0"}],
         )
         told = said(seen)
-        assert "excludes every zone of the stack (us-east-1a, us-east-1b)" in told["NodePools' types"][0][1]
-        assert "has no image for Kubernetes 1.36" in told["node classes' images"][0][1]
+        assert "excludes every zone of the stack (us-east-1a, us-east-1b)" in told["NodePool types"][0][1]
+        assert "has no image for Kubernetes 1.36" in told["node class images"][0][1]
 
 
 def test_names_that_somebody_else_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

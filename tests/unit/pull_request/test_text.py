@@ -34,7 +34,11 @@ def test_all_of_what_is_short_is_there() -> None:
 @pytest.mark.parametrize(
     ("outcome", "headline", "row"),
     [
-        (Outcome("eks", "refused", "within limits"), "something is refused", "**refused**: a mandatory rule is broken"),
+        (
+            Outcome("eks", "refused", "within limits"),
+            "something is refused",
+            "**refused**: a mandatory rule is violated",
+        ),
         (Outcome("eks", "passed", "beyond limits"), "something is refused", "**not within the limits**"),
         (Outcome("eks", "failed", "off"), "something has no answer", "**failed**: the job's log says why"),
         (Outcome("eks", "refused", "failed"), "something has no answer", "**no answer**: the job's log says why"),
