@@ -43,24 +43,24 @@ class Limits(BaseModel):
     """Limits of a what-if.
 
     Attributes:
-        max_hourly_increase: By how many USD an hour the nodes may get dearer, or by what share.
-        max_hourly: USD an hour that they may cost after it.
-        max_times_lower_bound: The same as a multiple of the lower bound.
-        max_nodes: Nodes after it.
-        max_nodes_replaced: Nodes that may go, or what share of those that there are.
-        max_nodes_at_once: Nodes that may be on their way out at the same time.
+        max_hourly_increase: Maximum increase of the nodes' price: USD an hour, or a share.
+        max_hourly: Maximum price of the nodes after the change, in USD an hour.
+        max_times_lower_bound: The same, as a multiple of the lower bound.
+        max_nodes: Maximum number of nodes after the change.
+        max_nodes_replaced: Nodes that may be removed: a number, or a share of the existing ones.
+        max_nodes_at_once: Nodes that may be disrupted at the same time.
         max_pods_moved: Pods that may have to move.
-        max_pods_without_node: Pods that may be without a node for a while.
-        max_seconds_without_node: For how long one may be.
+        max_pods_without_node: Pods that may be unschedulable for a time.
+        max_seconds_without_node: Longest time that one of them may be.
         max_pods_unschedulable: Pods that may be without a node at the end, more than before.
-        max_workloads_without_node_pool: Workloads that may run on though no NodePool fits any more.
+        max_workloads_without_node_pool: Running workloads that no NodePool may be able to schedule again.
         max_nodes_never_replaced: Drifted nodes that nothing replaces, and deleted nodes that drain, as long as nobody
             changes something.
         max_pods_killed: Pods that may be deleted although a PodDisruptionBudget or do-not-disrupt forbids it.
         max_node_pools_over_limits: NodePools that may be over their own limits since the change.
         max_difference_from_cluster: How far the rehearsed base may be from the real cluster in nodes, in dollars and in
             what pods request.
-        must_settle: Whether base and change must come to rest.
+        must_settle: Whether base and change must settle.
     """
 
     model_config = ConfigDict(
@@ -230,19 +230,19 @@ def _rest(moments: Sequence[Moment], *, changed: bool) -> Limit:
     gave_up = [moment for moment in moments if moment.gave_up]
     told = [] if changed else ["the change updates no resource"]
     if changed and not gave_up:
-        told.append("came to rest")
+        told.append("settled")
     for moment in gave_up or moments:
         if words := "; ".join(filter(None, (moment.gave_up, _quiet(moment)))):
             told.append(f"{moment.phase}: {words}")
     return Limit(
-        name="mustSettle", limit="comes to rest", measured="; ".join(told), within_limit=not (changed and gave_up)
+        name="mustSettle", limit="settles", measured="; ".join(told), within_limit=not (changed and gave_up)
     )
 
 
 def _quiet(moment: Moment) -> str:
     if moment.quiet is None or moment.needed is None:
         return ""
-    return f"nothing had moved for {moment.quiet:.0f} s, needed are {moment.needed:.0f} s"
+    return f"no change for {moment.quiet:.0f} s, {moment.needed:.0f} s are needed"
 
 
 def _unknown(sections: dict[str, Any], source: str, scenarios: Collection[str]) -> Iterator[str]:

@@ -99,13 +99,13 @@ def test_what_did_not_settle_breaks_a_limit_that_can_be_lifted() -> None:
     [
         (
             {"gaveUp": "it had not settled after 600 s", "quiet": 41.2, "needed": 315},
-            "base-settled: it had not settled after 600 s; nothing had moved for 41 s, needed are 315 s",
+            "base-settled: it had not settled after 600 s; no change for 41 s, 315 s are needed",
         ),
         (
             {"quiet": 105.7, "needed": 105},
-            "came to rest; base-settled: nothing had moved for 106 s, needed are 105 s",
+            "settled; base-settled: no change for 106 s, 105 s are needed",
         ),
-        ({}, "came to rest"),  # of a record without it
+        ({}, "settled"),  # of a record without it
     ],
 )
 def test_how_much_quiet_there_was_of_that_which_is_needed_is_said(base: dict[str, Any], seen: str) -> None:
