@@ -149,7 +149,7 @@ def _asked(
         empty = [one.model_copy(update={"removable_from": _moved(one.removable_from, later)}) for one in ends.empty]
         causes = [_cause_moved(cause, later) for cause in ends.causes]
         ends = ends.model_copy(update={"empty": empty, "causes": causes})
-    return after.model_copy(update={"open_end": ends}), radius.model_copy(update={"held": held}), nodes
+    return after.model_copy(update={"open_end": ends}), radius.model_copy(update={"blocked_evictions": held}), nodes
 
 
 def _cause_moved(cause: Cause, later: timedelta) -> Cause:

@@ -174,7 +174,7 @@ def _course(case: Case, answer: Mapping[str, Any]) -> Iterator[str]:
     if expected.order and [name for name in order if name in expected.order] != expected.order:
         yield f"order: {_listed(order)}, expected {_listed(expected.order)}"
     if expected.at_most is not None and radius["disruptedAtOnce"] > expected.at_most:
-        yield f"{radius['atOnce']} nodes on their way out at once, expected at most {expected.at_most}"
+        yield f"{radius['disruptedAtOnce']} nodes on their way out at once, expected at most {expected.at_most}"
     if expected.came is not None:
         came = [_bought(case, one) for one in radius["created"] if one["gone"] is None]
         if not _same(came, expected.came):

@@ -112,7 +112,7 @@ def test_no_code_is_in_two_catalogues() -> None:
 @pytest.mark.parametrize("name", findings_pages.PAGES)
 def test_a_page_shows_no_format_of_python_and_no_empty_fix(name: str) -> None:
     text = findings_pages.PAGES[name].text()
-    assert not re.search(r"^(?:>|Fix|What).*\{\w+[!:]", text, re.MULTILINE)
+    assert not re.search(r"^(?:>|Fix|What).*\{\w+[!:][^ ]", text, re.MULTILINE)
     assert "Fix: ." not in text
     assert not re.search(r"^(?:> |Fix: |What would happen: )'?\{\w+\}'?\.?$", text, re.MULTILINE)
 

@@ -96,7 +96,7 @@ def test_the_what_ifs_own_limits_decide() -> None:
     refused = asked("b", 0.01).model_copy(update={"refused": "no such zone\nmore", "verdict": "refused"})
     found = advice(a=red, b=refused, c=asked("c", 0.05))
     assert verdicts(found) == {"a": "not recommended", "b": "not recommended", "c": "better"}
-    assert of(found, "a").reasons == ["maxPodsKilled: at most 0 pods, seen 2 pods"]
+    assert of(found, "a").reasons == ["maxPodsKilled: at most 0 pods, measured: 2 pods"]
     assert of(found, "b").reasons == ["refused: no such zone"]
 
 

@@ -164,7 +164,7 @@ def test_folders_without_an_answer_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AnswersError, match="schemaVersion: 4: "):
         load([tmp_path])
     path.write_text("{")
-    with pytest.raises(AnswersError, match="no answer of schema 2"):
+    with pytest.raises(AnswersError, match="no answer of schema 3"):
         load([tmp_path])
 
 

@@ -43,7 +43,7 @@ def test_a_broken_limit(consolidation: Path, tmp_path: Path, capsys: pytest.Capt
     limits = tmp_path / "limits.yml"
     limits.write_text("whatif: {maxNodes: 3}")
     assert main(["report", str(consolidation), "--limits", str(limits)]) == 1
-    assert "maxNodes: at most 3 nodes; seen 4 nodes" in capsys.readouterr().out
+    assert "maxNodes: at most 3 nodes; measured: 4 nodes" in capsys.readouterr().out
 
 
 def test_a_refused_change(tmp_path: Path) -> None:

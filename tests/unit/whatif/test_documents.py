@@ -87,7 +87,7 @@ def test_a_broken_limit_is_said_at_once() -> None:
     answer = judged(told("eks.consolidation-policies", 3), Limits(max_nodes=3))
     text = Page(shown(markdown.render(answer).partition("<details>")[0])).text
     assert text.startswith("❌ A what-if on eks: 1 limit of 6 exceeded")
-    assert "maxNodes : at most 3 nodes, seen 4 nodes" in text
+    assert "maxNodes : at most 3 nodes, measured: 4 nodes" in text
     assert "1 limit of 6 exceeded" in Page(page.render(answer)).text
 
 

@@ -159,7 +159,7 @@ def test_two_configurations_are_compared_over_the_same_days(made: Made) -> None:
     told = lived(made)
     life = of(told)
     dearer = told.model_copy(
-        update={"candidate": "dearer", "life": life.model_copy(update={"usd_per_day": 9.5, "drifted_nodes": []})}
+        update={"candidate": "dearer", "simulated_period": life.model_copy(update={"usd_per_day": 9.5, "drifted_nodes": []})}
     )
     lines = candidates([told, dearer]).splitlines()
     names = [cell.strip() for cell in lines[0].strip("|").split("|")]
