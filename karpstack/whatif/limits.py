@@ -234,9 +234,7 @@ def _rest(moments: Sequence[Moment], *, changed: bool) -> Limit:
     for moment in gave_up or moments:
         if words := "; ".join(filter(None, (moment.gave_up, _quiet(moment)))):
             told.append(f"{moment.phase}: {words}")
-    return Limit(
-        name="mustSettle", limit="settles", measured="; ".join(told), within_limit=not (changed and gave_up)
-    )
+    return Limit(name="mustSettle", limit="settles", measured="; ".join(told), within_limit=not (changed and gave_up))
 
 
 def _quiet(moment: Moment) -> str:

@@ -158,9 +158,8 @@ def of(told: Answer) -> SimulatedPeriod:
 def test_two_configurations_are_compared_over_the_same_days(made: Made) -> None:
     told = lived(made)
     life = of(told)
-    dearer = told.model_copy(
-        update={"candidate": "dearer", "simulated_period": life.model_copy(update={"usd_per_day": 9.5, "drifted_nodes": []})}
-    )
+    dearer_days = life.model_copy(update={"usd_per_day": 9.5, "drifted_nodes": []})
+    dearer = told.model_copy(update={"candidate": "dearer", "simulated_period": dearer_days})
     lines = candidates([told, dearer]).splitlines()
     names = [cell.strip() for cell in lines[0].strip("|").split("|")]
     rows = [dict(zip(names, (cell.strip() for cell in line.strip("|").split("|")), strict=True)) for line in lines[2:4]]
