@@ -86,9 +86,9 @@ def test_a_schedule_that_never_ends_is_a_budget_that_never_opens(budget: dict[st
     made.pool(disruption={"budgets": [{"nodes": "0", **budget}, {"nodes": "1"}]})
     made.node("waits", conditions=DRIFTED)
     found = answer(made)
-    (stays,) = found.surviving
+    (stays,) = found.remaining
     assert ([cause.why for cause in stays.causes], stays.never) == (["disruption budget"], never)
-    assert next(one.kept for one in found.limits if one.name == "maxNodesNeverReplaced") != never
+    assert next(one.within_limit for one in found.limits if one.name == "maxNodesNeverReplaced") != never
 
 
 def test_computed_moments_are_as_of_the_moment_that_is_asked_about() -> None:
@@ -150,7 +150,7 @@ def test_a_pod_that_is_evicted_before_the_patience_of_its_node_ends_is_named() -
     assert plain.blast_radius is not None
     assert plain.blast_radius.pods_killed == 1
     ends = (START + timedelta(seconds=12, minutes=30)).isoformat()
-    held = {one.workload: (one.until, one.deleted_at is None) for one in plain.blast_radius.held}
+    held = {one.workload: (one.until, one.deleted_at is None) for one in plain.blast_radius.blocked_evictions}
     assert held == {"job": (None, False), "index": (ends, True)}
     assert "held until 23 November 2026, 10:00 UTC" in markdown.render(plain)
 
@@ -177,7 +177,7 @@ def test_a_budget_that_never_allows_holds_a_pod_when_its_do_not_disrupt_is_over(
     found = answer(made)
     assert found.blast_radius is not None
     assert found.blast_radius.pods_killed == killed
-    assert [one.never for one in found.surviving] == [never]
+    assert [one.never for one in found.remaining] == [never]
 
 
 @pytest.mark.parametrize(("lasting", "killed"), [("true", 1), ("72h", 1), ("20m", 0)])
