@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
@@ -10,10 +10,12 @@ from pydantic import ValidationError
 from .api_nodes import CLOUDS, OF_THE_IMAGE, class_of, pool_of, spec_of_class
 from .left_out import Ledger
 from .manifest_files import Manifests
+from .manifests import DO_NOT_DISRUPT
 from .model import NodeClass, NodePool, Snapshot
 from .problems import SnapshotError, broken, finding, mistake
 
 _POOL: Final = "NodePool"
+_ANNOTATIONS: Final = "template.metadata.annotations"
 
 
 class Applied(NamedTuple):
@@ -50,12 +52,13 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
     for (kind, name), item in manifests.objects.items():
         try:
+            earlier = before.objects.get((kind, name)) if before else None
             if kind == _POOL:
+                notes += _unseen_annotations(item, earlier)
                 pools[name] = pool_of(item, ledger)
                 continue
             if CLOUDS[kind] != (cloud := str(snapshot.cluster.cloud)):
                 raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=cloud))
-            earlier = before.objects.get((kind, name)) if before else None
             notes += _unseen(classes.get(name), item, earlier)
             made = class_of(item, ledger)
             had = classes.get(name)
@@ -77,7 +80,8 @@ def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str
     """Say which fields of a node class are not rehearsed; refuse a change of them, as far as one can be seen."""
     subject, spec = f"{item['kind']} {item['metadata']['name']}", item.get("spec") or {}
     kept = spec_of_class(spec)
-    unseen = sorted({key for key in spec if key not in kept or key in OF_THE_IMAGE})
+    # Of some fields, such as disks, a snapshot has a part.
+    unseen = sorted({key for key in spec if key in OF_THE_IMAGE or kept.get(key) != spec[key]})
     if earlier is not None:
         old = earlier.get("spec") or {}
         seen = spec_of_class(old)
@@ -90,12 +94,31 @@ def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str
         changed = [
             key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, [], had.spec[key])
         ]
+    return _told(subject, unseen, changed, is_first=earlier is None)
+
+
+def _unseen_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
+    """The same for the annotations that a NodePool gives its nodes: Karpenter's hash of a NodePool has them."""
+    now, old = (_annotations(one) for one in (item, earlier or {}))
+    unseen = [_ANNOTATIONS] if now else []
+    changed = [_ANNOTATIONS] if earlier is not None and now != old else []
+    return _told(f"{item['kind']} {item['metadata']['name']}", unseen, changed, is_first=earlier is None)
+
+
+def _annotations(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations in the template of a NodePool that a snapshot does not have."""
+    metadata = ((pool.get("spec") or {}).get("template") or {}).get("metadata") or {}
+    return {key: value for key, value in (metadata.get("annotations") or {}).items() if key != DO_NOT_DISRUPT}
+
+
+def _told(subject: str, unseen: Sequence[str], changed: Sequence[str], *, is_first: bool) -> list[str]:
+    """Refuse changed fields that a rehearsal would not see; say which there are if it is not known what changes."""
     if changed:
         raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=", ".join(changed)))
-    if earlier is None and unseen:
+    if is_first and unseen:
         return [
-            f"{subject}: a snapshot does not have {', '.join(unseen)}, so the answer assumes that the cluster has them "
-            "as the manifests do; if one of them is changed, all nodes of the class drift as well"
+            f"{subject}: a snapshot does not have all of {', '.join(unseen)}, so the answer assumes that the cluster "
+            "has them as the manifests do; if one of them is changed, all of its nodes drift as well"
         ]
     return []
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from karpstack.text import json_file
 from karpstack.text.json_file import FileError
+from karpstack.text.shown import cut, visible
 from karpstack.text.yaml_file import YamlError, parse_all
 
 from .problems import SnapshotError, finding
@@ -63,6 +64,8 @@ def read(path: Path) -> Manifests:
             if (before := places.get((kind, name))) is not None:
                 raise SnapshotError.of(finding("snapshot-manifest-twice", file, f"{kind} {name}", other=before))
             objects[kind, name], places[kind, name] = item, file
+    if path.is_dir() and (hidden := sum(_is_hidden(path, file) for file in _below(path))):
+        ignored["file in a hidden folder"] = hidden
     if not objects:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
     return Manifests(objects, dict(sorted(ignored.items())))
@@ -71,18 +74,26 @@ def read(path: Path) -> Manifests:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.suffix in _SUFFIXES
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
-    ]
+    found = [file for file in _below(path) if not _is_hidden(path, file)]
     if not found or len(found) > _FILES:
         raise SnapshotError.of(
             finding("snapshot-manifest-folder", path, count=len(found), most=_FILES, suffixes=", ".join(_SUFFIXES))
         )
     return found
+
+
+def _below(folder: Path) -> list[Path]:
+    """The files below a folder that can be manifests, in its order. Nothing of a repository can be in `.git`."""
+    return [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in _SUFFIXES and file.is_file() and ".git" not in file.relative_to(folder).parts
+    ]
+
+
+def _is_hidden(folder: Path, file: Path) -> bool:
+    """Whether a file is in a hidden folder. A hidden file is none: `kubectl apply` takes it."""
+    return any(part.startswith(".") for part in file.relative_to(folder).parts[:-1])
 
 
 def _documents(file: Path) -> list[Any]:
@@ -106,7 +117,17 @@ def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
-    """The manifests of a plan of Terraform's: of resources kubernetes_manifest and kubectl_manifest."""
+    """The manifests of a plan of Terraform's: of resources kubernetes_manifest and kubectl_manifest.
+
+    Raises:
+        YamlError: One is not YAML, or a part of a NodePool is not known yet: the plan leaves it out.
+    """
+    changes = [
+        (str(one.get("address")), _mapping(one.get("change"))) for one in _mappings(plan.get("resource_changes"))
+    ]
+    unknown = {address: _mapping(change.get("after_unknown")) for address, change in changes}
+    for address in (address for address, parts in unknown.items() if parts.get("yaml_body") is True):
+        yield {"kind": "kubectl_manifest that is known after apply", "metadata": {"name": address}}
     modules = list(_mappings([_mapping(plan[_PLAN]).get("root_module")]))
     while modules:
         module = modules.pop()
@@ -114,9 +135,20 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
         for resource in _mappings(module.get("resources")):
             values = _mapping(resource.get("values"))
             if isinstance(manifest := values.get("manifest"), dict):
+                address = str(resource.get("address"))
+                if manifest.get("kind") == "NodePool" and _has_unknown(unknown.get(address, {}).get("manifest")):
+                    raise YamlError(
+                        f"of {cut(visible(address), 200)} a part is known after apply alone; apply that first"
+                    )
                 yield manifest
             elif isinstance(text := values.get("yaml_body"), str):
                 yield from parse_all(text.encode(), _MOST)
+
+
+def _has_unknown(parts: Any) -> bool:
+    """Whether a part of a value is not known yet: `after_unknown` of a plan has true in its place."""
+    inner = parts.values() if isinstance(parts, dict) else parts if isinstance(parts, list) else ()
+    return parts is True or any(map(_has_unknown, inner))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

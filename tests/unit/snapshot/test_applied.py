@@ -45,6 +45,10 @@ def changed(of: Any, **spec: Any) -> dict[str, Any]:
     return {**of, "spec": {**of["spec"], **spec}}
 
 
+def annotated(annotations: dict[str, str]) -> dict[str, Any]:
+    return changed(POOL, template={"metadata": {"annotations": annotations}})
+
+
 def written(folder: Path, *items: Any, name: str = "a.yaml") -> Path:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(yaml.safe_dump_all(items))
@@ -84,7 +88,19 @@ def test_a_node_class_keeps_the_zones_of_its_subnets_and_a_new_one_has_those_of_
 
 def test_what_a_snapshot_does_not_have_of_a_node_class_is_said() -> None:
     (note, *_) = applied(CLUSTER, manifests(CLASS)).notes
-    assert note.startswith("EC2NodeClass default: a snapshot does not have amiSelectorTerms, userData, so")
+    assert note.startswith("EC2NodeClass default: a snapshot does not have all of amiSelectorTerms, userData, so")
+
+
+def test_what_a_snapshot_does_not_have_of_disks_and_of_annotations_is_said() -> None:
+    disk = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "50Gi", "kmsKeyID": "alias/new"}}
+    item = {**CLASS, "spec": {"blockDeviceMappings": [disk]}}
+    notes = applied(CLUSTER, manifests(annotated({"example.com/a": "1"}), item)).notes
+    assert [note.partition(", so")[0] for note in notes[:2]] == [
+        "NodePool general: a snapshot does not have all of template.metadata.annotations",
+        "EC2NodeClass default: a snapshot does not have all of blockDeviceMappings",
+    ]
+    kept = {"karpenter.sh/do-not-disrupt": "true"}
+    assert len(applied(CLUSTER, manifests(annotated(kept))).notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -99,13 +115,15 @@ def test_what_a_snapshot_does_not_have_of_a_node_class_is_said() -> None:
             changed(CLASS, blockDeviceMappings=[{"deviceName": "/dev/xvda", "ebs": {"iops": 3000}}]),
             "blockDeviceMappings",
         ),
+        (annotated({"example.com/a": "2"}), annotated({"example.com/a": "1"}), "template.metadata.annotations"),
+        (annotated({"example.com/a": "1"}), POOL, "template.metadata.annotations"),
     ],
 )
 def test_a_change_that_a_rehearsal_would_not_see_is_refused(item: Any, before: Any, keys: str) -> None:
     with pytest.raises(SnapshotError) as error:
         applied(CLUSTER, manifests(item), manifests(before) if before else None)
     assert code(error) == "snapshot-manifest-unseen"
-    assert f"{keys} changes, so Karpenter would replace all nodes" in str(error.value)
+    assert f"{keys} changes, so Karpenter would replace all of its nodes" in str(error.value)
 
 
 def test_a_change_of_what_decides_the_size_of_nodes_is_taken() -> None:
@@ -140,6 +158,16 @@ def test_all_files_of_a_folder_are_read_and_other_kinds_counted(tmp_path: Path) 
     assert found == Manifests({("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}, {"ConfigMap": 2})
 
 
+def test_a_hidden_file_is_read_as_kubectl_does_and_a_hidden_folder_is_told(tmp_path: Path) -> None:
+    batch = {**POOL, "metadata": {"name": "batch"}}
+    written(tmp_path, POOL)
+    written(tmp_path, batch, name=".batch.yaml")
+    written(tmp_path / ".more", OTHER)
+    found = read(tmp_path)
+    assert set(found.objects) == {("NodePool", "general"), ("NodePool", "batch")}
+    assert applied(CLUSTER, found).notes[-1] == "ignored in the manifests: 1 file in a hidden folder"
+
+
 def test_a_plan_of_terraform_is_read(tmp_path: Path) -> None:
     resources = [
         {"type": "kubernetes_manifest", "values": {"manifest": POOL}},
@@ -150,6 +178,30 @@ def test_a_plan_of_terraform_is_read(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"format_version": "1.2", "planned_values": {"root_module": root}}))
     assert read(plan).objects == {("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}
+
+
+@pytest.mark.parametrize(
+    ("unknown", "refused"),
+    [({"spec": {"template": {}}}, False), ({"spec": {"template": {"spec": {"taints": [{"value": True}]}}}}, True)],
+)
+def test_a_plan_that_does_not_know_all_of_a_node_pool_is_refused(
+    tmp_path: Path, unknown: object, refused: bool
+) -> None:
+    resources = [
+        {"address": "a", "values": {"manifest": POOL}},
+        {"address": "b", "values": {"manifest": CLASS}},
+        {"address": "c", "values": {}},
+    ]
+    after = {"a": {"manifest": unknown}, "b": {"manifest": {"spec": {"role": True}}}, "c": {"yaml_body": True}}
+    changes = [{"address": address, "change": {"after_unknown": parts}} for address, parts in after.items()]
+    plan = tmp_path / "plan.json"
+    planned = {"root_module": {"resources": resources}}
+    plan.write_text(json.dumps({"planned_values": planned, "resource_changes": changes}))
+    if not refused:
+        assert read(plan).ignored == {"kubectl_manifest that is known after apply": 1}
+        return
+    with pytest.raises(SnapshotError, match="of a a part is known after apply alone"):
+        read(plan)
 
 
 @pytest.mark.parametrize(
