@@ -10,15 +10,18 @@ class NoCommitError(ValueError):
     """A ref is no commit; the text is what git says of it, or empty."""
 
 
-def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def git(folder: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run git in a folder.
+
+    Args:
+        folder: The folder.
+        arguments: What follows `git`.
+        given: What git reads.
 
     Raises:
         FileNotFoundError: There is no git in PATH.
     """
-    return subprocess.run(
-        ["git", "-C", str(folder), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
+    return subprocess.run(["git", "-C", str(folder), *arguments], input=given, capture_output=True, check=False)
 
 
 def commit(folder: Path, ref: str) -> str:

@@ -99,8 +99,7 @@ def test_a_kustomization_fetches_nothing_and_so_runs_nothing(cluster: Cluster, t
 def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(cluster: Cluster) -> None:
     folder = cluster.project / "nodepools"
     (folder / "batch.yaml").write_text(pool(3, "batch"))
-    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
-        subprocess.run(["git", "-C", str(cluster.project), *words], check=True)
+    commit(cluster.project)
     (folder / "batch.yaml").unlink()
     (folder / "general.yaml").write_text(pool(9))
     base = cluster.side("HEAD:nodepools")
@@ -113,6 +112,21 @@ def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(clust
         cluster.side("no-such-ref:nodepools")
 
 
+def commit(folder: Path) -> None:
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(folder), *words], check=True)
+
+
+def test_attributes_in_a_git_ref_hide_and_change_nothing(cluster: Cluster) -> None:
+    folder = cluster.project / "nodepools"
+    (folder / ".gitattributes").write_text("batch.yaml export-ignore\ngeneral.yaml export-subst\n")
+    (folder / "batch.yaml").write_text(pool(3, "batch"))
+    (folder / "general.yaml").write_text(pool(9).replace("  weight: 9", "  #$Format:%n  weight: 8 #$\n  weight: 9"))
+    commit(cluster.project)
+    change = cluster.side("HEAD:nodepools")
+    assert (weight(change.stack_file.path), weight(change.stack_file.path, "batch")) == (9, 3)
+
+
 def test_a_kustomization_of_a_git_ref_is_built_with_the_folders_beside_it(cluster: Cluster) -> None:
     for name, weight_there in (("base", 3), ("overlay", 5)):
         (cluster.project / name).mkdir()
@@ -121,12 +135,30 @@ def test_a_kustomization_of_a_git_ref_is_built_with_the_folders_beside_it(cluste
     (cluster.project / "overlay" / "kustomization.yaml").write_text(
         "resources: [../base]\npatches: [{path: pool.yaml}]\n"
     )
-    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
-        subprocess.run(["git", "-C", str(cluster.project), *words], check=True)
-    commit = subprocess.run(["git", "-C", str(cluster.project), "rev-parse", "HEAD"], check=True, capture_output=True)
-    full = commit.stdout.decode().strip()
+    commit(cluster.project)
+    head = subprocess.run(["git", "-C", str(cluster.project), "rev-parse", "HEAD"], check=True, capture_output=True)
+    full = head.stdout.decode().strip()
     side = cluster.side(f"{full}:overlay")
     assert (side.name, weight(side.stack_file.path)) == (f"{full[:12]}-overlay", 5)
+
+
+@pytest.mark.parametrize("given", ["v1.2:nodepools", "cat {}/general.yaml"])
+def test_one_of_several_candidates_has_the_same_name_in_a_command_of_its_own(cluster: Cluster, given: str) -> None:
+    commit(cluster.project)
+    subprocess.run(["git", "-C", str(cluster.project), "tag", "v1.2"], check=True)
+    side = cluster.side(given.format(cluster.project / "nodepools"))
+    assert replace(cluster, into=cluster.into / "again").side(side.given).name == side.name
+
+
+@pytest.mark.parametrize("refused", ["", "no"])
+def test_what_a_command_printed_does_not_stay(cluster: Cluster, refused: str) -> None:
+    """A plan of Terraform has secrets in plain text."""
+    file = cluster.project / "nodepools" / "general.yaml"
+    file.write_text(f"{file.read_text()}# a secret\n")
+    given = command.WhatifOptions("eks", changes=[f"cat {file}"], workloads=SMALL, output=cluster.into)
+    tools = command.Tools(lambda *_: "", lambda _: refused, lambda *_, **__: 0)
+    assert command.run(given, tools) == (2 if refused else 0)
+    assert not [one for one in cluster.into.rglob("*") if one.is_file() and "a secret" in one.read_text()]
 
 
 def test_what_the_snapshot_command_refuses_is_refused_in_its_words(cluster: Cluster) -> None:

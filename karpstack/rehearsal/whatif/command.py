@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -130,9 +130,27 @@ def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
     stack = options.stack or stack_of(workloads)
     results = ownership.place_results(options.output or project / "build" / "whatif" / stack, "--output")
     options = replace(options, stack=stack)
+    with _folder_of_sides(results, keep=options.keep) as into:
+        return _ask(options, tools, manifests.Cluster(workloads, stack, project, into), results, life)
+
+
+@contextmanager
+def _folder_of_sides(results: Path, *, keep: bool) -> Iterator[Path]:
+    """Make a folder for the sides; removed at the end, or without what commands printed if there is no answer."""
     # A new folder each time: what lay in an old one may be somebody else's, and candidates run beside each other.
     into = Path(tempfile.mkdtemp(prefix=".sources-", dir=results))
-    base, sides = _sides(options, manifests.Cluster(workloads, stack, project, into))
+    try:
+        yield into
+        if not keep:
+            shutil.rmtree(into)
+    finally:
+        for printed in [*into.rglob(manifests.PRINTED)]:
+            shutil.rmtree(printed)
+
+
+def _ask(options: WhatifOptions, tools: Tools, cluster: Cluster, results: Path, life: Life | None) -> int:
+    """Rehearse the candidates and return the exit code."""
+    base, sides = _sides(options, cluster)
     for side in (base, *sides):
         side.stack_file.check_versions()
         _check_same(base, side)
@@ -140,37 +158,33 @@ def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
         _accept(tools, "prices", "check", str(options.prices.resolve()), "--cloud", base.stack_file.cloud)
     for side in dict.fromkeys((base, *sides)):
         _check_settings(side, tools)
-    if len(sides) == 1:
-        judge = [
-            part
-            for key in ("limits", "prices")
-            if getattr(options, key)
-            for part in (f"--{key}", str(getattr(options, key).resolve()))
-        ]
-        known = set(permanent_taints(base.stack_file.node_pools()))
-        for sentence in permanent_taints(sides[0].stack_file.node_pools()):
-            if sentence not in known:  # which is said when the base comes up
-                print_message(f"{sentence}.")
-        for note in dict.fromkeys((*base.notes, *sides[0].notes)):
-            print_message(f"note: {note}.")
-        question = Question(
-            stack,
-            base,
-            workloads,
-            _nodes(options.nodes, base),
-            Waits(options.wait_factor, options.at),
-            options.patience,
-            tuple(judge),
-            life,
-            options.prices.resolve() if options.prices else None,
-        )
-        folder = ownership.place_results(results / sides[0].name, "--output")
-        code = tools.rehearse(question, sides[0], folder, keep=options.keep)
-    else:
-        code = _several(options, base, sides, results, project, tools)
-    if not options.keep:
-        shutil.rmtree(into)
-    return code
+    if len(sides) > 1:
+        return _several(options, base, sides, results, cluster.project, tools)
+    judge = [
+        part
+        for key in ("limits", "prices")
+        if getattr(options, key)
+        for part in (f"--{key}", str(getattr(options, key).resolve()))
+    ]
+    known = set(permanent_taints(base.stack_file.node_pools()))
+    for sentence in permanent_taints(sides[0].stack_file.node_pools()):
+        if sentence not in known:  # which is said when the base comes up
+            print_message(f"{sentence}.")
+    for note in dict.fromkeys((*base.notes, *sides[0].notes)):
+        print_message(f"note: {note}.")
+    question = Question(
+        cluster.stack,
+        base,
+        cluster.snapshot,
+        _nodes(options.nodes, base),
+        Waits(options.wait_factor, options.at),
+        options.patience,
+        tuple(judge),
+        life,
+        options.prices.resolve() if options.prices else None,
+    )
+    folder = ownership.place_results(results / sides[0].name, "--output")
+    return tools.rehearse(question, sides[0], folder, keep=options.keep)
 
 
 def _check_sides(options: WhatifOptions) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from karpstack.text.projects import KUSTOMIZATIONS, SELF_HOSTED, STACKS
 from karpstack.text.shown import visible
 from karpstack.text.yaml_file import YamlError, parse_all
 
-from .sources import Source, SourceError, folder_of_ref
+from .sources import Source, SourceError, folder_of_ref, side_name
 
 #: What the base is called that a snapshot is.
 SNAPSHOT: Final = "snapshot"
@@ -30,7 +29,8 @@ SNAPSHOT: Final = "snapshot"
 #: with it any command (`?ref=--upload-pack=...`).
 _CLOSED: Final = {"PATH": "", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
 _FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize FOLDER')"
-_COMMIT: Final = re.compile(r"^([0-9a-f]{12})[0-9a-f]+:")
+#: Folder of what commands printed. It may hold secrets, as a plan of Terraform does.
+PRINTED: Final = ".printed"
 _NOTE: Final = "note: "
 _MOST: Final = 16 * 2**20  # bytes
 
@@ -78,9 +78,8 @@ class Cluster:
             path = path.resolve()
             return folder_name(path.name if path.is_dir() else path.stem), self._built(path, given)
         if _is_command(given):
-            return folder_name(given), self._printed(_words(given), given)
-        name = folder_name(_COMMIT.sub(r"\1:", given))
-        return name, self._built(folder_of_ref(self.project, given, self.into), given)
+            return side_name(given), self._printed(_words(given), given)
+        return side_name(given), self._built(folder_of_ref(self.project, given, self.into), given)
 
     def _built(self, path: Path, given: str) -> Path:
         """Return where the manifests of a path are: of a folder with a kustomization, what Kustomize prints."""
@@ -105,8 +104,8 @@ class Cluster:
                 f"{_FETCHES if closed else ''}:\n"
                 f"{visible(done.stderr.decode(errors='replace').strip())}"
             )
-        self.into.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.into / f"{folder_name(given)}.manifests.yaml"
+        path = self.into / PRINTED / f"{side_name(given)}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_bytes(done.stdout)
         return path
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import tarfile
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from karpstack.text.projects import KUSTOMIZATIONS
 
 #: What a change is called that is what the checkout holds now.
 WORKING_TREE = "working-tree"
+_LINK = b"120000"  # git's mode of a symbolic link
+_COMMIT = re.compile(r"^([0-9a-f]{12})[0-9a-f]+:")
 
 
 class SourceError(ValueError):
@@ -64,8 +68,9 @@ def source(given: str, stack: str, into: Path, project: Path = PROGRAM) -> Sourc
     if _is_file(path):
         return Source(folder_name(path.stem), str(path.resolve()), PROGRAM, StackFile.load(path.resolve()))
     commit = _commit(project, given)
-    laid_down = into / commit[:12] / folder_name(_below_root(project))
-    _lay_down(project, commit, laid_down)
+    below = _below_root(project)
+    laid_down = into / commit[:12] / folder_name(below)
+    _lay_down(project, f"{commit}:{below}", laid_down)
     file = laid_down / own.name
     if not file.is_file():
         raise SourceError(
@@ -88,13 +93,18 @@ def folder_of_ref(project: Path, given: str, into: Path) -> Path:
     """
     ref, _, path = given.partition(":")
     commit = _commit(project, ref)
-    target = into / commit[:12] / folder_name(f"manifests-{path}")
+    target = into / commit[:12] / side_name(given)
     _lay_down(project, f"{commit}:{path}", target)
     if not any((target / one).is_file() for one in KUSTOMIZATIONS):
         return target
     whole = into / commit[:12] / "repository"  # a kustomization may use folders beside its own
     _lay_down(project, commit, whole)
     return whole / path
+
+
+def side_name(given: str) -> str:
+    """Return what a side is called that is a command or a folder of a git ref; of a commit the beginning is enough."""
+    return folder_name(_COMMIT.sub(r"\1:", given))
 
 
 def _program(folder: Path) -> Path:
@@ -128,20 +138,59 @@ def _below_root(project: Path) -> str:
     return git.git(project, "rev-parse", "--show-prefix").stdout.decode(errors="replace").strip()
 
 
-def _lay_down(project: Path, commit: str, target: Path) -> None:
-    """Write what a commit has in the project's folder, without touching the checkout or its list of work trees."""
+def _lay_down(project: Path, tree: str, target: Path) -> None:
+    """Write the files of a tree, without touching the checkout or its list of work trees.
+
+    Args:
+        project: A folder in the repository.
+        tree: `COMMIT:PATH`; the path is one from the root of the repository.
+        target: The folder to make.
+    """
     if target.is_dir():  # by the other side: the folder is this run's
         return
-    archive = git.git(project, "archive", "--format=tar", commit)
-    if archive.returncode:
-        raise SourceError(f"git archive {commit}: {archive.stderr.decode(errors='replace').strip()}")
+    archive = _archive(project, tree)
     target.mkdir(parents=True, mode=0o700)
     try:
-        with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
+        with tarfile.open(fileobj=archive) as files:
             files.extractall(target, filter="data")
     except (tarfile.TarError, OSError) as error:
         shutil.rmtree(target)
         raise SourceError(
-            f"commit {commit[:12]} cannot be laid down, so it cannot be rehearsed: {error}; a link out of the "
+            f"commit {tree[:12]} cannot be laid down, so it cannot be rehearsed: {error}; a link out of the "
             "repository is refused"
         ) from error
+
+
+def _archive(project: Path, tree: str) -> BytesIO:
+    """Return an archive of the files of a tree, without submodules.
+
+    `git archive` is not asked: attributes in the tree (`export-ignore`, `export-subst`) decide what it leaves out and
+    changes, and what is applied to a cluster would be something else.
+    """
+    listed = _read(project, tree, "ls-tree", "-r", "-z", "--full-tree", tree)
+    entries = [entry.partition(b"\t") for entry in listed.split(b"\0") if entry]
+    blobs = [(*about.split(), name) for about, _, name in entries if b" blob " in about]
+    content = BytesIO(_read(project, tree, "cat-file", "--batch", given=b"".join(b"%b\n" % one[2] for one in blobs)))
+    made = BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for mode, _, blob, name in blobs:
+            _, found, *size = content.readline().split()
+            if found != b"blob":
+                raise SourceError(f"{tree}: the repository lacks {os.fsdecode(name)} ({blob.decode()}); fetch it first")
+            text = content.read(int(size[0]))
+            content.read(1)  # a line break
+            file = tarfile.TarInfo(os.fsdecode(name))
+            if mode == _LINK:
+                file.type, file.linkname = tarfile.SYMTYPE, os.fsdecode(text)
+            else:
+                file.mode, file.size = int(mode, 8) & 0o777, len(text)
+            archive.addfile(file, BytesIO(text))
+    made.seek(0)
+    return made
+
+
+def _read(project: Path, tree: str, *arguments: str, given: bytes = b"") -> bytes:
+    answer = git.git(project, *arguments, given=given)
+    if answer.returncode:
+        raise SourceError(f"git {arguments[0]} {tree}: {answer.stderr.decode(errors='replace').strip()}")
+    return answer.stdout
