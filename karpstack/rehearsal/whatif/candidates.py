@@ -16,6 +16,7 @@ import psutil
 
 from karpstack.rehearsal.host.processes import with_parent
 from karpstack.rehearsal.session.terminal import print_message
+from karpstack.text import files
 from karpstack.text.codes import Code
 from karpstack.text.packaged import IMPORT_ROOT
 
@@ -109,6 +110,7 @@ def _run(
 
 
 def _start(name: str, arguments: Sequence[str], log: Path) -> _Started:
+    files.write(log, b"")  # a link there is replaced, not followed
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*with_parent(signal.SIGINT), sys.executable, "-m", "karpstack", *arguments],

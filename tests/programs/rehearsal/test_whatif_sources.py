@@ -130,6 +130,15 @@ def test_as_many_run_at_once_as_the_memory_holds_and_all_are_run(tmp_path: Path)
     assert "Usage" in (tmp_path / "c" / "rehearsal.log").read_text()
 
 
+def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("years of work")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "rehearsal.log").symlink_to(tmp_path / "precious")
+    assert candidates.rehearse_all([("a", ["--no-such"], tmp_path / "a")]).codes == {"a": 2}
+    assert (tmp_path / "precious").read_text() == "years of work"
+    assert "Usage" in (tmp_path / "a" / "rehearsal.log").read_text()
+
+
 def test_nothing_begins_when_the_time_is_over(tmp_path: Path) -> None:
     outcome = candidates.rehearse_all([("a", ["--no-such"], tmp_path / "a")], minutes=0)
     assert (outcome.codes, outcome.interrupted) == ({}, False)
