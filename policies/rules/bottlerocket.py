@@ -46,10 +46,16 @@ def _of_bottlerocket(resources: list[PolicyResource], judgement: Judgement) -> I
 
 def is_bottlerocket(spec: Properties) -> bool:
     """Whether nodes have Bottlerocket, by the `spec` of their node class."""
+    return image_family(spec) == "bottlerocket"
+
+
+def image_family(spec: Properties) -> str:
+    """The family of a node class's images in small letters, by `amiFamily` or an alias; empty if neither names it."""
     if spec.get("amiFamily") is not None:
-        return bool(spec["amiFamily"] == "Bottlerocket")
+        return str(spec["amiFamily"]).lower()
     terms = spec.get("amiSelectorTerms") or []
-    return any((terms[index].get("alias") or "").startswith("bottlerocket@") for index in range(len(terms)))
+    aliases = (terms[index].get("alias") or "" for index in range(len(terms)))
+    return next(filter(None, aliases), "").partition("@")[0]
 
 
 BOTTLEROCKET_STARTS_CILIUM = StackRule(name="bottlerocket-starts-cilium", enforcement=ADVICE, check=_starts_cilium)

@@ -5,38 +5,46 @@ Does not judge sizes, nor how many pods fit (pod_addresses.py).
 
 from typing import Any
 
-from .bottlerocket import is_bottlerocket
+from .bottlerocket import image_family, is_bottlerocket
 from .rule import PRODUCTION_ONLY, Judgement, Properties, ResourceRule, section
 from .tokens import AKS_AGENT_POOL, AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, with_patch
 
 # Where images have their root volume; and the volume of images and containers, which Bottlerocket has beside it.
 _ROOTS = ("/dev/xvda", "/dev/sda1")
+_ROOT_OF_LINUX = ("/dev/xvda",)
 _DATA = ("/dev/xvdb",)
+# Families of images by Amazon whose root volume is known; Custom's is the image's own matter.
+_LINUX = ("al2", "al2023", "bottlerocket")
 
 
 def _node_class_metadata(node_class: Properties, judgement: Judgement) -> None:
     options = section(node_class, "spec", "metadataOptions")
-    _metadata("spec.metadataOptions", options, "required", judgement)  # the default of Karpenter's CRD
+    _metadata("spec.metadataOptions", options, judgement, tokens="required", hops=1)  # the defaults of Karpenter's CRD
 
 
 def _launch_template_metadata(template: Properties, judgement: Judgement) -> None:
-    # EC2's default, unless the account or the image says otherwise.
-    _metadata("metadataOptions", section(template, "metadataOptions"), "optional", judgement)
+    # The account or the image says what is not set: tokens that are optional, or 2 hops, as images with IMDSv2 have.
+    _metadata("metadataOptions", section(template, "metadataOptions"), judgement, tokens="optional", hops=None)
 
 
-def _metadata(path: str, options: Properties, default_tokens: str, judgement: Judgement) -> None:
+def _metadata(path: str, options: Properties, judgement: Judgement, *, tokens: str, hops: int | None) -> None:
+    """Judge the options of the metadata service; `tokens` and `hops` are what holds where they do not say."""
     if options.get("httpEndpoint") == "disabled":
         return
     with judgement.part():
-        tokens = options.get("httpTokens") or default_tokens
-        if tokens != "required":
-            judgement.violation(f"{path}.httpTokens is {tokens}, not required.")
+        found = options.get("httpTokens") or tokens
+        if found != "required":
+            judgement.violation(f"{path}.httpTokens is {found}, not required.")
     with judgement.part():
         # Numbers arrive as floats.
-        hops = int(options.get("httpPutResponseHopLimit") or 1)
+        limit = options.get("httpPutResponseHopLimit") or hops
         largest = int(judgement.settings["largestHopLimit"])
-        if hops > largest:
-            judgement.violation(f"{path}.httpPutResponseHopLimit is {hops}, more than {largest}.")
+        if limit is None:
+            judgement.violation(
+                f"{path}.httpPutResponseHopLimit is not set: the image or the account says it, often 2."
+            )
+        elif int(limit) > largest:
+            judgement.violation(f"{path}.httpPutResponseHopLimit is {int(limit)}, more than {largest}.")
 
 
 def _node_class_volumes(node_class: Properties, judgement: Judgement) -> None:
@@ -45,7 +53,10 @@ def _node_class_volumes(node_class: Properties, judgement: Judgement) -> None:
     # Karpenter's default volumes are encrypted; for the family Custom it has none, and takes the image's.
     if not mappings and spec.get("amiFamily") == "Custom":
         judgement.violation("spec.blockDeviceMappings is not set, and the AMI family Custom has no defaults.")
-    _volumes("spec.blockDeviceMappings", mappings, judgement)
+    roots: tuple[str, ...] = _ROOTS
+    with judgement.part():
+        roots = _ROOT_OF_LINUX if image_family(spec) in _LINUX else _ROOTS
+    _volumes("spec.blockDeviceMappings", mappings, judgement, roots)
     if is_bottlerocket(spec):
         _images_volume("spec.blockDeviceMappings", mappings, _DATA, judgement)
 
@@ -57,7 +68,7 @@ def _launch_template_volumes(template: Properties, judgement: Judgement) -> None
     _volumes("blockDeviceMappings", mappings, judgement)
 
 
-def _volumes(path: str, mappings: Any, judgement: Judgement) -> None:
+def _volumes(path: str, mappings: Any, judgement: Judgement, roots: tuple[str, ...] = _ROOTS) -> None:
     for index in range(len(mappings)):
         with judgement.part():
             ebs = mappings[index].get("ebs")
@@ -67,7 +78,7 @@ def _volumes(path: str, mappings: Any, judgement: Judgement) -> None:
             if encrypted not in (True, "true"):  # a boolean in Karpenter's API, text in the launch template's
                 found = "not set" if encrypted is None else encrypted
                 judgement.violation(f"{path}[{index}].ebs.encrypted is {found}, not true.")
-    _images_volume(path, mappings, _ROOTS, judgement)
+    _images_volume(path, mappings, roots, judgement)
 
 
 def _images_volume(path: str, mappings: Any, devices: tuple[str, ...], judgement: Judgement) -> None:
@@ -77,7 +88,9 @@ def _images_volume(path: str, mappings: Any, devices: tuple[str, ...], judgement
         with judgement.part():
             mapping = mappings[index]
             if mapping.get("ebs") is not None:
-                named |= {mapping.get("deviceName"), _ROOTS[0] if mapping.get("rootVolume") is True else None}
+                # Where the root volume is called otherwise, by an image that is not known.
+                is_root = devices == _ROOTS and mapping.get("rootVolume") is True
+                named |= {mapping.get("deviceName"), _ROOTS[0] if is_root else None}
     if mappings and not named & set(devices) and judgement.complete:
         judgement.violation(f"{path} has no volume {' or '.join(devices)}: the image's own is not encrypted.")
 
