@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from karpstack.karpenter import price_file
 from karpstack.karpenter.type_facts import VM_SIZE
-from karpstack.text import files
+from karpstack.text import files, yaml_file
 from karpstack.text.codes import Code, reported
 from karpstack.text.files import OutputError
 from karpstack.text.shown import listed, visible
@@ -27,12 +27,14 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
     UnknowableError: Code.UNKNOWN,
 }
 _NAMED: Final = 5
+_DISCOUNTS: Final = "discounts"
 
 
 @reported(_CODES)
 def fetch(cloud: Literal["aws", "azure"], region: str, output: Path, *, profile: str = "") -> int:
     """Get the prices of a region and write them."""
     files.check_output(output, "--output", "file of prices", lambda content: price_file.KIND.encode() in content)
+    discounts = _discounts(output)
     print(f"Asking for the prices of {region}", file=sys.stderr, flush=True)
     try:
         document = _of(cloud, region, profile)
@@ -43,12 +45,31 @@ def fetch(cloud: Literal["aws", "azure"], region: str, output: Path, *, profile:
             f"{region}: the answer has another shape ({type(error).__name__}: {error}), so no prices are written; "
             "report it"
         ) from error
-    files.write(output, price_file.text(document))
+    files.write(output, price_file.text(document | discounts))
     on_demand, spot = document["onDemand"], document["spot"]
     if without := sorted(spot.keys() - on_demand.keys()):
         print(f"note: no on-demand price is listed for {listed(without, _NAMED)}", file=sys.stderr)
-    print(f"{visible(output)}: prices of {region}: {len(on_demand)} on demand, {len(spot)} on spot")
+    kept = "; its discounts are kept" if discounts else ""
+    print(f"{visible(output)}: prices of {region}: {len(on_demand)} on demand, {len(spot)} on spot{kept}")
     return Code.GOOD
+
+
+def _discounts(output: Path) -> dict[str, Any]:
+    """The discounts that a person has added to the file that is fetched again.
+
+    Raises:
+        OutputError: It cannot be read, so they would be lost.
+    """
+    if not output.exists():
+        return {}
+    try:
+        content = yaml_file.read(output) or {}
+    except yaml_file.YamlError as error:
+        raise OutputError(
+            f"--output {visible(output)}: {error}: discounts that you added to it would be lost; mend it, or move it "
+            "away"
+        ) from error
+    return {key: value for key, value in content.items() if key == _DISCOUNTS}
 
 
 def _of(cloud: str, region: str, profile: str) -> dict[str, Any]:

@@ -62,6 +62,15 @@ def test_an_account_gives_the_prices_of_a_region(
     # It may be fetched again, and nothing else is written over.
     assert fetch(["aws", "us-east-1", "--output", str(file)]) == 0
     assert check([str(file)]) == 0
+    with file.open("a") as opened:
+        opened.write("discounts: {m5: 0.28}\n")
+    capsys.readouterr()
+    assert fetch(["aws", "us-east-1", "--output", str(file)]) == 0
+    assert "its discounts are kept" in capsys.readouterr().out
+    assert load(file, Facts.load("aws")).discounts == {"m5": 0.28}
+    file.write_text(file.read_text() + "discounts: {\n")
+    assert fetch(["aws", "us-east-1", "--output", str(file)]) == 2
+    assert "discounts that you added to it would be lost" in capsys.readouterr().err
     file.write_text("mine: 1\n")
     assert fetch(["aws", "us-east-1", "--output", str(file)]) == 2
     assert "is no file of prices, so somebody's file would be lost" in capsys.readouterr().err
