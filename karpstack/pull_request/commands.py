@@ -129,6 +129,9 @@ def rehearse(
     if not whatif:
         touched = [replace(one, whatif="off") for one in touched]
     values = {name: value for name, value in (passed_on or {}).items() if value}
+    if touching.manifests:
+        repository = manifests.root((touching.project or find_stack_files()).resolve())
+        manifests.check_kept(repository, changed, touched, values)
     question = Question(
         project,
         changed.base,

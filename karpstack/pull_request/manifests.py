@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -59,6 +60,31 @@ def affected(
         sides = ("--project", str(repository), *base, "--change", f"{changed.head}:{path}")
         found[name] = AffectedStack(name, why, "asked", sides, _like(name, workloads))
     return list(found.values())
+
+
+def check_kept(repository: Path, changed: Change, touched: Sequence[AffectedStack], given: Mapping[str, str]) -> None:
+    """Refuse a change that brings what its own answer depends on: whoever wrote it would choose the answer.
+
+    Args:
+        repository: Root of the repository.
+        changed: The change.
+        touched: The folders that are rehearsed.
+        given: Option of the what-if -> its file or folder.
+
+    Raises:
+        StacksError: The change has one of the files, or the stack file from which all else is taken.
+    """
+    files = {f"--{name} {path}": Path(path) for name, path in given.items() if name in ENDINGS}
+    files |= {name: repository / name for name in (f"Pulumi.{one.like}.yaml" for one in touched)}
+    for name, file in files.items():
+        for place in {file.absolute(), file.resolve()}:
+            if place.is_relative_to(repository):
+                path = place.relative_to(repository).as_posix()
+                if any(one == path or one.startswith(f"{path}/") for one in changed.paths):
+                    raise StacksError(
+                        f"{shown.visible(name)}: is changed together with the manifests, so the change would choose "
+                        "its own answer; change it in a pull request of its own"
+                    )
 
 
 def _names(repository: Path, commit: str, path: str) -> list[str] | None:

@@ -89,12 +89,21 @@ def test_nothing_that_the_pull_request_brings_is_run_or_believed(repository: Rep
     assert "prod" not in github.comments[0]["body"]
 
 
+@pytest.mark.parametrize("brought", ["cluster.json", "limits/nodepools.yml", "Pulumi.eks.yaml"])
+def test_a_pull_request_does_not_choose_its_own_answer(
+    brought: str, repository: Repository, github: GitHubServer
+) -> None:
+    text = (repository.folder / "cluster.json").read_text() if brought == "cluster.json" else "whatif: {}"
+    repository.merged(**{GENERAL: CHANGED, brought: f"{text}\n\n"})
+    assert act(repository, github, **INPUTS, limits="limits") == 2
+    assert repository.asked() == []
+    assert "| nodepools | **no answer**" in github.comments[0]["body"]
+
+
 def test_several_clusters_are_rows_with_a_snapshot_each(repository: Repository, github: GitHubServer) -> None:
     snapshot = (repository.folder / "cluster.json").read_text()
-    repository.merged(
-        **{f"clusters/{name}/nodepools.yaml": CHANGED for name in ("prod", "test")},
-        **{"snapshots/clusters-prod.json": snapshot, "snapshots/default.json": snapshot},
-    )
+    repository.commit(**{"snapshots/clusters-prod.json": snapshot, "snapshots/default.json": snapshot})
+    repository.merged(**{f"clusters/{name}/nodepools.yaml": CHANGED for name in ("prod", "test")})
     given = {"manifests": "clusters/prod/, clusters/test", "workloads": "snapshots", "what-if": "true"}
     assert act(repository, github, **given) == 0
     folder = repository.folder / "snapshots"
