@@ -301,7 +301,7 @@ class NodeProvisioningSettings(Section):
     )
     allow_stranded_nodes: bool = Field(
         False,
-        description="true allows, for one `up`, to disable node auto provisioning although its nodes may still exist",
+        description="true lets each `up` disable node auto provisioning although its nodes may still exist",
     )
 
 

@@ -195,7 +195,7 @@ class StackSettings(Section):
         "existing one"
     )
     allow_replacement: list[Literal["cluster"]] = Field(
-        [], description="[cluster]: consent, for one `up`, to the loss of the cluster and everything in it"
+        [], description="[cluster]: each `up` may delete the cluster and everything in it, until you remove this key"
     )
     accept_old_facts: bool = Field(False, description="true: accept facts that are older than 180 days")
     node_pools: NodePoolSpecs = Field(description="NodePool specs by name")

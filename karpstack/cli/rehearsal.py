@@ -163,7 +163,7 @@ def _rights(
 ) -> int:
     """Show which permissions Karpenter used in the last rehearsal of a stack, and which were not used.
 
-    Exit code 1: a call has no permission, an unused permission has no recorded reason, or a reason has no permission.
+    Exit code 1: a call has no permission, an unused permission has no reason, or a reason is for none.
     """
     from karpstack.rehearsal import commands
 

@@ -24,7 +24,8 @@ _Anonymize = Annotated[
     bool,
     option(
         "--anonymize",
-        help="write hashes instead of names, with the key in KARPSTACK_SNAPSHOT_KEY (default: a key that is not kept)",
+        help="write hashes instead of names, with a key derived from KARPSTACK_SNAPSHOT_KEY (default: a key that is "
+        "not kept)",
     ),
 ]
 

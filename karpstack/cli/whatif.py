@@ -108,7 +108,7 @@ def _stack(
             "--nodes",
             help="as-is: the base starts with the nodes of the snapshot, as far as its NodePools allow, and each pod "
             "starts on its node; fresh: Karpenter chooses nodes for the pods (default: as-is, if the base has "
-            "Kubernetes 1.36 or newer)",
+            "Kubernetes 1.36)",
         ),
     ] = None,
     output: Annotated[

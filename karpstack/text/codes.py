@@ -26,7 +26,7 @@ class Code(IntEnum):
     meaning: str
 
     GOOD = 0, "Done, and the answer is good."
-    NO = 1, "The answer is no: a finding, a failed story, an exceeded limit, an update that failed."
+    NO = 1, "The answer is no: a blocker, a failed story, an exceeded limit, an update that failed."
     WRONG = 2, "An argument, an option or a file cannot be used. Nothing was started."
     UNKNOWN = 3, "There is no answer: no credentials, no cluster, no engine, or another command is at work."
     INTERRUPTED = 130, "The command was interrupted, and has cleaned up."

@@ -347,7 +347,7 @@ class BlastRadius(Part):
     pods_without_node_at_once: int = Field(description="Maximum number of unschedulable pods at one time.")
     longest_without_node: float = Field(description="Longest time of one pod without a node, in seconds.")
     longest_until_node: float = Field(
-        0.0, description="The same, among pods that had a node again when the record ended."
+        0.0, description="Longest time without a node, among pods that had a node again when the record ended."
     )
     unschedulable: int = Field(
         description="Pods without a node at the end of the record, minus those before the change."
@@ -363,7 +363,7 @@ class BlastRadius(Part):
     )
     pods_killed: int = Field(
         0,
-        description="Number of these pods that Karpenter deletes in spite of that, on nodes that the change removes. "
+        description="Number of pods with a blocked eviction that are deleted anyway, by Karpenter or in a preemption. "
         "Pods of Jobs count, because a snapshot does not tell when a Job ends.",
     )
     full_pools: list[FullPool] = Field([], description="NodePools whose own limits allow no further node.")

@@ -78,7 +78,7 @@ def page() -> str:
         [
             *lines,
             "",
-            "*Standard until* and *refused from* are the first day without that support. [Newer dates]"
+            "*Standard until* is the first day without standard support, *refused from* the first without any. [Newer dates]"
             "(../how-to/facts.md) come from your account.",
             "",
         ]

@@ -163,7 +163,7 @@ class Throttle(Model):
     """The cloud answers calls that launch instances as it does when there are too many.
 
     Attributes:
-        calls: Number of the next calls that are throttled.
+        calls: How many of the next calls are throttled.
     """
 
     calls: int = Field(gt=0, le=1_000_000)

@@ -75,8 +75,8 @@ class Expectation(Places):
 
     Attributes:
         within: Maximum seconds from the request until the cluster has settled, including `hold`.
-        hold: Seconds for which the cluster must stay settled. To check that something does not happen, set it longer
-            than that would take.
+        hold: Seconds for which the cluster must stay settled. To check that an event does not happen, choose a time in
+            which it would.
         nodes: Number of the story's nodes when the cluster has settled, or `{min, max}`. 0: NodeClaims and Nodes are
             gone.
         instance_types: Each node has one of these instance types.

@@ -269,7 +269,7 @@ class Scenario(Model):
     Attributes:
         name: Name of the scenario: the file name without `.yml`.
         description: What the scenario shows, in one sentence.
-        tags: Labels for the selection with `--labels` or `scenario_labels`; any names. Called `tags` until 0.1, which
+        tags: Labels for the selection with `--labels` or `scenario_labels`; any names. The old name `tags`
             still works.
         stacks: Supported kinds of environment: `eks`, `aks-nap` (AKS runs Karpenter), `aks-self-hosted`.
         feature_gates: Feature gates of Karpenter that must be on, by their names in the chart, for example

@@ -254,14 +254,14 @@ Commands:
     make soak                               # or any run: .rehearsal/<stack>/rights.json records the calls
     karpstack rights eks          # these tables; --format json or markdown; --recording FILE, for several runs
 
-The command fails for a call without a permission, for an unused permission without a reason, and for a reason without
-a permission. The reasons are in [unused_rights.json](../../components/documents/unused_rights.json).
+The command fails for a call without a permission, for an unused permission without a reason, and for a reason whose
+permission does not exist. The reasons are in [unused_rights.json](../../components/documents/unused_rights.json).
 
 The simulated AWS refuses requests by the same evaluation while it runs. Tests compare its checks for each request with
 AWS's Service Authorization Reference of 2026-09-26, the policies with upstream's template for Karpenter 1.14, and the
 evaluation with another evaluator of IAM.
 
-A permission can be used by only one scenario. So the command does not recommend removing a permission while the
+Some permissions are used in a single scenario. So the command does not recommend removing a permission while the
 recording is incomplete: during a run, or if scenarios of the soak are missing. It then names the missing ones. `run`
 records the finished scenarios, and `--distil` keeps them; a scale test by hand is not recorded.
 
