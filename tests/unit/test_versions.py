@@ -78,8 +78,8 @@ def page() -> str:
         [
             *lines,
             "",
-            "*Standard until* is the first day without standard support, *refused from* the first without any. [Newer dates]"
-            "(../how-to/facts.md) come from your account.",
+            "*Standard until* is the first day without standard support, *refused from* the first without any. "
+            "[Newer dates](../how-to/facts.md) come from your account.",
             "",
         ]
     )
