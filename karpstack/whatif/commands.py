@@ -54,6 +54,7 @@ def report(
 ) -> int:
     """Judge a what-if by its timeline, and write whatif.json, whatif.md and whatif.html."""
     from . import markdown, page, wording
+    from .conclusion import conclusion
 
     made = _made(folder, snapshot, limits or THRESHOLDS, prices)
     content = json.dumps(made.model_dump(mode="json", by_alias=True), indent=2)
@@ -64,6 +65,7 @@ def report(
     if form == "json":
         print(content)
         return verdict
+    print(visible(conclusion(made)))
     print(visible(f"{wording.title(made)}: {wording.verdict(made)}. {made.sentence}"))
     if made.after and made.prices_note:
         print(visible(made.prices_note))

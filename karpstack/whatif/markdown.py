@@ -22,6 +22,7 @@ from .answer import (
     Week,
     WorkloadWithoutNode,
 )
+from .conclusion import conclusion
 from .week import runs
 
 _NAMED = 4  # nodes in a cell
@@ -41,9 +42,10 @@ def _document(answer: Answer) -> Iterator[str]:
     sign = _SIGNS[answer.verdict] if wording.is_limited(answer) else ""
     if answer.verdict == "within limits" and wording.over_limits(answer.blast_radius):
         sign = _WARNING
-    yield f"## {sign}{escape(wording.title(answer))}: {wording.verdict(answer)}\n"
+    yield f"## {sign}{escape(conclusion(answer))}\n"
     # Who refuses the change, says so in words of theirs.
-    yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
+    sentence = escape(answer.sentence) if answer.refused else _own(answer.sentence)
+    yield f"{escape(wording.title(answer))}: {wording.verdict(answer)}. **{sentence}**\n"
     if answer.after and answer.blast_radius:
         yield from _summary(answer, answer.before, answer.after, answer.blast_radius)
         if answer.prices_note:

@@ -10,6 +10,7 @@ from karpstack.scale_test.reports.units import count, dollars
 
 from . import life_chart, wording
 from .answer import Answer, PoolWeek
+from .conclusion import conclusion
 from .markdown import DAYS
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -25,6 +26,7 @@ def render(answer: Answer) -> str:
     return template("whatif.html.j2", _TEMPLATES).render(
         answer=answer,
         words=wording,
+        conclusion=conclusion,
         groups=wording.groups(answer.before, answer.after) if answer.after else [],
         causes=wording.causes(answer.remaining),
         charts=_charts(answer),

@@ -443,20 +443,6 @@ def full_pool(one: FullPool) -> str:
     )
 
 
-def headline(answer: Answer) -> str:
-    """The shortest answer: the verdict, or where there is no limit what it is about."""
-    if is_limited(answer) or answer.after is None:
-        return capital(verdict(answer)).rstrip(".")
-    before, after = answer.before.usd_per_hour, answer.after.usd_per_hour
-    if before is None or after is None:
-        return "Dollars are not known"
-    if _alike(before, after) and not answer.after.open_end:
-        return "As dear as before"
-    if not (way := direction(answer.before, answer.after)):
-        return "Dearer or cheaper: not decided yet"
-    return f"{units.dollars(abs(after - before))} an hour {way}"
-
-
 def is_limited(answer: Answer) -> bool:
     """Whether there is any limit that it keeps or breaks, or somebody refused it."""
     return answer.verdict != "within limits" or any(limit.name != "mustSettle" for limit in answer.limits)

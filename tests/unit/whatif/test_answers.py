@@ -2,7 +2,8 @@
 
 Each case has the steps of `Made` that make its timeline, each a list of the method and its arguments, the last of them
 by name; or a recorded story and the step that is the change; or a recorded what-if. `answer` are JMESPath expressions
-over whatif.json, `says` and `silent` are parts of its sentence, `shown` parts of whatif.md, and `page` of whatif.html.
+over whatif.json, `first` is its first line, `says` and `silent` are parts of its sentence, `shown` parts of whatif.md,
+and `page` of whatif.html.
 A case with `rows` is as many: the values of a row stand for the names of `of`, written `$name`.
 """
 
@@ -22,6 +23,7 @@ import yaml
 
 from karpstack.whatif import markdown, page
 from karpstack.whatif.accuracy import RealNode
+from karpstack.whatif.conclusion import conclusion
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
 from tests.html_page import Page
@@ -71,6 +73,7 @@ def test_answers(case: dict[str, Any]) -> None:
     data = answer.model_dump(mode="json", by_alias=True)
     found = {path: jmespath.search(path, data) for path in case.get("answer", {})}
     assert found == {path: _near(value) for path, value in case.get("answer", {}).items()}
+    assert case.get("first") in (None, conclusion(answer))
     for words in case.get("says", []):
         assert words in answer.sentence
     for words in case.get("silent", []):

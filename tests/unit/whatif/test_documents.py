@@ -77,7 +77,10 @@ def test_the_first_lines_are_the_answer() -> None:
     answer = judged(told("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"}), Limits(max_nodes=5))
     text = markdown.render(answer)
     before_details = Page(shown(text.partition("<details>")[0])).text
-    assert before_details.startswith("✅ What if tighter on eks: within its limits $0.169 (36 %) an hour cheaper")
+    first = "✅ No limit is exceeded: −$0.169 (−36 %) an hour; 2 pods move"  # noqa: RUF001
+    assert before_details.startswith(
+        f"{first} What if tighter on eks: within its limits. $0.169 (36 %) an hour cheaper"
+    )
     for said in ("2 of 6 nodes go", "no pod is unschedulable", "Not compared with any real cluster"):
         assert said in before_details
     assert len(text.partition("<details>")[0].splitlines()) < 20
@@ -86,7 +89,7 @@ def test_the_first_lines_are_the_answer() -> None:
 def test_a_broken_limit_is_said_at_once() -> None:
     answer = judged(told("eks.consolidation-policies", 3), Limits(max_nodes=3))
     text = Page(shown(markdown.render(answer).partition("<details>")[0])).text
-    assert text.startswith("❌ A what-if on eks: 1 limit of 6 exceeded")
+    assert text.startswith("❌ Do not merge yet: maxNodes is exceeded (4 nodes; at most 3 nodes) A what-if on eks")
     assert "maxNodes : at most 3 nodes, measured: 4 nodes" in text
     assert "1 limit of 6 exceeded" in Page(page.render(answer)).text
 

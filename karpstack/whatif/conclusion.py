@@ -1,0 +1,107 @@
+"""The first line of an answer: what it means for whoever may merge the change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from karpstack.scale_test.reports import units
+from karpstack.text.shown import listed
+
+from . import wording
+from .answer import Answer, BlastRadius, Inventory, Limit, RemainingNode
+from .wording import plural
+
+_NAMED = 3  # workloads
+_SHORT = 60.0  # seconds that a pod may be without a node before that is called a cost
+_NEAR = 0.1  # how far nodes and dollars of the base may be from the cluster's for "safe"
+
+
+def conclusion(answer: Answer) -> str:
+    """What to do: `Safe to merge: −$0.25 (−20 %) an hour; 24 pods move`."""  # noqa: RUF002
+    radius, after = answer.blast_radius, answer.after
+    if answer.refused or radius is None or after is None:
+        return "Do not merge: the change is refused"
+    if broken := [limit for limit in answer.limits if not limit.within_limit]:
+        more = f", and {plural(len(broken) - 1, 'more limit')} exceeded" if len(broken) > 1 else ""
+        return f"Do not merge yet: {_reason(broken[0], radius)}{more}"
+    if radius.applied == []:
+        return "Changes nothing"
+    if not radius.replaced and not radius.created and (until := _later(answer.remaining)):
+        return f"Does nothing before {units.moment(until)}, when a disruption budget allows it"
+    waiting = wording.drifted(answer.remaining)
+    over = wording.over_limits(radius)
+    effects = [
+        _pods(radius),
+        f"{plural(waiting, 'drifted node')} not replaced yet" if waiting else "",
+        f"{plural(len(over), 'NodePool')} over {'its' if len(over) == 1 else 'their'} own limits" if over else "",
+    ]
+    dollars = _dollars(answer.before, after)
+    said = "; ".join(filter(None, (dollars, *effects)))
+    if dollars is None:
+        return f"Can be merged, but what it costs in the end is not known: {said}"
+    long = radius.longest_without_node > _SHORT
+    dearer = wording.direction(answer.before, after) == "dearer"
+    if dearer or long or radius.unschedulable > 0 or radius.pods_killed or over:
+        return f"Can be merged, at a cost: {said}"
+    if waiting or not wording.is_limited(answer) or not _is_near(answer):
+        return f"No limit is exceeded: {said}"
+    return f"Safe to merge: {said}"
+
+
+def _reason(limit: Limit, radius: BlastRadius) -> str:
+    """Why a limit says no, in words of the cluster where there are any."""
+    match limit.name:
+        case "maxPodsUnschedulable":
+            left = [
+                f"{one.namespace}/{one.workload}"
+                for one in radius.workloads_without_node
+                if one.at_the_end > one.before
+            ]
+            return f"{plural(radius.unschedulable, 'pod')} would stay without a node ({listed(left, _NAMED)})"
+        case "maxWorkloadsWithoutNodePool":
+            none = [f"{one.namespace}/{one.workload}" for one in radius.not_schedulable_again]
+            return f"no NodePool would fit {listed(none, _NAMED)} any more"
+        case "maxPodsKilled":
+            are = "that a PodDisruptionBudget or do-not-disrupt protects would be deleted"
+            return f"{plural(radius.pods_killed, 'pod')} {are}"
+        case "maxNodesNeverReplaced":
+            return f"{limit.measured} would never be replaced"
+        case "mustSettle":
+            return "the cluster had not settled when the rehearsal ended, so the end is not known"
+    return f"{limit.name} is exceeded ({limit.measured}; {limit.limit})"
+
+
+def _later(stayed: Sequence[RemainingNode]) -> str | None:
+    """When the first of the drifted nodes may be replaced, if nothing but disruption budgets keeps all of them."""
+    drifted = [one for one in stayed if one.drifted and not one.drifted_before]
+    ends = [
+        max(cause.until or "" for cause in one.causes)
+        for one in drifted
+        if one.causes and all(cause.why == "disruption budget" and cause.until for cause in one.causes)
+    ]
+    return min(ends, key=datetime.fromisoformat) if ends and len(ends) == len(drifted) else None
+
+
+def _dollars(before: Inventory, after: Inventory) -> str | None:
+    """What is said of dollars; None where prices are missing or the end is open."""
+    old, new = before.usd_per_hour, after.usd_per_hour
+    if old is None or new is None or after.open_end or after.launching:
+        return None
+    if (change := wording.change(old, new)) == "none":
+        return "as dear as before"
+    return f"{change} an hour" if wording.direction(before, after) else None
+
+
+def _pods(radius: BlastRadius) -> str:
+    move = f"{plural(radius.pods_moved, 'pod')} {'moves' if radius.pods_moved == 1 else 'move'}"
+    if not radius.pods_without_node:
+        return move if radius.pods_moved else "no pod moves"
+    waits = f"{plural(radius.pods_without_node, 'pod')} without a node, {wording.for_how_long(radius)}"
+    return f"{move}, {waits}" if radius.pods_moved else waits
+
+
+def _is_near(answer: Answer) -> bool:
+    """Whether the base was compared with the real cluster, and is like it."""
+    far = [one.difference for one in answer.accuracy.figures if one.what in ("nodes", "dollars an hour")]
+    return answer.accuracy.compared and all(one is not None and one <= _NEAR for one in far)
