@@ -7,13 +7,12 @@ They arrive in its environment. What it cannot parse there it replaces by its de
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from karpstack.karpenter.findings import Finding
-from karpstack.karpenter.quantities import exact
+from karpstack.karpenter.quantities import exact, go_duration
 
 from ..problems import did_you_mean, finding
 
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     ChartSettings = AksKarpenter | EksKarpenter
 Value = str | bool | int | float
 
-#: As Go's time.ParseDuration reads it; that 0 needs no unit is of no use here.
-_DURATION: Final = re.compile(r"(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+", re.ASCII)
-_PART: Final = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
-_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 #: The chart's defaults.
 _BATCH: Final = {"batchIdleDuration": "1s", "batchMaxDuration": "10s"}
 
@@ -88,11 +83,7 @@ def _wrong(kind: _Choice | _Duration | _Number | None, value: Value) -> tuple[st
             code = "chart-switch-not-chosen" if "true" in words else "chart-value-not-chosen"
             return code, {"words": words, "meant": did_you_mean(text, words) + f"write {' or '.join(words)}"}
         case _Duration(least):
-            try:
-                seconds = _seconds(text) if _DURATION.fullmatch(text) and not isinstance(value, bool) else None
-            except ValueError:
-                seconds = None
-            if seconds is None:
+            if (seconds := _seconds(text)) is None:
                 return "chart-time-invalid", {}
             return "chart-time-too-short" if seconds < least else "", {"least": least}
         case _Number(whole, below):
@@ -110,13 +101,18 @@ def _wrong(kind: _Choice | _Duration | _Number | None, value: Value) -> tuple[st
 def _batch(settings: Mapping[str, Value]) -> Iterator[Finding]:
     """A batch of pods that must end before it may."""
     idle, most = (str(settings.get(key, default)) for key, default in _BATCH.items())
-    if not (_DURATION.fullmatch(idle) and _DURATION.fullmatch(most)) or _seconds(idle) <= _seconds(most):
+    of_idle, of_most = _seconds(idle), _seconds(most)
+    if of_idle is None or of_most is None or of_idle <= of_most:
         return
     yield finding("batch-never-idle", ("karpenter", "settings", "batchIdleDuration"), idle, most=most)
 
 
-def _seconds(duration: str) -> float:
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
+def _seconds(text: str) -> float | None:
+    """The seconds of a duration as Go reads it; None for other text. That 0 needs no unit is of no use here."""
+    try:
+        return go_duration(text).total_seconds()
+    except ValueError:
+        return None
 
 
 def resource_values(requests: Mapping[str, str | int], limits: Mapping[str, str | int]) -> Iterator[Finding]:

@@ -7,10 +7,10 @@ here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from karpstack.karpenter.quantities import go_duration
 from karpstack.rehearsal.azure.arm.errors import ArmError, refused
 from karpstack.rehearsal.azure.arm.identifiers import ResourceId
 from karpstack.rehearsal.azure.arm.kind import at
@@ -24,8 +24,6 @@ CONTAINER_INSIGHTS: Final = "omsagent"
 #: Name of an add-on -> what its identity's name begins with.
 _IDENTITIES: Final = {SECRETS_PROVIDER: "azurekeyvaultsecretsprovider", CONTAINER_INSIGHTS: "omsagent"}
 _WORKSPACE: Final = "config.logAnalyticsWorkspaceResourceID"
-#: As Go writes durations.
-_DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
 
 
 def check(context: Context, properties: Mapping[str, Any]) -> None:
@@ -34,8 +32,10 @@ def check(context: Context, properties: Mapping[str, Any]) -> None:
         if name == CONTAINER_INSIGHTS and (profile.get("enabled") or at(profile, _WORKSPACE) is not None):
             _check_workspace(context, str(at(profile, _WORKSPACE, "")))
         interval = at(profile, "config.rotationPollInterval")
-        if interval is not None and not _DURATION.fullmatch(str(interval)):
-            raise refused("InvalidParameter/interval", name=name, interval=interval)
+        try:
+            go_duration("0s" if interval is None else str(interval))
+        except ValueError:
+            raise refused("InvalidParameter/interval", name=name, interval=interval) from None
 
 
 def _check_workspace(context: Context, identifier: str) -> None:
