@@ -100,12 +100,11 @@ class NodeEvent(NamedTuple):
 
 def events_of_claim(replay: Replay, claim: NodeClaim) -> list[NodeEvent]:
     """All that was said of a NodeClaim or its node, each thing once, in the order of its first time."""
-    told = [
-        *replay.events_by_object.get(("NodeClaim", claim.name), ()),
-        *replay.events_by_object.get(("Node", claim.node or ""), ()),
-    ]
-    # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
-    mine = sorted((pair for pair in told if pair[0] >= claim.first_seen), key=lambda pair: pair[0])
+    # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim. An event on
+    # the NodeClaim itself may be received a moment before it.
+    told = replay.events_by_object
+    of_node = (pair for pair in told.get(("Node", claim.node or ""), ()) if pair[0] >= claim.first_seen)
+    mine = sorted([*told.get(("NodeClaim", claim.name), ()), *of_node], key=lambda pair: pair[0])
     words = {word for _, event in mine for word in _NAME.findall(str(event.get("message", "")))}
     real = _real_names(replay, words) if words else {}
     return [
