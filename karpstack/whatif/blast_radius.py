@@ -32,6 +32,9 @@ _LAUNCHING = "Launching NodeClaim: "
 # Of the cheapest offering of the type, also where the NodePool may not have that (EstimatedSavings in
 # pkg/controllers/disruption/types.go), so it is not the difference of the dollars.
 _SAVINGS = re.compile(r"\(savings: ([^)]*)\)")
+_NODES = re.compile(r"part of (\d+)-node consolidation")
+# Karpenter waits 15 s before it decides on a further consolidation (commandValidationDelay).
+_DECIDED = timedelta(seconds=7)
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
 
@@ -117,11 +120,29 @@ def _words(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[N
         drift = claim.conditions.get("Drifted", {})
         return str(drift.get("reason") or drift.get("message") or "") or None
     if why == "Underutilized":
-        found = next((one.details for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
+        wanted = [one for one in said if one.reason in _WANTED and not _of_other_command(told, claim, one)]
+        found = next((one.details for reason in _WANTED for one in reversed(wanted) if one.reason == reason), None)
         return _SAVINGS.sub(r"(Karpenter's own estimate of the savings: \1)", found) if found else None
     if why is None and told.is_deleted(claim.node_pool):
         return f"its NodePool {claim.node_pool} was deleted"
     return None
+
+
+def _of_other_command(told: WhatifTimeline, claim: NodeClaim, said: NodeEvent) -> bool:
+    """Whether an event is about a consolidation that Karpenter considered and did not do.
+
+    It tells candidates of each replacement that it computes, also of those that it then discards, and none of a node
+    that goes without a replacement (`computeConsolidation` in pkg/controllers/disruption/consolidation.go).
+    """
+    if said.reason != _WANTED[0] or claim.disrupted is None:
+        return False
+    together = sum(one.disrupted is not None and abs(one.disrupted - claim.disrupted) < _DECIDED for one in told.claims)
+    found = _NODES.search(said.details)
+    return int(found[1] if found else 1) != together or not any(
+        abs(one.first_seen - claim.disrupted) < _DECIDED
+        and any(event.reason == "DisruptionLaunching" for event in events_of_claim(told.replay, one))
+        for one in told.claims
+    )
 
 
 def _blocked(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[NodeEvent]) -> list[Delay]:
