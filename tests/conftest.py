@@ -5,6 +5,7 @@
 
 import json
 import os
+import platform
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from datetime import date
@@ -37,6 +38,7 @@ _days = fact_dates.days
 
 
 def pytest_configure() -> None:
+    platform.platform()  # azure.identity asks it when it is imported; the answer, which takes a process, is kept
     os.environ[VARIABLE] = str(FOLDER)  # not what this checkout may have refreshed
     fact_dates.today = lambda: DAY
     fact_dates.days = cache(lambda cloud, region="": {})

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import string
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,9 @@ def test_type_and_inputs_are_the_sdks(row: AwsRow) -> None:
     assert _sdk(row.token).pulumi_type == row.token
     names = set(_names(row.token, "Args").values())
     paths = {path.split(".")[0] for path in row.replaces if "." in path}
-    decided = [*row.updates, *(row.replaces & names), *row.refused, *(row.usual.keys() & names) - row.accepts]
-    assert sorted(decided) == sorted(names), "each input is decided once: updates, replaces, refused, one value"
+    decided = Counter([*row.updates, *(row.replaces & names), *row.refused, *(row.usual.keys() & names) - row.accepts])
+    wrong = {name: decided[name] for name in names | decided.keys() if decided[name] != (name in names)}
+    assert not wrong, "each input is decided once (updates, replaces, refused, one value), and nothing else is"
     assert paths | row.replaces_when_gone <= row.updates
     assert row.required <= row.accepts
     assert {path.split(".")[0] for path in row.computed} <= row.accepts
