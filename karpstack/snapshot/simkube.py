@@ -44,7 +44,6 @@ def unpacked(content: bytes, path: Path, *, depth: int, values: int) -> Any:
     Raises:
         SnapshotError: It is no such trace.
     """
-    counted = _counted(values)
     try:
         # Owners of pods are keys that are tuples, which only tuples can be.
         data = msgpack.unpackb(
@@ -53,8 +52,8 @@ def unpacked(content: bytes, path: Path, *, depth: int, values: int) -> Any:
             use_list=False,
             max_array_len=values,
             max_map_len=values,
-            object_hook=counted,
-            list_hook=counted,
+            object_hook=_counted(values),
+            list_hook=_counted(values),
         )
         text = json.dumps({key: data[key] for key in _READ})
     except (KeyError, RecursionError, TypeError, ValueError) as error:

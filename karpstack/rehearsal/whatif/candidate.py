@@ -107,11 +107,15 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
     if keep:
         print_message(f"The stack stays up, until: {_down(question, folder)}")
     else:
-        with suppress(OSError):  # what cannot be removed hinders nobody
-            shutil.rmtree(folder.root)
-            folder.root.parent.rmdir()  # unless somebody else has something there
+        _remove(folder)
     print_message(f"Rehearsed after {time.monotonic() - started:.0f} s in all.")
     return judge_recording(question, results)
+
+
+def _remove(folder: StackFolder) -> None:
+    with suppress(OSError):  # what cannot be removed hinders nobody
+        shutil.rmtree(folder.root)
+        folder.root.parent.rmdir()  # unless somebody else has something there
 
 
 def _recorded(

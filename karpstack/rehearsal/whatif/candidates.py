@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -61,7 +61,12 @@ def side_by_side(wanted: int) -> int:
 
 
 def rehearse_all(
-    commands: Sequence[tuple[str, Sequence[str], Path]], at_once: int | None = None, minutes: float | None = None
+    commands: Sequence[tuple[str, Sequence[str], Path]],
+    at_once: int | None = None,
+    minutes: float | None = None,
+    *,
+    say: Callable[[str], object] = print_message,
+    grace: float = _GRACE,
 ) -> Outcome:
     """Run the what-if of each candidate; an interrupt stops those that run, and keeps the others.
 
@@ -69,17 +74,19 @@ def rehearse_all(
         commands: Name of a candidate, the arguments of its own `karpstack`, and its folder.
         at_once: How many run at the same time; None for as many as memory and CPUs allow.
         minutes: The time limit of all; None for no limit.
+        say: Prints progress.
+        grace: Seconds in which those that are stopped may clean up.
     """
     at_once = at_once or side_by_side(len(commands))
     waiting, started, outcome = list(commands), list[_Started](), Outcome()
     end = None if minutes is None else time.monotonic() + minutes * 60
     why = ""
     try:
-        why = _run(waiting, started, at_once, end)
+        why = _run(waiting, started, at_once, end, say)
     except KeyboardInterrupt:
         outcome.interrupted, why = True, "the command was interrupted"
     finally:
-        _stop([one for one in started if one.process.poll() is None])
+        _stop([one for one in started if one.process.poll() is None], say, grace)
     for one in started:
         if one.stopped_after is None or one.process.returncode in (Code.GOOD, Code.NO):
             outcome.codes[one.name] = one.process.returncode
@@ -90,7 +97,11 @@ def rehearse_all(
 
 
 def _run(
-    waiting: list[tuple[str, Sequence[str], Path]], started: list[_Started], at_once: int, end: float | None
+    waiting: list[tuple[str, Sequence[str], Path]],
+    started: list[_Started],
+    at_once: int,
+    end: float | None,
+    say: Callable[[str], object],
 ) -> str:
     """Start what waits, side by side and in this order, until all have ended; return why some have not."""
     while waiting or not all(one.ended for one in started):
@@ -100,11 +111,12 @@ def _run(
             name, arguments, folder = waiting[0]
             folder.mkdir(parents=True, exist_ok=True)
             started.append(_start(name, arguments, folder / "rehearsal.log"))
+            say(f"{name}: started; log: {started[-1].log}")
             del waiting[0]
         for one in started:
             if not one.ended and one.process.poll() is not None:
                 one.ended = True
-                print_message(f"{one.name}: finished after {one.seconds:.0f} s, exit code {one.process.returncode}.")
+                say(f"{one.name}: finished after {one.seconds:.0f} s, exit code {one.process.returncode}.")
         time.sleep(_LOOK_SECONDS)
     return ""
 
@@ -120,19 +132,18 @@ def _start(name: str, arguments: Sequence[str], log: Path) -> _Started:
             stderr=output,
             process_group=0,
         )
-    print_message(f"{name}: started; log: {log}")
     return _Started(name, process, log, time.monotonic())
 
 
-def _stop(running: Sequence[_Started]) -> None:
+def _stop(running: Sequence[_Started], say: Callable[[str], object], grace: float) -> None:
     """Interrupt what-ifs and wait until they have cleaned up; a second interrupt kills them, and their engines end."""
     if not running:
         return
     for one in running:
         one.stopped_after = one.seconds
-    end = time.monotonic() + _GRACE
+    end = time.monotonic() + grace
     try:
-        print_message(f"Stopping, which can take a minute: {', '.join(one.name for one in running)}.")
+        say(f"Stopping, which can take a minute: {', '.join(one.name for one in running)}.")
         for one in running:
             one.process.send_signal(signal.SIGINT)
         for one in running:

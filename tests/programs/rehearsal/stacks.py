@@ -38,7 +38,7 @@ class Stack:
         for name in ("Pulumi.yaml", "Pulumi.eks.yaml"):
             shutil.copy(PROGRAM / name, self.project)
         self.commands: Any = create_autospec(Deployment, instance=True)
-        for name in ("play", "review", "look"):
+        for name in ("play", "review", "preflight"):
             getattr(self.commands, name).return_value = 0
         self.commands.hindrances.return_value = []
         self.starting: Any = create_autospec(StartingDaemon, instance=True)

@@ -103,7 +103,7 @@ def test_what_a_look_started_it_stops_and_what_ran_before_it_leaves(
         asked = partial(commands.preflight)
     assert reported({KeyboardInterrupt: Code.INTERRUPTED}, lambda _: None)(asked)(stack.target()) == code
     assert stack.is_up() == before
-    assert stack.asked == ["prepare", "review" if command == "review" else "look"]
+    assert stack.asked == ["prepare", "review" if command == "review" else "preflight"]
     stack_file, *given = look.mock_calls[0].args
     assert (stack_file.path.name, *given) == (
         ("Pulumi.eks.yaml", tmp_path / "out", str(pack)) if command == "review" else ("Pulumi.eks.yaml", "text")

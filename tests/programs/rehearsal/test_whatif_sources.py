@@ -157,9 +157,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("deaf", [False, True])
-def test_an_interrupt_keeps_what_has_ended_and_leaves_no_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, deaf: bool
-) -> None:
+def test_an_interrupt_keeps_what_has_ended_and_leaves_no_process(tmp_path: Path, *, deaf: bool) -> None:
     said = []
 
     def say(text: str) -> None:
@@ -167,11 +165,10 @@ def test_an_interrupt_keeps_what_has_ended_and_leaves_no_process(
         if "finished" in text or ("Stopping" in text and deaf):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(candidates, "print_message", say)
-    monkeypatch.setattr(candidates, "_GRACE", 0.2)
     endless = ["env", "--ignore-signal=INT", "sleep", "600"] if deaf else ["sleep", "600"]
     commands = [("done", ["true"]), ("runs", endless), ("waits", ["true"])]
-    outcome = candidates.rehearse_all([(name, words, tmp_path / name) for name, words in commands], 2)
+    named = [(name, words, tmp_path / name) for name, words in commands]
+    outcome = candidates.rehearse_all(named, 2, say=say, grace=0.2)
     assert (outcome.codes, outcome.interrupted) == ({"done": 0}, True)
     assert outcome.missing["runs"].startswith("the command was interrupted")
     assert str(tmp_path / "runs" / "rehearsal.log") in outcome.missing["runs"]

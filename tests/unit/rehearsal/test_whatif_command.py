@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.waits import Waits
+from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif import candidate, command
 from karpstack.rehearsal.whatif.candidates import Outcome
 from karpstack.rehearsal.whatif.sources import Source
@@ -209,15 +208,13 @@ def test_an_older_answer_is_not_taken_for_this_ones(tmp_path: Path) -> None:
     assert (tmp_path / "whatif.json").exists()
 
 
-def test_what_lies_beside_the_state_of_a_rehearsal_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ensure", "_recorded", "judge_recording"):
-        monkeypatch.setattr(candidate, name, lambda *_, **__: 0)
-    side = Source("a", "", PROGRAM, StackFile.load(EKS))
-    question = candidate.Question("eks", side, tmp_path / "a.json", "fresh", Waits(), 60)
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "terraform.tfstate").write_text("{}")
-    assert candidate.rehearse(question, side, tmp_path, keep=False) == 0
-    assert [path.name for path in (tmp_path / "state").iterdir()] == ["terraform.tfstate"]
-    (tmp_path / "state" / "terraform.tfstate").unlink()
-    assert candidate.rehearse(question, side, tmp_path, keep=False) == 0
+def test_what_lies_beside_the_state_of_a_rehearsal_stays(tmp_path: Path) -> None:
+    folder, other = StackFolder("eks", tmp_path / "state" / "eks"), tmp_path / "state" / "terraform.tfstate"
+    folder.root.mkdir(parents=True)
+    other.write_text("{}")
+    candidate._remove(folder)
+    assert [*other.parent.iterdir()] == [other]
+    other.unlink()
+    folder.root.mkdir()
+    candidate._remove(folder)
     assert not (tmp_path / "state").exists()
