@@ -80,6 +80,7 @@ def touched_stacks(touching: AffectedStacks, *, files: bool = False) -> int:
 
 
 def _touched(touching: AffectedStacks) -> tuple[Path, Change, list[AffectedStack]]:
+    """Return the folder that the paths of the change are below, the change, and what it touches."""
     project = (touching.project or find_stack_files()).resolve()
     if touching.manifests:
         return _touched_manifests(touching, manifests.root(project))
@@ -100,7 +101,7 @@ def _touched_manifests(touching: AffectedStacks, repository: Path) -> tuple[Path
     every = touching.stacks.strip() == _ALL
     touched = manifests.affected(repository, changed, touching.manifests, workloads, every=every)
     _explain(touched)
-    return IMPORT_ROOT, changed, touched  # nothing that the repository has is run
+    return repository, changed, touched
 
 
 @reported(_CODES, _print_error)
@@ -119,7 +120,9 @@ def rehearse(
         whatif: Whether the change is rehearsed too.
         passed_on: More options of the what-if, by their names in `PASSED_ON`.
     """
-    project, changed, touched = _touched(touching)
+    folder, changed, touched = _touched(touching)
+    # With manifests, nothing that the repository has is run.
+    project = IMPORT_ROOT if touching.manifests else folder
     if not (project / "karpstack" / "__main__.py").is_file():
         raise StacksError(
             f"--project {project}: is no copy of karpstack, whose program and policies the pull request's stacks "
@@ -130,8 +133,7 @@ def rehearse(
         touched = [replace(one, whatif="off") for one in touched]
     values = {name: value for name, value in (passed_on or {}).items() if value}
     if touching.manifests:
-        repository = manifests.root((touching.project or find_stack_files()).resolve())
-        manifests.check_kept(repository, changed, touched, values)
+        manifests.check_kept(folder, changed, touched, values)
     question = Question(
         project,
         changed.base,

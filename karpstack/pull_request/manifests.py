@@ -63,7 +63,7 @@ def affected(
 
 
 def check_kept(repository: Path, changed: Change, touched: Sequence[AffectedStack], given: Mapping[str, str]) -> None:
-    """Refuse a change that brings what its own answer depends on: whoever wrote it would choose the answer.
+    """Refuse a change of files that decide the answer about it: its author could choose the answer.
 
     Args:
         repository: Root of the repository.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from matplotlib.ticker import MaxNLocator
@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from karpstack.scale_test.reports.drawing import COLOURS, Chart, Drawing, Key, value_axis
 from karpstack.scale_test.reports.units import dollars
 
-from .advice import Advice
+from .advice import Advice, Advised
 
 _WIDTH: Final = 340
 _HEIGHT: Final = 240
@@ -19,6 +19,8 @@ _BOTTOM: Final = 44
 # Pixels of a label: from its point, of a line, of a letter.
 _GAP, _LINE, _LETTER = 8, 14, 6.5
 _NOW: Final = "now"
+
+_Pods = Callable[[Advised], float | None]  # the pods of a candidate that a chart shows
 
 
 class _Point(NamedTuple):
@@ -39,25 +41,30 @@ class _Label(NamedTuple):
 def charts(advice: Advice) -> list[Chart]:
     """Return both charts; none if no candidate has a price."""
     days = advice.pods_moved_per_day is not None
-    moved = [
-        _Point(one.name, pods, one.usd_per_hour, one.verdict == "better")
-        for one in advice.candidates
-        if one.usd_per_hour is not None and (pods := one.pods_moved_per_day if days else one.pods_moved) is not None
+    moved: _Pods = (lambda one: one.pods_moved_per_day) if days else (lambda one: one.pods_moved)
+    drawn: list[tuple[str, _Pods, float | None]] = [
+        (
+            f"Dollars an hour against pods moved{' a day' if days else ' by the change'}",
+            moved,
+            advice.pods_moved_per_day or 0.0,
+        ),
+        (
+            "Dollars an hour against pods that were unschedulable for a time",
+            lambda one: one.pods_unschedulable,
+            None if days else 0.0,
+        ),
     ]
-    waited = [
-        _Point(one.name, one.pods_unschedulable, one.usd_per_hour, one.verdict == "better")
-        for one in advice.candidates
-        if one.usd_per_hour is not None and one.pods_unschedulable is not None
-    ]
-    drawn = [
-        ("Dollars an hour against pods moved" + (" a day" if days else " by the change"), moved),
-        ("Dollars an hour against pods that were unschedulable for a time", waited),
-    ]
-    usd = advice.usd_per_hour
-    now = [] if usd is None else [_Point(_NOW, advice.pods_moved_per_day or 0.0, usd)]
-    nobody = [] if usd is None else [_Point(_NOW, 0.0, usd)]
-    starts = (now, [] if days else nobody)
-    return [_chart(name, [*start, *points]) for (name, points), start in zip(drawn, starts, strict=True) if points]
+    made = []
+    for title, pods_of, now in drawn:
+        points = [
+            _Point(one.name, pods, one.usd_per_hour, one.verdict == "better")
+            for one in advice.candidates
+            if one.usd_per_hour is not None and (pods := pods_of(one)) is not None
+        ]
+        if points:
+            start = [] if advice.usd_per_hour is None or now is None else [_Point(_NOW, now, advice.usd_per_hour)]
+            made.append(_chart(title, [*start, *points]))
+    return made
 
 
 def _chart(title: str, points: Sequence[_Point]) -> Chart:

@@ -1,4 +1,4 @@
-"""The first line of an answer: what it means for whoever may merge the change."""
+"""The first line of an answer: whether the change can be merged, and at what cost."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
 
 
 def _remove(folder: StackFolder) -> None:
-    with suppress(OSError):  # what cannot be removed hinders nobody
+    with suppress(OSError):  # a folder that cannot be removed stays
         shutil.rmtree(folder.root)
         folder.root.parent.rmdir()  # unless somebody else has something there
 
