@@ -123,7 +123,9 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._file)
+        # A thread that writes late must not write to a file that has the number by then.
+        file, self._file = self._file, -1
+        os.close(file)
 
 
 class Reader:
