@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -68,20 +69,21 @@ def call(
     if shown:
         showing.start()
     interrupted = False
-    while True:
-        try:
-            code = _wait(process, check)
-            break
-        except KeyboardInterrupt:
-            _tell(process, signal.SIGKILL if interrupted else signal.SIGINT)
-            interrupted = True
+    with _ending(process) as ended:
+        while True:
+            try:
+                _wait(process, ended, check)
+                break
+            except KeyboardInterrupt:
+                _tell(process, signal.SIGKILL if interrupted else signal.SIGINT)
+                interrupted = True
     if shown:
         showing.join(_GRACE)  # what the command has started may hold its output open
-    if interrupted or code == -signal.SIGINT:
+    if interrupted or process.returncode == -signal.SIGINT:
         raise KeyboardInterrupt
-    if code:
+    if process.returncode:
         check()  # what it needed may have gone a moment before, and is why it failed
-    return code
+    return process.returncode
 
 
 def _show(output: IO[bytes], shown: Shown) -> None:
@@ -95,25 +97,43 @@ def _show(output: IO[bytes], shown: Shown) -> None:
                 print(text, end="", flush=True)
 
 
-def _wait(process: subprocess.Popen[bytes], check: Callable[[], None]) -> int:
-    while True:
-        with suppress(subprocess.TimeoutExpired):
-            return process.wait(_SECONDS_BETWEEN_LOOKS)
+@contextmanager
+def _ending(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+    """Give what waits so many seconds for the end of a process, and says whether it has come.
+
+    An interrupt within `Popen.wait` can leave its lock taken; then every later wait would last forever. So a thread
+    waits, which is never interrupted, and closes a pipe.
+    """
+    reading, writing = os.pipe()
+
+    def wait() -> None:
+        process.wait()
+        os.close(writing)
+
+    threading.Thread(target=wait, daemon=True).start()
+    try:
+        yield lambda seconds: bool(select.select([reading], [], [], seconds)[0])
+    finally:
+        os.close(reading)
+
+
+def _wait(process: subprocess.Popen[bytes], ended: Callable[[float], bool], check: Callable[[], None]) -> None:
+    while not ended(_SECONDS_BETWEEN_LOOKS):
         try:
             check()
         except Exception:
-            _end(process)
+            _end(process, ended)
             raise
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], ended: Callable[[float], bool]) -> None:
     """Interrupt a command, and kill it when it takes too long, or at a Ctrl-C."""
     _tell(process, signal.SIGINT)
-    try:
-        process.wait(_GRACE)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        _tell(process, signal.SIGKILL)
-        process.wait()
+    with suppress(KeyboardInterrupt):
+        if ended(_GRACE):
+            return
+    _tell(process, signal.SIGKILL)
+    ended(_GRACE)
 
 
 def _tell(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

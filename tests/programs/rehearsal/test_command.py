@@ -41,6 +41,45 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
 
+# As if the interrupt came while the main thread was within `Popen.wait`, just after that has taken its lock.
+INTERRUPTED_WITHIN_WAIT = """
+import os, subprocess, sys, threading
+from pathlib import Path
+from karpstack.rehearsal.session.command import call
+class Lock:
+    def __init__(self):
+        self._lock = threading.Lock()
+    def acquire(self, *waiting):
+        taken = self._lock.acquire(*waiting)
+        if taken and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        return taken
+    def release(self):
+        self._lock.release()
+    def __enter__(self):
+        self.acquire()
+    def __exit__(self, *_):
+        self.release()
+class Popen(subprocess.Popen):
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        if options.get("process_group") == 0:
+            self._waitpid_lock = Lock()
+subprocess.Popen = Popen
+try:
+    call([sys.executable, "-c", "import time; time.sleep(0.5)"], os.environ, Path.cwd())
+except KeyboardInterrupt:
+    pass
+print("ended", flush=True)
+"""
+
+
+def test_an_interrupt_at_any_moment_does_not_make_the_wait_last_forever() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WITHIN_WAIT], cwd=ROOT, capture_output=True, text=True, timeout=20
+    )
+    assert ended.stdout == "ended\n", ended.stderr
+
 
 def test_the_exit_code_is_the_commands(tmp_path: Path) -> None:
     assert call([sys.executable, "-c", "raise SystemExit(3)"], os.environ, tmp_path) == 3
