@@ -23,16 +23,23 @@ def _fetch(
     profile: Annotated[
         str, option("--profile", metavar="NAME", help="profile of the AWS CLI (default: AWS_PROFILE's)")
     ] = "",
+    savings_plans: Annotated[
+        bool,
+        option("--savings-plans", help="AWS: also write the discounts of the account's active Savings Plans"),
+    ] = False,
 ) -> int:
     """Write the prices of a region, with your own read-only credentials. Azure's price list needs none.
 
-    On AWS the permissions are pricing:GetProducts and ec2:DescribeSpotPriceHistory. Credentials are not written.
+    On AWS the permissions are pricing:GetProducts and ec2:DescribeSpotPriceHistory; with --savings-plans also
+    savingsplans:DescribeSavingsPlans and savingsplans:DescribeSavingsPlanRates. Credentials are not written.
 
     Exit code 3: the prices could not be read, and nothing was written.
     """
     from karpstack.preflight.refresh import price_list
 
-    return price_list.fetch(cloud, region, output or Path(f"prices-{region}.yaml"), profile=profile)
+    return price_list.fetch(
+        cloud, region, output or Path(f"prices-{region}.yaml"), profile=profile, savings_plans=savings_plans
+    )
 
 
 @command(app, "check", "karpstack prices check prices.yaml --cloud aws")

@@ -19,6 +19,7 @@ from karpstack.text.shown import listed, visible
 from ..aws.asking import Aws
 from ..finding import InputError, NotAskedError, UnknowableError
 from . import aws, azure
+from .savings_plans import discounts as savings_plans_of
 
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     InputError: Code.WRONG,
@@ -31,13 +32,23 @@ _DISCOUNTS: Final = "discounts"
 
 
 @reported(_CODES)
-def fetch(cloud: Literal["aws", "azure"], region: str, output: Path, *, profile: str = "") -> int:
+def fetch(
+    cloud: Literal["aws", "azure"], region: str, output: Path, *, profile: str = "", savings_plans: bool = False
+) -> int:
     """Get the prices of a region and write them."""
+    if savings_plans and cloud != "aws":
+        raise InputError(
+            f"--savings-plans: {cloud} has none that can be asked for, so no prices are written; leave the option out, "
+            "and add `discounts` to the file"
+        )
     files.check_output(output, "--output", "file of prices", lambda content: price_file.KIND.encode() in content)
     discounts = _discounts(output)
     print(f"Asking for the prices of {region}", file=sys.stderr, flush=True)
     try:
-        document = _of(cloud, region, profile)
+        ask = cache(lambda where: Aws.connect(where, profile))
+        document = _of(cloud, region, ask)
+        if savings_plans:
+            discounts = {_DISCOUNTS: savings_plans_of(ask, region, document["onDemand"])}
     except NotAskedError as error:
         raise UnknowableError(_not_fetched(region, error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -50,6 +61,8 @@ def fetch(cloud: Literal["aws", "azure"], region: str, output: Path, *, profile:
     if without := sorted(spot.keys() - on_demand.keys()):
         print(f"note: no on-demand price is listed for {listed(without, _NAMED)}", file=sys.stderr)
     kept = "; its discounts are kept" if discounts else ""
+    if savings_plans:
+        kept = f"; instance families with a discount of your Savings Plans: {len(discounts[_DISCOUNTS])}"
     print(f"{visible(output)}: prices of {region}: {len(on_demand)} on demand, {len(spot)} on spot{kept}")
     return Code.GOOD
 
@@ -72,7 +85,7 @@ def _discounts(output: Path) -> dict[str, Any]:
     return {key: value for key, value in content.items() if key == _DISCOUNTS}
 
 
-def _of(cloud: str, region: str, profile: str) -> dict[str, Any]:
+def _of(cloud: str, region: str, ask: aws.Ask) -> dict[str, Any]:
     """The content of the file.
 
     Raises:
@@ -82,7 +95,6 @@ def _of(cloud: str, region: str, profile: str) -> dict[str, Any]:
     on_demand: Mapping[str, float]
     spot: Mapping[str, price_file.Spot]
     if cloud == "aws":
-        ask = cache(lambda where: Aws.connect(where, profile))
         on_demand, spot = aws.on_demand(ask, region), aws.spot(ask, region, now)
     else:
         # Price lists have dedicated hosts too.

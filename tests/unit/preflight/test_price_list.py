@@ -15,7 +15,7 @@ from botocore.stub import Stubber
 from karpstack.karpenter.instance_types import Facts
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.finding import NotAskedError
-from karpstack.preflight.refresh import aws, azure
+from karpstack.preflight.refresh import aws, azure, savings_plans
 from karpstack.rehearsal.aws.account import ACCOUNT_ID, Account
 from karpstack.rehearsal.aws.ec2.prices import PriceTable
 from karpstack.rehearsal.timing import Timing
@@ -320,3 +320,81 @@ def test_a_list_of_azure_that_cannot_be_used(
     monkeypatch.setattr(azure, "_retail", lambda _: iter(listed))
     with pytest.raises(NotAskedError, match=said):
         azure.price_list("westus2")
+
+
+def rate(instance_type: str, usd: str, **other: str) -> dict[str, Any]:
+    """A row of DescribeSavingsPlanRates, as AWS's reference of the command line shows one."""
+    about = {
+        "region": REGION,
+        "instanceType": instance_type,
+        "instanceFamily": instance_type.partition(".")[0],
+        "productDescription": "Linux/UNIX",
+        "tenancy": "shared",
+        **other,
+    }
+    return {
+        "rate": usd,
+        "currency": "USD",
+        "unit": "Hrs",
+        "productType": "EC2",
+        "serviceCode": "AmazonEC2",
+        "usageType": f"EU-BoxUsage:{instance_type}",
+        "operation": "RunInstances",
+        "properties": [{"name": name, "value": value} for name, value in about.items()],
+    }
+
+
+def test_discounts_of_savings_plans_are_those_that_every_type_of_a_family_has() -> None:
+    client = boto3.client("savingsplans", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="y")
+    plan = {"state": "active", "currency": "USD", "commitment": "1.0"}
+    wanted = [{"name": "region", "values": [REGION]}, {"name": "productType", "values": ["EC2"]}]
+    with Stubber(client) as stub:  # it holds calls and answers against AWS's own model
+        stub.add_response(
+            "describe_savings_plans",
+            {
+                "savingsPlans": [
+                    {**plan, "savingsPlanId": "one", "savingsPlanType": "Compute"},
+                    {**plan, "savingsPlanId": "models", "savingsPlanType": "SageMaker"},
+                ],
+                "nextToken": "more",
+            },
+            {"states": ["active"]},
+        )
+        for given, answer in (
+            ({}, {"searchResults": [rate("m5.large", "0.0800"), rate("c5.large", "0.09")], "nextToken": "2"}),
+            (
+                {"nextToken": "2"},
+                {
+                    "searchResults": [
+                        rate("m5.xlarge", "0.15"),
+                        rate("m5.large", "0.01", productDescription="Windows"),
+                        rate("m5.large", "0.01", tenancy="dedicated"),
+                        rate("p99.large", "0.01"),
+                    ]
+                },
+            ),
+        ):
+            stub.add_response(
+                "describe_savings_plan_rates", answer, {"savingsPlanId": "one", "filters": wanted, **given}
+            )
+        stub.add_response(
+            "describe_savings_plans",
+            {"savingsPlans": [{**plan, "savingsPlanId": "two", "savingsPlanType": "EC2Instance"}]},
+            {"states": ["active"], "nextToken": "more"},
+        )
+        stub.add_response(
+            "describe_savings_plan_rates",
+            {"searchResults": [rate("c5.large", "0.06")]},
+            {"savingsPlanId": "two", "filters": wanted},
+        )
+        aws = Aws("us-east-1", lambda _: client)
+        found = savings_plans.discounts(lambda _: aws, REGION, {"m5.large": 0.1, "m5.xlarge": 0.2, "c5.large": 0.1})
+        stub.assert_no_pending_responses()
+    assert found == {"c5": 0.4, "m5": 0.2}
+
+
+def test_azure_has_no_savings_plans_to_ask_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prices.yaml"
+    assert fetch(["azure", "westeurope", "--savings-plans", "--output", str(file)]) == 2
+    assert "--savings-plans: azure has none that can be asked for" in capsys.readouterr().err
+    assert not file.exists()
