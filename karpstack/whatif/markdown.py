@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from karpstack.scale_test.reports import units
@@ -179,7 +179,8 @@ def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]
 def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
     if not (radius.replaced or radius.created or radius.workloads_without_node):
         return
-    went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} go"
+    goes = "goes" if len(radius.replaced) == 1 else "go"
+    went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} {goes}"
     moved = wording.plural(radius.pods_moved, "pod")
     lines = [*_replaced(radius), *_came(radius), *_workload_without_node(radius)]
     yield from collapsed(f"Blast radius: {went}, {len(radius.created)} came, {moved} moved", lines)
@@ -326,9 +327,19 @@ def calendar_words(hours: Sequence[Sequence[int]], begins: str) -> str:
         told = ", ".join(f"{number} from {begin} to {end} h" for begin, end, number in spans)
         if len(spans) == 1:
             told = f"{spans[0][2]} at any hour"
-        names = ", ".join(DAYS[(first + day) % 7] for day in days)
-        parts.append(told if len(found) == 1 else f"{names}: {told}")
+        parts.append(told if len(found) == 1 else f"{_day_names({(first + day) % 7 for day in days}, first)}: {told}")
     return "; ".join(parts)
+
+
+def _day_names(days: Set[int], first: int) -> str:
+    """Days of the week as in a calendar: `Mon to Fri`, also if the week begins on a Thursday."""
+    begins = sorted((day for day in days if (day - 1) % 7 not in days), key=lambda day: (day - first) % 7)
+    names = []
+    for begin in begins:
+        row = [day % 7 for day in range(begin, begin + 7)]
+        row = row[: next((number for number, day in enumerate(row) if day not in days), 7)]
+        names += [f"{DAYS[row[0]]} to {DAYS[row[-1]]}"] if len(row) > 2 else [DAYS[day] for day in row]
+    return ", ".join(names)
 
 
 def _accuracy(answer: Answer) -> Iterator[str]:

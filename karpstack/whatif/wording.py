@@ -148,7 +148,8 @@ def _killed(radius: BlastRadius) -> str:
     jobs = sum(
         one.pods for one in radius.blocked_evictions if one.job and one.deleted_at and not one.before and not one.done
     )
-    unless = f", {units.count(jobs)} of them only if {'its Job still runs' if jobs == 1 else 'their Jobs still run'}"
+    which = "" if radius.pods_killed == 1 else f"{units.count(jobs)} of them "
+    unless = f", {which}only if {'its Job still runs' if jobs == 1 else 'their Jobs still run'}"
     return (
         f"{plural(radius.pods_killed, 'pod')} {are} deleted although a PodDisruptionBudget or do-not-disrupt forbids "
         f"it, {'at' if radius.pods_killed == 1 else 'the first at'} {when}{unless if jobs else ''}"
@@ -379,8 +380,10 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
     if radius.last is None:
         left = sum(one.gone is None for one in radius.replaced)
         stuck = sum(one.never for one in radius.replaced)
-        why = f", {units.count(stuck)} of them never unless somebody changes something" if stuck else ""
-        return f"{many}, {units.count(left)} of them not gone when the record ends{why}"
+        alone = len(radius.replaced) == 1
+        why = f", {'and' if alone else f'{units.count(stuck)} of them'} never unless somebody changes something"
+        which = "" if alone else f"{units.count(left)} of them "
+        return f"{many}, {which}not gone when the record ends{why if stuck else ''}"
     duration = units.duration(radius.last - (radius.first or 0.0))
     return f"{many} within {duration}, {radius.disrupted_at_once} at once at most"
 
@@ -398,11 +401,12 @@ def for_how_long(radius: BlastRadius) -> str:
     """Return how long pods were unschedulable: `3 of them 12 s at most, and 2 still have no node`."""
     if not radius.unschedulable:
         return f"{units.duration(radius.longest_without_node)} at most"
-    left = f"{units.count(radius.unschedulable)} still {'has' if radius.unschedulable == 1 else 'have'} no node"
+    left = f"still {'has' if radius.unschedulable == 1 else 'have'} no node"
     others = radius.pods_without_node - radius.unschedulable
     if others <= 0:
         return f"and {left}"
-    return f"{units.count(others)} of them {units.duration(radius.longest_until_node)} at most, and {left}"
+    longest = units.duration(radius.longest_until_node)
+    return f"{units.count(others)} of them {longest} at most, and {units.count(radius.unschedulable)} {left}"
 
 
 def unschedulable_reason(one: WorkloadWithoutNode) -> str:
