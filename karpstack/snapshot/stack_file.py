@@ -97,6 +97,10 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     if limit and limit.reserved:
         settings = {**(karpenter.get("settings") or {}), "reservedENIs": str(limit.reserved)}
         changed["karpstack:karpenter"] = {**karpenter, "settings": settings}
+    if config.get("karpstack:mode") == "nap":
+        # The NodePools that AKS creates are in the snapshot like all others, if the cluster has them.
+        provisioning = config.get("karpstack:nodeProvisioning") or {}
+        changed["karpstack:nodeProvisioning"] = {**provisioning, "defaultNodePools": "None"}
     network = config.get("karpstack:network")
     if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}

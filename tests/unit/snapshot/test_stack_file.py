@@ -280,3 +280,16 @@ def test_a_node_class_of_azure_without_nodes_is_like_the_others() -> None:
     assert {name: one["maxPods"] for name, one in found.items()} == {"default": 30, "twin": 30}
     made = stack_file(snapshot.model_copy(update={"nodes": []}), AKS)
     assert any("it is assumed that the network is an overlay, with 250 pods" in note for note in notes(made))
+
+
+def test_node_pools_that_aks_creates_are_the_snapshots() -> None:
+    """A cluster with node auto provisioning has them, and the stack must not ask AKS for them once more."""
+    found = load(SMALL).snapshot
+    (pool, *_) = found.node_pools
+    spec = {"template": {"spec": {"nodeClassRef": {"name": "default"}, "requirements": []}}}
+    pools = [pool.model_copy(update={"name": name, "spec": spec}) for name in ("default", "system-surge")]
+    classes = [NodeClass.model_validate(OF_AZURE | {"name": "default"})]
+    cluster = found.cluster.model_copy(update={"cloud": "azure", "region": "northeurope"})
+    snapshot = found.model_copy(update={"cluster": cluster, "node_pools": pools, "node_classes": classes})
+    made = stack_file(snapshot, ROOT / "Pulumi.aks-nap.yaml")
+    assert yaml.safe_load(made.text)["config"]["karpstack:nodeProvisioning"] == {"defaultNodePools": "None"}
