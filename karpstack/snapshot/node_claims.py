@@ -11,7 +11,7 @@ Karpenter when it launches.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ class Claims:
     Attributes:
         of: How many nodes of NodePools the snapshot has.
         claims: NodeClaims to make.
-        left_out: Which nodes are not made, and why: a sentence each.
+        left_out: Which nodes are not made, and why, and which are made without a state that they have: a sentence each.
     """
 
     of: int
@@ -83,6 +83,7 @@ def node_claims(
     judge = _Judge(snapshot, place, pools, zones)
     made: dict[str, dict[str, Any]] = {}
     left_out: dict[str, list[str]] = {}
+    state: dict[str, list[str]] = {}
     of = 0
     for node in snapshot.nodes:
         node = _completed(node, by_node.get(node.name))
@@ -94,13 +95,35 @@ def node_claims(
             left_out.setdefault(why, []).append(node.name)
         else:
             made[_name(node)] = _claim(node, pools[str(node.node_pool)])
-    return Claims(of, tuple(made.values()), tuple(sentence(why, names) for why, names in left_out.items()))
+            for words in _lost_state(node):
+                state.setdefault(words, []).append(node.name)
+    told = [sentence(why, names) for why, names in left_out.items()]
+    for words, names in state.items():
+        told.append(
+            f"{len(names)} of the snapshot's nodes {'is' if len(names) == 1 else 'are'} {words} ({_shown(names)})"
+        )
+    return Claims(of, tuple(made.values()), tuple(told))
 
 
 def sentence(why: str, names: Collection[str]) -> str:
     """Of some nodes, why they are not made."""
-    shown = ", ".join(list(names)[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return f"{len(names)} of the snapshot's nodes not made as they were: {why} ({shown})"
+    return f"{len(names)} of the snapshot's nodes not made as they were: {why} ({_shown(names)})"
+
+
+def _shown(names: Collection[str]) -> str:
+    return ", ".join(list(names)[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+
+
+def _lost_state(node: Node) -> Iterator[str]:
+    """What a node has in the cluster, and not in the rehearsal."""
+    if not node.ready:
+        # BuildDisruptionBudgetMapping in pkg/controllers/disruption/helpers.go
+        yield (
+            "not ready in the cluster, but ready in the rehearsal; in the cluster, each counts against the disruption "
+            "budget of its NodePool"
+        )
+    if node.unschedulable:
+        yield "cordoned in the cluster, but not in the rehearsal, so pods can be placed there"
 
 
 @dataclass(frozen=True)

@@ -214,3 +214,14 @@ def test_many_for_one_reason_are_one_sentence() -> None:
     (sentence,) = planned(*(node(f"ip-{number}", nodePool="batch") for number in range(5))).left_out
     assert sentence.startswith("5 of")
     assert sentence.endswith("(ip-0, ip-1, ip-2, ...)")
+
+
+def test_a_state_that_a_node_does_not_keep_is_said() -> None:
+    made = planned(node("ip-1", ready=False), node("ip-2", unschedulable=True), node("ip-3"))
+    assert len(made.claims) == 3
+    assert made.left_out == (
+        "1 of the snapshot's nodes is not ready in the cluster, but ready in the rehearsal; in the cluster, each "
+        "counts against the disruption budget of its NodePool (ip-1)",
+        "1 of the snapshot's nodes is cordoned in the cluster, but not in the rehearsal, so pods can be placed there "
+        "(ip-2)",
+    )
