@@ -11,12 +11,14 @@ from typing import NamedTuple
 from karpstack.scale_test.judging.replay import NodeClaim
 from karpstack.scale_test.market.prices import Offering
 from karpstack.scale_test.reports.units import plural
+from karpstack.text.shown import listed
 
 from .answer import Accuracy, Compared, InitialNodes
 from .nodes import described
 from .phases import WhatifTimeline, is_present
 from .prices import Priced, prices_of
 
+_NAMED = 4  # NodePools
 _SPOT = "spot"
 _DOLLARS = "dollars an hour"
 _WITHOUT_SPOT = "dollars an hour without spot"
@@ -110,10 +112,20 @@ def compare(
         for name in sorted(real_types | base_types)
         if real_types[name] != base_types[name]
     }
+    pools = Counter(node.pool for node in ours)
+    empty = {name: pools[name] for name in sorted(filter(None, pools.keys() - {node.pool for node in rehearsed}))}
     sentence = f"{_sentence(figures, len(real or ()) - len(ours), _elsewhere(market, rehearsed))} {_began(as_is)}"
+    if empty:
+        named = listed([f"{name} ({number} in the real cluster)" for name, number in empty.items()], _NAMED)
+        sentence += (
+            f" NodePools without a node when the change begins: {named}. So the answer does not show what the change "
+            "does to their nodes."
+        )
     if made_up:
         sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
-    return Accuracy(compared=True, sentence=sentence, figures=figures, types=types, initial_nodes=as_is)
+    return Accuracy(
+        compared=True, sentence=sentence, figures=figures, types=types, empty_pools=empty, initial_nodes=as_is
+    )
 
 
 def _elsewhere(market: Priced, nodes: Sequence[RealNode]) -> dict[str, str | None]:

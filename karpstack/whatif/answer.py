@@ -499,6 +499,11 @@ class Accuracy(Part):
         description="Instance types with different numbers of nodes: type -> nodes in the real cluster, nodes in "
         "the base.",
     )
+    empty_pools: dict[str, int] = Field(
+        {},
+        description="NodePools with nodes in the real cluster and none in the settled base: name -> nodes in the real "
+        "cluster. The answer does not show what the change does to these nodes.",
+    )
     initial_nodes: InitialNodes | None = Field(
         None, description="The nodes that the base started with; null if Karpenter chose them."
     )

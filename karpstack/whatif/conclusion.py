@@ -104,4 +104,5 @@ def _pods(radius: BlastRadius) -> str:
 def _is_near(answer: Answer) -> bool:
     """Whether the base was compared with the real cluster, and is like it."""
     far = [one.difference for one in answer.accuracy.figures if one.what in ("nodes", "dollars an hour")]
-    return answer.accuracy.compared and all(one is not None and one <= _NEAR for one in far)
+    near = all(one is not None and one <= _NEAR for one in far)
+    return answer.accuracy.compared and near and not answer.accuracy.empty_pools

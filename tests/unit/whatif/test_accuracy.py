@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from karpstack.whatif.accuracy import Load, RealNode
 from karpstack.whatif.answer import Accuracy
+from karpstack.whatif.conclusion import conclusion
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
 from karpstack.whatif.prices import PriceFile
@@ -62,6 +64,22 @@ def test_pods_and_requests_of_nodes_are_compared(
     assert [distances(found)[name] for name in names] == away
     assert "its pods request 1" in found.sentence
     assert "where the real ones request 1.5 and 2" in found.sentence
+
+
+def test_a_node_pool_without_nodes_in_the_base_is_named_and_the_change_is_not_called_safe() -> None:
+    made = Made()
+    made.pool()
+    for number in range(10):
+        made.node(f"node-{number}")
+    alike = replace(NODE, pool="default", load=None)
+    limits = Limits(max_pods_unschedulable=0)
+    near, without = (
+        judged(read(made.lines()), limits=limits, real=[alike] * 10 + more) for more in ([], [replace(alike, pool="b")])
+    )
+    assert conclusion(near).startswith("Safe to merge")
+    assert conclusion(without).startswith("No limit is exceeded")
+    assert (near.accuracy.empty_pools, without.accuracy.empty_pools) == ({}, {"b": 1})
+    assert "NodePools without a node when the change begins: b (1 in the real cluster)." in without.accuracy.sentence
 
 
 def test_a_limit_on_the_distance_counts_what_pods_request() -> None:

@@ -89,7 +89,7 @@ def _real(
     type_: str,
     usd: float | None,
     capacity: str = "on-demand",
-    pool: str | None = "a",
+    pool: str | None = "default",
     name: str | None = None,
     created: str | None = None,
 ) -> RealNode:
