@@ -29,7 +29,7 @@ CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
 # A misspelt variable would have no effect, so it is an error.
-VARIABLES := STACK CONFIG_FILE LABELS PYTHON NAME STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
+VARIABLES := STACK CONFIG_FILE LABELS PYTHON NAME PACKAGE STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
 UNKNOWN := $(filter-out $(VARIABLES),$(foreach each,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(each)))),$(each))))
 $(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN)) is no variable of this Makefile, so it would have no effect; those are $(VARIABLES)))
 
@@ -104,8 +104,9 @@ format: environment ## Format the Python code
 bench: setup-of-all ## Print the figures of docs/contributing/figures.md, or those of NAME, measured in one run
 	@$(BIN)/python -m tests.bench$(if $(NAME),.$(NAME)) $(if $(filter stories,$(NAME)),build/rehearsal/$(STACK)) $(CASES)
 
+# PACKAGE is one to move, such as pulumi==3.260.0; the pins of the others stay where they still fit.
 lock: environment ## Write requirements.lock from pyproject.toml
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet $(if $(PACKAGE),--upgrade-package "$(PACKAGE)") --universal --generate-hashes --no-annotate --all-extras --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
 outdated: environment ## List all pins and the newest available versions
 	@$(BIN)/python -m karpstack.rehearsal.outdated
@@ -128,7 +129,7 @@ pack: ## Write the complete policy pack to build/pack, for `pulumi policy publis
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpstack/karpenter/crds.py --exclude=karpstack/karpenter/schemas karpstack/__init__.py karpstack/karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
-	@grep -oE '"(pulumi[a-z-]*|cronsim|PyYAML)==[0-9.]*"' pyproject.toml | tr -d '"' | sort -u > build/pack/requirements.txt
+	@grep -oE '^(pulumi|pulumi-policy|cronsim|pyyaml)==[0-9.]+' requirements.lock > build/pack/requirements.txt
 	@echo "The pack is in build/pack"
 
 clean: ## Stop this checkout's stacks; list and remove what the project created in it

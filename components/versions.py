@@ -26,7 +26,7 @@ KARPENTER_AZURE_OLDEST: Final = "1.10.0"
 KARPENTER_AZURE_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter"
 KARPENTER_AZURE_CRD_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter-crd"
 #: Versions of the Azure APIs, by resource type. The SDK has one each and chooses it, so that its version in
-#: pyproject.toml pins them: this is what was reviewed, and a test tells when the SDK moves. Node provisioning is in
+#: requirements.lock pins them: this is what was reviewed, and a test tells when the SDK moves. Node provisioning is in
 #: Microsoft.ContainerService since 2025-07-01.
 AZURE_APIS: Final[Mapping[str, str]] = {
     "authorization.RoleAssignment": "2022-04-01",

@@ -21,7 +21,8 @@ from karpstack.rehearsal.engines import HERE
 from karpstack.rehearsal.engines.builder import BuildError, Go
 
 _ROOT = HERE.parents[2]
-_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?==([^\s;]+)")
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_PIN = re.compile(rf"({_NAME.pattern})(?:\[.*?\])?==([^\s;]+)")
 _MODULES = ("kubernetes", "karpenter-aws", "karpenter-azure", "pulumi", "charts", "addons")
 # Kubernetes' own libraries have the version of k8s.io/kubernetes.
 _FOLLOWS = re.compile(r"k8s\.io/(?!kubernetes$)")
@@ -49,7 +50,7 @@ class Pin:
 
 
 def python_pins(outdated: Mapping[str, str]) -> Iterator[Pin]:
-    """Pins of pyproject.toml; and of requirements.lock what is not at its newest.
+    """Pins of the packages in pyproject.toml; and of requirements.lock what is not at its newest.
 
     Args:
         outdated: Package, in lower case -> its newest version, where that is not the installed one.
@@ -57,14 +58,15 @@ def python_pins(outdated: Mapping[str, str]) -> Iterator[Pin]:
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"]
     groups = [project["project"]["dependencies"], *extras.values(), *project["dependency-groups"].values()]
-    direct = [pin for group in groups for pin in group]
+    lines = [line for group in groups for line in group]
+    direct = {found[0].lower() for line in lines if (found := _NAME.match(line))}
     seen = set()
-    for file, lines in (
-        ("pyproject.toml", direct),
+    for file, pinned in (
+        ("pyproject.toml", lines),
         ("requirements.lock", (_ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()),
     ):
-        for name, used in (found.groups() for line in lines if (found := _REQUIREMENT.match(line))):
-            if name.lower() in seen or (file != "pyproject.toml" and name.lower() not in outdated):
+        for name, used in (found.groups() for line in pinned if (found := _PIN.match(line))):
+            if name.lower() in seen or name.lower() not in (direct | outdated.keys()):
                 continue
             seen.add(name.lower())
             yield Pin(file, name, used, outdated.get(name.lower(), used))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.unit.whatif.told import lines
 
@@ -86,21 +89,31 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python environment with the built wheel, and with the libraries of this one but without its checkout."""
     folder = tmp_path_factory.mktemp("wheel")
-    files = (*IN_THE_WHEEL, "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE")
+    files = (*IN_THE_WHEEL, "pyproject.toml", "CHANGELOG.md", "LICENSE")
     for name in (*FOLDERS_IN_THE_WHEEL, "examples/snapshots"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignored, symlinks=True)
     for name in files:
         shutil.copy(ROOT / name, folder / "source" / name)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
-    subprocess.run([*pip, *options, str(folder / "source")], check=True, capture_output=True)
+    uv = str(Path(sys.executable).with_name("uv"))
+    # Builds a source distribution, and the wheel from it.
+    build = [uv, "build", "--quiet", "--offline", "--no-build-isolation", "--python", sys.executable]
+    subprocess.run([*build, "--out-dir", str(folder), str(folder / "source")], check=True, capture_output=True)
     shutil.rmtree(folder / "source")
     environment = folder / "environment"
     venv.create(environment)
     (wheel,) = folder.glob("*.whl")
-    uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--offline", "--no-deps"]
-    subprocess.run([*uv, "--python", str(environment / "bin" / "python"), str(wheel)], check=True, capture_output=True)
+    install = [
+        uv,
+        "pip",
+        "install",
+        "--quiet",
+        "--offline",
+        "--no-deps",
+        "--python",
+        str(environment / "bin" / "python"),
+    ]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True)
     (site,) = environment.glob("lib/python*/site-packages")
     # A file that is read this way reads no others, so the checkout that is installed there is not found.
     (site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
@@ -133,14 +146,53 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(installed: Pat
         assert os.access(installed / "karpstack" / "rehearsal" / name, os.X_OK)
 
 
+def test_the_description_works_outside_of_the_repository(installed: Path) -> None:
+    (described,) = installed.glob("karpstack-*.dist-info")
+    text = (described / "METADATA").read_text(encoding="utf-8").partition("\n\n")[2]
+    assert text == (ROOT / "karpstack" / "README.md").read_text(encoding="utf-8")
+    assert [link for link in re.findall(r"\]\((.*?)\)", text) if not link.startswith("https://")] == []
+
+
+def needed(described: metadata.Distribution, extra: str = "") -> Iterator[metadata.Distribution]:
+    """Libraries of a distribution without extras, and theirs."""
+    for one in map(Requirement, described.requires or ()):
+        if one.marker is None or one.marker.evaluate({"extra": extra}):
+            library = metadata.distribution(one.name)
+            yield library
+            for each in ("", *one.extras):
+                yield from needed(library, each)
+
+
+def test_a_command_without_extras_helps_or_says_what_to_install(installed: Path, tmp_path: Path) -> None:
+    (described,) = installed.glob("karpstack-*.dist-info")
+    for library in needed(metadata.Distribution.at(described)):
+        for name in {file.parts[0] for file in library.files or ()} - {"..", "__pycache__"}:
+            if not (tmp_path / name).exists():
+                (tmp_path / name).symlink_to(Path(sysconfig.get_path("purelib")) / name)
+    path = [str(installed), str(tmp_path)]
+    code = f"import sys; sys.path[:0] = {path}; from karpstack.cli import main; sys.exit(main())"
+    for line, expected, words in (
+        ("--help", 0, "Usage: karpstack"),
+        ("whatif --help", 0, "Usage: karpstack whatif"),
+        ("review --help", 0, "Usage: karpstack review"),
+        ("explain eks-pod-cidr-too-small", 0, "a stack file"),
+        ("explain node-pool-limits", 0, "a rule of the policy pack"),
+        ("whatif eks", 3, "pip install 'karpstack[aws,azure,rehearsal]'"),
+    ):
+        # -S: without the site-packages, and so without the libraries of the extras.
+        done = without_the_checkout(installed, "python", "-S", "-c", code, *line.split(), folder=tmp_path)
+        assert done.returncode == expected, done.stderr
+        assert words in done.stdout + done.stderr, line
+
+
 def test_the_sdk_of_a_cloud_is_an_extra(installed: Path) -> None:
-    (described,) = installed.glob("karpstack-*.dist-info/METADATA")
-    clouds = [line for line in described.read_text().splitlines() if "pulumi-a" in line]
-    assert [line.split("==")[0] for line in clouds] == [
-        "Requires-Dist: pulumi-aws",
-        "Requires-Dist: pulumi-azure-native",
+    (described,) = installed.glob("karpstack-*.dist-info")
+    clouds = [line for line in metadata.Distribution.at(described).requires or () if line.startswith("pulumi-a")]
+    # A user of one cloud does not need the other's SDK.
+    assert [re.findall(r"^[a-z-]+|extra == .*", line) for line in clouds] == [
+        ["pulumi-aws", 'extra == "aws"'],
+        ["pulumi-azure-native", 'extra == "azure"'],
     ]
-    assert all("extra ==" in line for line in clouds)  # a user of one cloud does not need the other's SDK
 
 
 #: Runs commands in one process, which loads large libraries once; then imports every module.

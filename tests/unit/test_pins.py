@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from karpstack.components import versions
 from karpstack.components.documents import charts
@@ -26,14 +27,18 @@ def module_pin(module: str, path: str) -> str:
 
 
 def package_pin(package: str) -> str:
-    return next(str(pin.split("==")[1]) for pin in direct() if re.match(rf"{re.escape(package)}(\[.*\])?==", pin))
+    """Version of a package in requirements.lock, where its hashes follow."""
+    lock = (ROOT / "requirements.lock").read_text()
+    found = re.search(rf"^{re.escape(package.lower())}(?:\[\S+\])?==(\S+)(?: ;.*)? \\$", lock, re.MULTILINE)
+    assert found, f"{package} is not in requirements.lock; run make lock"
+    return found[1]
 
 
-def direct() -> list[str]:
+def direct() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     groups = [project["project"]["dependencies"], *extras.values(), *project["dependency-groups"].values()]
-    return [pin for group in groups for pin in group if not pin.startswith("karpstack[")]
+    return [Requirement(line) for group in groups for line in group if not line.startswith("karpstack[")]
 
 
 def test_karpenter_is_one_version() -> None:
@@ -72,13 +77,11 @@ def test_the_sdk_is_the_engines_version() -> None:
     assert re.findall(r'PULUMI_VERSION: "(.+)"', workflow) == [engines.PULUMI_VERSION]
 
 
-def test_every_direct_dependency_is_pinned_and_locked_with_hashes() -> None:
+def test_every_direct_dependency_has_a_lowest_version_and_is_locked_with_hashes() -> None:
     lock = (ROOT / "requirements.lock").read_text()
-    for pin in direct():
-        name, version = re.sub(r"\[.*\]", "", pin).split("==")
-        assert re.search(
-            rf"^{re.escape(name.lower())}(\[\S+\])?=={re.escape(version)}( ;.*)? \\$", lock, re.MULTILINE
-        ), pin
+    for one in direct():
+        assert {each.operator for each in one.specifier} & {">=", "=="}, one
+        assert package_pin(one.name) in one.specifier, one
     assert "http" not in re.sub(r"(aio)?http\S*==", "", lock).replace("httpx", ""), "a registry's address in the lock"
 
 

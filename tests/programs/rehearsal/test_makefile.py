@@ -122,7 +122,7 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(tmp_path: Path, capsys
 
 def packed(folder: Path) -> subprocess.CompletedProcess[str]:
     """`make pack` in a folder with what the pack is made of."""
-    for name in ("policies", "karpstack", "pyproject.toml"):
+    for name in ("policies", "karpstack", "requirements.lock"):
         if not (folder / name).exists():
             (folder / name).symlink_to(ROOT / name)
     command = ["make", "--no-print-directory", "--file", str(ROOT / "Makefile"), "pack"]

@@ -74,7 +74,7 @@ def test_the_index_that_does_not_answer_is_an_error_with_its_fix(monkeypatch: py
 
 def test_every_direct_pin_is_listed_and_of_the_others_what_is_old() -> None:
     pins = {pin.name: pin for pin in outdated.python_pins({"pulumi": "9.9.9", "protobuf": "99.0"})}
-    assert pins["pulumi"] == outdated.Pin("pyproject.toml", "pulumi", PULUMI_VERSION, "9.9.9")
+    assert pins["pulumi"] == outdated.Pin("requirements.lock", "pulumi", PULUMI_VERSION, "9.9.9")
     assert pins["moto"].used == pins["moto"].newest
     assert (pins["protobuf"].file, pins["protobuf"].newest) == ("requirements.lock", "99.0")
     assert "aiohttp" not in pins
