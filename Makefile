@@ -29,7 +29,7 @@ CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
 # A misspelt variable would have no effect, so it is an error.
-VARIABLES := STACK CONFIG_FILE LABELS PYTHON NAME PACKAGE STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
+VARIABLES := STACK CONFIG_FILE LABELS PYTHON NAME PACKAGE STACK_FILE WORKERS KARPSTACK_CACHE KARPSTACK_ENGINES KARPSTACK_KEEP_BUILDS KARPSTACK_PASS CASES
 UNKNOWN := $(filter-out $(VARIABLES),$(foreach each,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(each)))),$(each))))
 $(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN)) is no variable of this Makefile, so it would have no effect; those are $(VARIABLES)))
 
@@ -65,7 +65,7 @@ $(READY): requirements.lock
 	@touch $@
 	@echo "Python environment ready"
 
-engines: ## Build the missing engines into the cache
+engines: ## Pull the missing engines from KARPSTACK_ENGINES into the cache, or build them
 	@$(PYTHON) -m karpstack.rehearsal.engines $(STACK_FILE)
 
 rehearsal: setup ## Create STACK (default eks) in a simulated account, run its stories with one of LABELS, write the report, remove STACK

@@ -140,6 +140,8 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/state/ancestors",
         "text/codes",
         "text/files",
+        "text/proxies",
+        "text/shown",
     },
     "rehearsal/cluster": {
         "karpenter",

@@ -28,6 +28,8 @@ PULUMI_VERSION = "3.259.0"
 LANGUAGE_HOST = """#!/bin/sh
 exec "${KARPSTACK_PYTHON:?set by karpstack env}" -m karpstack.rehearsal.attachment.language_host "$@"
 """
+#: A platform, as Go and registries name it -> how Python names a machine of it. Engines are built for these.
+PLATFORMS = {"linux/amd64": "Linux x86_64", "linux/arm64": "Linux aarch64"}
 # Raised whenever the builder makes something else of the same pins; the second for each Karpenter, the third for
 # Cilium's charts.
 _RECIPE = 6
@@ -77,13 +79,16 @@ class EngineSet:
     keys: Mapping[str, str] = field(default_factory=lambda: {part: part_key(part) for part in _parts()})
 
     @classmethod
-    def current(cls) -> EngineSet:
+    def current(cls, platform: str = "") -> EngineSet:
         """The set that this checkout's pins name; parts of it may not be built yet (see `complete`).
+
+        Args:
+            platform: One of `PLATFORMS`, if not this machine's.
 
         Raises:
             ancestors.ExposedError: See `cache_folder`.
         """
-        return cls(cache_folder() / "engines")
+        return cls(cache_folder() / "engines", {part: part_key(part, platform) for part in _parts()})
 
     def part(self, name: str) -> Path:
         """Folder of a part."""
@@ -180,19 +185,41 @@ def _parts() -> list[str]:
     return [*required_parts(CONTROLLERS), *(part for parts in EARLIER.values() for part in parts)]
 
 
-def part_key(part: str) -> str:
-    """Key of a part: changes with its pins, what is ours in it, the recipe and the platform."""
+def native_platform() -> str:
+    """This machine's platform, as Go and registries name it: `linux/amd64`."""
+    named = {python: name for name, python in PLATFORMS.items()}
+    return named.get(_machine(), _machine().lower().replace(" ", "/"))
+
+
+def _machine() -> str:
+    return f"{platform.system()} {platform.machine()}"
+
+
+def part_key(part: str, built_for: str = "") -> str:
+    """Key of a part: changes with its pins, what is ours in it, the recipe and the platform.
+
+    Args:
+        part: Its name.
+        built_for: One of `PLATFORMS`, if not this machine's.
+    """
     version = PULUMI_VERSION + LANGUAGE_HOST if part == "pulumi" else ""
     karpenter = part.startswith("karpenter-")
     recipe = _KARPENTER_RECIPE if karpenter else _CILIUM_RECIPE if part.startswith("charts") else _RECIPE
-    digest = hashlib.sha256(f"{recipe} {version} {platform.system()} {platform.machine()}".encode())
+    machine = PLATFORMS.get(built_for) or _machine()
+    digest = hashlib.sha256(f"{recipe} {version} {machine}".encode())
+    for source in part_sources(part):
+        digest.update(source.relative_to(HERE).as_posix().encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def part_sources(part: str) -> list[Path]:
+    """The files of this repository that a part is built from: its pins, and what is ours in it."""
+    karpenter = part.startswith("karpenter-")
     # The main of each Karpenter is the same, and what makes programs keep the cluster's time.
     clock = ("clock",) if karpenter or part.startswith("kubernetes") else ()
     folders = (part, *clock, *(("guard", f"karpenter-{_cloud(part)}/controller") if karpenter else ()))
     sources = {path for folder in folders for path in (HERE / folder).rglob("*")}
-    for source in sorted(path for path in sources if path.suffix in (".mod", ".sum", ".go", ".s")):
-        digest.update(source.relative_to(HERE).as_posix().encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()[:16]
+    return sorted(path for path in sources if path.suffix in (".mod", ".sum", ".go", ".s"))
 
 
 def _cloud(part: str) -> str:

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -33,20 +33,29 @@ from karpstack.rehearsal.engines import (
     EngineSet,
     cache_folder,
     manifest,
+    native_platform,
     pinned,
     pulumi_on_path,
     required_parts,
 )
+from karpstack.rehearsal.engines.pulling import pull
+from karpstack.rehearsal.engines.reference import VARIABLE, PlaceError, Reference
+from karpstack.rehearsal.engines.reference import pinned as pinned_place
 from karpstack.text.files import make_ours
+from karpstack.text.shown import cut, visible
 
 _GO_WANTED = (1, 26)
-_GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
+_GO_HINT = (
+    "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH, or name published engines in "
+    "KARPSTACK_ENGINES; then run the command again."
+)
 _TOOLCHAIN_HINT = (
     "A go.mod here needs a newer Go than yours, which comes as the module golang.org/toolchain: install that version, "
     "or name a GOPROXY that has it; then run the command again."
 )
 _SECONDS_BETWEEN_LINES = 15.0
 _FAULTS_SHOWN = 5
+_REASON = 600  # characters
 #: Set to anything, Go's modules and build results stay in the cache, so that the next build compiles what changed.
 KEEP_BUILDS = "KARPSTACK_KEEP_BUILDS"
 _DURATION = "On two cores, this takes 15 to 25 minutes."
@@ -79,6 +88,17 @@ for last; do :; done
 case $last in *.cfg) if grep -q '"VetxOnly": true' "$last"; then exit; fi ;; esac
 exec {vet} "$@"
 """
+
+
+#: Go's variables that decide what is built.
+ENVIRONMENT: Mapping[str, str] = {
+    # -modcacherw: what we cached, the user can delete like any other folder.
+    "GOFLAGS": "-modcacherw -buildvcs=false -trimpath",
+    "GOWORK": "off",
+    # A go.mod that wants a newer Go than the installed one gets it as a module, even if the machine says local.
+    "GOTOOLCHAIN": "auto",
+    "CGO_ENABLED": "0",
+}
 
 
 class BuildError(Exception):
@@ -115,14 +135,16 @@ def ensure(
     clouds: Collection[str] = tuple(CONTROLLERS),
     earlier: Collection[str] = (),
     *,
+    platform: str = "",
     find_go: Callable[[], Go] | None = None,
     build: Callable[[str, Path, Go], None] | None = None,
 ) -> EngineSet:
-    """Return the current engines, building first what some clouds need of them and is missing, or damaged.
+    """Return the current engines, with what some clouds need: what is missing or damaged is pulled or built first.
 
     Args:
         clouds: What will be rehearsed: `aws`, `azure`, or both.
         earlier: Versions of Karpenter and Kubernetes that will be, where these are not the newest.
+        platform: One of `PLATFORMS`, to build engines for other machines.
         find_go: Returns the compiler (default: `Go.find`).
         build: Builds a part into a folder (default: with the compiler).
 
@@ -130,14 +152,16 @@ def ensure(
         ancestors.ExposedError: Others could exchange the cache folder.
         BuildError: Others may write in it, Go is missing or too old, or a build failed.
     """
-    engines = EngineSet.current()
-    parts = [part for part in required_parts(clouds, earlier) if part != "pulumi" or not pulumi_on_path()]
+    foreign = platform if platform != native_platform() else ""
+    engines = EngineSet.current(foreign)
+    parts = [part for part in required_parts(clouds, earlier) if part != "pulumi" or foreign or not pulumi_on_path()]
     for part in parts:
         if exposed := manifest.exposure(cache_folder(), engines.part(part)):
             raise BuildError(f"The engines cannot be trusted: {exposed}.")
     if not any(_faults(engines, part) for part in parts):
         return engines
-    go = (find_go or Go.find)()
+    place = None if foreign else _published()
+    go = None if place else (find_go or Go.find)()
     cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in (cache_folder() / "go", engines.root, *(engines.part(part).parent for part in parts)):
         make_ours(folder, 0o700)
@@ -149,9 +173,37 @@ def ensure(
             print(*(f"  {fault}" for fault in damages[:_FAULTS_SHOWN]), sep="\n")
             if len(damages) > _FAULTS_SHOWN:
                 print(f"  and {len(damages) - _FAULTS_SHOWN} more")
-        if missing := [part for part in parts if faults[part]]:
-            _build(engines, missing, go, build or _build_part)
+        missing = [part for part in parts if faults[part]]
+        if place and missing:
+            missing, go = _pull(place, engines, missing, find_go or Go.find)
+        if go and missing:
+            _build(engines, missing, replace(go, platform=foreign), build or _build_part)
     return engines
+
+
+def _pull(
+    place: Reference, engines: EngineSet, parts: Sequence[str], find_go: Callable[[], Go]
+) -> tuple[list[str], Go | None]:
+    """Pull parts, and return those that must be compiled, with the compiler."""
+    why = visible(cut(pull(place, engines, parts), _REASON))
+    left = [part for part in parts if _faults(engines, part)]
+    if not left:
+        return [], None
+    try:
+        go = find_go()
+    except BuildError as error:
+        raise BuildError(f"{', '.join(left)} cannot be pulled: {why}. {error}") from error
+    print(f"Not pulled: {', '.join(left)}, because {why}. Compiling instead.", flush=True)
+    return left, go
+
+
+def _published() -> Reference | None:
+    """The place to pull engines from; None if they are only built."""
+    text = os.environ.get(VARIABLE, "")
+    try:
+        return pinned_place(text) if text else None
+    except PlaceError as error:
+        raise BuildError(f"{VARIABLE}: {error}") from error
 
 
 def lint(*, find_go: Callable[[], Go] | None = None) -> None:
@@ -223,7 +275,7 @@ def _build_karpenter(part: str, folder: Path, go: Go) -> None:
     cloud = _KARPENTERS[part]
     with _upstream_mains(part, go) as overlay:
         go.build(part, folder / "bin", overlay)
-        if part in _CLOUDS:  # what is ours is the same in all
+        if part in _CLOUDS and not go.platform:  # what is ours is the same in all
             go.vet(part, overlay, *_compiling(part), "./...", "karpstack/engines/clock", "karpstack/engines/guard")
     module = CONTROLLERS[cloud]
     for chart in ("karpenter", "karpenter-crd"):
@@ -236,8 +288,15 @@ def _write_facts(part: str, folder: Path, go: Go) -> None:
     """What is known of a cloud from its newest Karpenter: prices, and the kubelet's configuration."""
     cloud = _CLOUDS[part]
     dump = folder / "bin" / f"prices-{cloud}"
-    with (folder / "prices.json").open("w") as output:
-        subprocess.run([dump], stdout=output, check=True)
+    if go.platform:  # its programs do not run here
+        if not EngineSet.current().complete(part):
+            raise BuildError(
+                f"The prices of {part} are those of this machine's, which is not built; run: karpstack engines build"
+            )
+        shutil.copyfile(EngineSet.current().part(part) / "prices.json", folder / "prices.json")
+    else:
+        with (folder / "prices.json").open("w") as output:
+            subprocess.run([dump], stdout=output, check=True)
     dump.unlink()
     if cloud == "aws":
         types = folder / "kubelet" / pinned(part, _KUBELET) / "types.go"
@@ -318,6 +377,12 @@ def _compiling(part: str) -> list[str]:
     return ["-gcflags=all=-dwarf=false", *generated]
 
 
+def build_flags(part: str) -> list[str]:
+    """Return the flags of `go build` for a part, but for the files that are laid over upstream's."""
+    link = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in _settings(part).items())])
+    return [*_compiling(part), "-ldflags", link]
+
+
 def _settings(part: str) -> dict[str, str]:
     """Link-time variables."""
     if part == "pulumi":
@@ -364,10 +429,12 @@ class Go:
     Attributes:
         program: Path of the installed `go`.
         version: Its version, as `go1.26.8`; a go.mod may have a newer one used.
+        platform: One of `PLATFORMS` to build for; empty for this machine's.
     """
 
     program: str
     version: str
+    platform: str = ""
 
     @classmethod
     def find(cls) -> Go:
@@ -391,19 +458,16 @@ class Go:
     def environment(self) -> dict[str, str]:
         """What `go` is run with."""
         go = cache_folder() / "go"
-        # -modcacherw: what we cached, the user can delete like any other folder.
         # Whoever builds for another machine elsewhere has no use for that here.
         ours = {name: value for name, value in os.environ.items() if name not in ("GOOS", "GOARCH")}
+        system, _, architecture = self.platform.partition("/")
         return {
             **ours,
+            **ENVIRONMENT,
+            **({"GOOS": system, "GOARCH": architecture} if architecture else {}),
             "GOMODCACHE": str(go / "modules"),
             "GOCACHE": str(go / "builds"),
             "GOPATH": str(go),
-            "GOFLAGS": "-modcacherw -buildvcs=false -trimpath",
-            "GOWORK": "off",
-            # A go.mod that wants a newer Go than the installed one gets it as a module, even if the machine says local.
-            "GOTOOLCHAIN": "auto",
-            "CGO_ENABLED": "0",
         }
 
     def check_clock(self) -> None:
@@ -471,7 +535,6 @@ class Go:
         out = folder / f".{part}"
         out.mkdir()
         programs = PROGRAMS[part]
-        link = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in _settings(part).items())])
         print(f"  {', '.join(programs)}: downloading modules", flush=True)
         total = len(self.run(part, "list", "-deps", *flags, *programs.values()).splitlines())
         process = subprocess.Popen(
@@ -480,9 +543,7 @@ class Go:
                 "build",
                 "-v",
                 *flags,
-                *_compiling(part),
-                "-ldflags",
-                link,
+                *build_flags(part),
                 "-o",
                 f"{out}/",
                 *programs.values(),

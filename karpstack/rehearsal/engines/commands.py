@@ -1,4 +1,4 @@
-"""What `karpstack engines build|status|verify` do: each function is one command, and returns its exit code.
+"""What `karpstack engines build|publish|status|verify` do: each function is one command, and returns its exit code.
 
 Standard library only: the engines are built while the Python environment is being installed.
 """
@@ -12,16 +12,31 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from karpstack.rehearsal.engines import CONTROLLERS, EngineSet, manifest, required_parts
+from karpstack.rehearsal.engines import (
+    CONTROLLERS,
+    EARLIER,
+    PLATFORMS,
+    EngineSet,
+    manifest,
+    native_platform,
+    reference,
+    required_parts,
+)
 from karpstack.rehearsal.engines import cache_key as key_of_cache
-from karpstack.rehearsal.engines.builder import BuildError, ensure
+from karpstack.rehearsal.engines.builder import BuildError, Go, ensure
 from karpstack.rehearsal.engines.builder import lint as check_go
+from karpstack.rehearsal.engines.registry import TransferError
 from karpstack.rehearsal.state.ancestors import ExposedError
 from karpstack.text.codes import Code, reported
+from karpstack.text.files import OutputError
 
 
 class NoStackFileError(Exception):
     """A stack file does not exist."""
+
+
+class PlatformError(ValueError):
+    """Engines are not built for a platform."""
 
 
 # Of charts, and of the cluster; in blocks, in braces, or as the JSON that Pulumi writes.
@@ -29,20 +44,46 @@ _VERSION = re.compile(r"""\b(?:chartVersion|version)\\?["']?\s*:\s*\\?["']?([\d.
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     BuildError: Code.UNKNOWN,
     ExposedError: Code.UNKNOWN,
+    TransferError: Code.UNKNOWN,
     NoStackFileError: Code.WRONG,
+    OutputError: Code.WRONG,
+    PlatformError: Code.WRONG,
+    reference.PlaceError: Code.WRONG,
 }
 
 
 @reported(_CODES)
-def build(stack_files: Sequence[Path] = ()) -> int:
-    """Build the engines that are missing; of stacks with these files, or of all clouds."""
+def build(stack_files: Sequence[Path] = (), *, platform: str = "") -> int:
+    """Pull or build the engines that are missing; of stacks with these files, or of all clouds."""
     _check(stack_files)
+    _check_platforms([platform] if platform else ())
     try:
-        engines = ensure(_clouds(stack_files), _versions(stack_files))
+        engines = ensure(_clouds(stack_files), _versions(stack_files), platform=platform)
     except KeyboardInterrupt:
         print("\nStopped. The next build goes on from here.", file=sys.stderr)
         return Code.INTERRUPTED
     print(f"Engines ready: {engines.root}")
+    return Code.GOOD
+
+
+@reported(_CODES)
+def publish(place: str, stack_files: Sequence[Path] = (), *, platforms: Sequence[str] = ()) -> int:
+    """Publish engines that were built here, of this machine's platform if none is named; print where they are."""
+    from karpstack.rehearsal.engines.publishing import publish as publish_engines
+
+    _check(stack_files)
+    _check_platforms(platforms)
+    chosen = platforms or [native_platform()]
+    target = reference.parse(place)
+    if target.digest:
+        raise reference.PlaceError(f"{place} names a digest, which publishing computes; leave it out")
+    parts = required_parts(_clouds(stack_files), _versions(stack_files))
+    if not stack_files:
+        sets = [EngineSet.current(platform) for platform in chosen]
+        earlier = [part for parts in EARLIER.values() for part in parts]
+        parts += [part for part in earlier if all(engines.complete(part) for engines in sets)]
+    digest = publish_engines(target, parts, chosen, Go.find())
+    print(f"{target.place}@{digest}")
     return Code.GOOD
 
 
@@ -67,6 +108,14 @@ def status(stack_files: Sequence[Path] = (), *, form: str = "text") -> int:
     return _show(stack_files, form, lambda engines, part: [] if engines.complete(part) else ["not built"])
 
 
+def _origin(engines: EngineSet, part: str) -> str:
+    """Where a part comes from; empty if it was built here, or cannot be read."""
+    try:
+        return manifest.origin(engines.part(part))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
 @reported(_CODES)
 def verify(stack_files: Sequence[Path] = (), *, form: str = "text") -> int:
     """Compare the files of the engines with their manifests; `Code.NO` if one is missing or differs."""
@@ -82,11 +131,21 @@ def _show(stack_files: Sequence[Path], form: str, faults: Callable[[EngineSet, s
     engines = EngineSet.current()
     found = {part: faults(engines, part) for part in required_parts(_clouds(stack_files), _versions(stack_files))}
     if form == "json":
-        parts = [{"name": part, "folder": str(engines.part(part)), "faults": wrong} for part, wrong in found.items()]
+        parts = [
+            {
+                "name": part,
+                "folder": str(engines.part(part)),
+                "faults": wrong,
+                "pulledFrom": _origin(engines, part) or None,
+            }
+            for part, wrong in found.items()
+        ]
         print(json.dumps({"parts": parts}, indent=2))
     else:
         for part, wrong in found.items():
-            print(f"{part}: {'; '.join(wrong) or 'ready'}")
+            origin = _origin(engines, part)
+            came = f"pulled from {origin}" if origin else "built here"
+            print(f"{part}: {'; '.join(wrong) or f'ready, {came}'}")
         if any(found.values()):
             print("Build what is missing or differs with: karpstack engines build")
     return Code.NO if any(found.values()) else Code.GOOD
@@ -96,6 +155,15 @@ def _check(stack_files: Sequence[Path]) -> None:
     """Refuse a stack file that does not exist."""
     if missing := [file for file in stack_files if not _is_file(file)]:
         raise NoStackFileError(f"there is no stack file {missing[0]}, so nothing is built; name one that is")
+
+
+def _check_platforms(platforms: Sequence[str]) -> None:
+    for platform in platforms:
+        if platform not in (*PLATFORMS, native_platform()):
+            raise PlatformError(
+                f"--platform {platform}: engines are not built for it, so nothing was done; choose "
+                f"{' or '.join(PLATFORMS)}"
+            )
 
 
 def _clouds(stack_files: Sequence[Path]) -> list[str]:

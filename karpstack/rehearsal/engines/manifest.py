@@ -1,9 +1,9 @@
 """Whether an engine set is what was built: before anything of it runs, each file is compared with the set's manifest.
 
-The manifest (`manifest.json` in the set) holds size, mode and SHA-256 of every file. To hash them all at each command
-would take a second, so the set has stamps beside it (`<set>.stamps.json`), as git's index has: what a file's metadata
-were when it was last hashed. Only a file with other metadata is hashed again; the time of the last change is among
-them, which not even the owner can set.
+The manifest (`manifest.json` in the set) holds size, mode and SHA-256 of every file, and where a pulled set came from.
+To hash them all at each command would take a second, so the set has stamps beside it (`<set>.stamps.json`), as git's
+index has: what a file's metadata were when it was last hashed. Only a file with other metadata is hashed again; the
+time of the last change is among them, which not even the owner can set.
 
 This finds damage, and what others did in a folder that they may write. It is no help against somebody who acts as the
 user already, and needs none against others while the folders are the user's alone (see `exposure`).
@@ -16,12 +16,13 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-_NAME = "manifest.json"
+#: The manifest's file in a set.
+NAME = "manifest.json"
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 # A file may change twice within the resolution of its times; what changed this long before it was hashed has no stamp.
 _SETTLED_SECONDS = 1.0
@@ -57,9 +58,9 @@ def exposure(cache: Path, engines: Path) -> str | None:
 
 def write(root: Path) -> None:
     """Describe a set that was just built; nobody else may write its files and folders from then on."""
+    seal(root)
     files = {}
-    for path in (root, *sorted(root.rglob("*"))):
-        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_WRITABLE_BY_OTHERS)
+    for path in sorted(root.rglob("*")):
         if path.is_file():
             status = path.stat()
             files[path.relative_to(root).as_posix()] = {
@@ -67,7 +68,49 @@ def write(root: Path) -> None:
                 "size": status.st_size,
                 "mode": f"{stat.S_IMODE(status.st_mode):04o}",
             }
-    (root / _NAME).write_text(json.dumps({"files": files}, indent=1, sort_keys=True) + "\n")
+    (root / NAME).write_text(_text({"files": files}))
+
+
+def seal(root: Path) -> None:
+    """Let nobody else write the files and folders of a set."""
+    for path in (root, *root.rglob("*")):
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_WRITABLE_BY_OTHERS)
+
+
+def portable(root: Path) -> tuple[str, list[str]]:
+    """Return a set's manifest as it is published, the same from every machine, and the names of the set's files.
+
+    A program has mode 0755 there, and every other file 0644; where the set came from is left out.
+    """
+    files = {
+        name: {"sha256": digest, "size": size, "mode": f"{portable_mode(mode):04o}"}
+        for name, (digest, size, mode) in _listed(root).items()
+    }
+    return _text({"files": files}), sorted(files)
+
+
+def portable_mode(mode: int) -> int:
+    """Return the mode that a file of a published set has."""
+    return 0o755 if mode & stat.S_IXUSR else 0o644
+
+
+def origin(root: Path) -> str:
+    """Return where a set was pulled from; empty if it was built here."""
+    return str(json.loads((root / NAME).read_text()).get("origin", ""))
+
+
+def set_origin(root: Path, place: str) -> None:
+    """Write down where a set was pulled from."""
+    (root / NAME).write_text(_text({**json.loads((root / NAME).read_text()), "origin": place}))
+
+
+def forget(root: Path) -> None:
+    """Remove what `faults` wrote down beside a set that is gone."""
+    _stamps(root).unlink(missing_ok=True)
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
 def faults(root: Path) -> list[str]:
@@ -75,10 +118,10 @@ def faults(root: Path) -> list[str]:
     try:
         listed = _listed(root)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return [f"{root / _NAME} cannot be used: {error!r}"]
+        return [f"{root / NAME} cannot be used: {error!r}"]
     known = _read_stamps(root)
     found, stamps = [], {}
-    present = {path.relative_to(root).as_posix() for path in _files(root)} - {_NAME}
+    present = {path.relative_to(root).as_posix() for path in _files(root)} - {NAME}
     for name in sorted(present - set(listed)):
         found.append(f"{root / name} is not part of the set")
     for name, (digest, size, mode) in listed.items():
@@ -126,7 +169,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _listed(root: Path) -> dict[str, tuple[str, int, int]]:
-    files = json.loads((root / _NAME).read_text())["files"]
+    files = json.loads((root / NAME).read_text())["files"]
     return {name: (str(one["sha256"]), int(one["size"]), int(one["mode"], 8)) for name, one in files.items()}
 
 

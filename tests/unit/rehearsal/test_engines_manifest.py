@@ -189,7 +189,7 @@ def current(engines: Path, monkeypatch: pytest.MonkeyPatch) -> EngineSet:
     """The part as all that this checkout needs."""
     monkeypatch.setenv("KARPSTACK_CACHE", str(engines.parents[2]))
     found = EngineSet(engines.parents[1], {"charts": "key"})
-    monkeypatch.setattr(EngineSet, "current", classmethod(lambda _: found))
+    monkeypatch.setattr(EngineSet, "current", classmethod(lambda *_: found))
     monkeypatch.setattr(builder, "required_parts", lambda clouds, earlier: ["charts"])
     return found
 

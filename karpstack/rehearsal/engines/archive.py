@@ -1,0 +1,110 @@
+"""An OCI archive: the image layout of the OCI image specification, as one tar file, for machines without a registry."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from karpstack.text.files import check_output
+
+from .reference import digest_of
+from .registry import Kind, TransferError
+
+_LAYOUT: Final = "oci-layout"
+_VERSION: Final = json.dumps({"imageLayoutVersion": "1.0.0"}).encode()
+
+
+class Archive:
+    """An OCI archive that is read, or written by `created`."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        self._written: set[str] = set()
+
+    def open(self, kind: Kind, digest: str) -> IO[bytes]:
+        """Return a file to read a blob or a manifest from; a layout has both in one folder.
+
+        Raises:
+            TransferError: The archive does not have it.
+        """
+        try:
+            found = self._tar.extractfile(_path(digest))
+        except (KeyError, OSError, tarfile.TarError) as error:
+            raise TransferError(f"{digest} is not in {self._tar.name!s}") from error
+        if not found:
+            raise TransferError(f"{digest} is no file in {self._tar.name!s}")
+        return found
+
+    def add_blob(self, digest: str, size: int, file: IO[bytes]) -> None:
+        """Write a blob, once."""
+        if digest not in self._written:
+            self._written.add(digest)
+            file.seek(0)
+            self._add(_path(digest), size, file)
+
+    def add_manifest(self, name: str, content: bytes, media_type: str) -> None:
+        """Write a manifest; one whose name is a tag is what the archive holds."""
+        digest = digest_of(content)
+        self.add_blob(digest, len(content), io.BytesIO(content))
+        if name != digest:
+            entry = {"mediaType": media_type, "digest": digest, "size": len(content)}
+            index = {
+                "schemaVersion": 2,
+                "manifests": [{**entry, "annotations": {"org.opencontainers.image.ref.name": name}}],
+            }
+            text = json.dumps(index).encode()
+            self._add("index.json", len(text), io.BytesIO(text))
+
+    def _add(self, name: str, size: int, file: IO[bytes]) -> None:
+        self._tar.addfile(entry(name, size, 0o644), file)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Archive]:
+    """Open an archive for reading.
+
+    Raises:
+        TransferError: It is no archive, or there is none.
+    """
+    try:
+        tar = tarfile.open(path, "r:")  # noqa: SIM115  # it is closed below
+    except (OSError, tarfile.TarError) as error:
+        raise TransferError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}") from error
+    with tar:
+        yield Archive(tar)
+
+
+@contextmanager
+def created(path: Path) -> Iterator[Archive]:
+    """Write an archive as a whole, or nothing.
+
+    Raises:
+        files.OutputError: Something else than an archive of this kind is there.
+    """
+    check_output(path, "the archive", "OCI archive", lambda begins: begins.startswith(_LAYOUT.encode() + b"\0"))
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
+    try:
+        with tarfile.open(partial, "x:", format=tarfile.USTAR_FORMAT) as tar:
+            archive = Archive(tar)
+            archive._add(_LAYOUT, len(_VERSION), io.BytesIO(_VERSION))
+            yield archive
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def entry(name: str, size: int, mode: int) -> tarfile.TarInfo:
+    """Return the header of a file in a tar: the same on every machine and every day."""
+    header = tarfile.TarInfo(name)  # with user 0 and time 0
+    header.size, header.mode = size, mode
+    return header
+
+
+def _path(digest: str) -> str:
+    return f"blobs/{digest.replace(':', '/')}"
