@@ -27,9 +27,12 @@ def escape(text: str) -> str:
         flat = f"{flat[:_LONGEST_CELL]} …"
     flat = flat.replace("&", "&amp;")
     flat = _SPECIAL.sub(lambda match: f"&#{ord(match[1])};", flat)
-    flat = _LINK.sub(r"\1<!-- -->", flat)
-    flat = re.sub(r"&#35;(?=\d)", "&#35;<!-- -->", flat)
-    return _MENTION.sub(r"\1\2<!-- -->", flat)
+    return unlinked(re.sub(r"&#35;(?=\d)", "&#35;<!-- -->", flat))
+
+
+def unlinked(text: str) -> str:
+    """Markdown in which nothing becomes a link or a mention by itself, as a name such as `www.example.org` would."""
+    return _MENTION.sub(r"\1\2<!-- -->", _LINK.sub(r"\1<!-- -->", text))
 
 
 def escape_url(url: str) -> str:

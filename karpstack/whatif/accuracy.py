@@ -124,7 +124,13 @@ def compare(
     if made_up:
         sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
     return Accuracy(
-        compared=True, sentence=sentence, figures=figures, types=types, empty_pools=empty, initial_nodes=as_is
+        compared=True,
+        made_up=made_up,
+        sentence=sentence,
+        figures=figures,
+        types=types,
+        empty_pools=empty,
+        initial_nodes=as_is,
     )
 
 

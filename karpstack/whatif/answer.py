@@ -489,6 +489,7 @@ class Accuracy(Part):
     """Difference between the rehearsed base and the real cluster of the snapshot."""
 
     compared: bool = Field(description="`true`: the two were compared.")
+    made_up: bool = Field(False, description="`true`: the snapshot is made up, so there is no such cluster.")
     sentence: str = Field(description="The result in one sentence.")
     figures: list[Compared] = Field(
         [],

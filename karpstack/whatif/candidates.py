@@ -217,7 +217,7 @@ def _row(name: str | None, answers: Sequence[Answer], noise: float, of_life: Seq
     figures = {name: (unit, found) for name, unit, found in _figures(answers)}
     return (
         f"{escape(name or 'the change')}{asked}",
-        verdicts,
+        escape(verdicts),
         *(_ranged(figures, key) for key in ("dollars an hour before", "dollars an hour after")),
         _own(_change(answers, noise)),
         *(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from karpstack.scale_test.reports import units
 from karpstack.text.shown import listed
 
 from . import wording
-from .answer import Answer, BlastRadius, Inventory, Limit, RemainingNode
+from .answer import Answer, BlastRadius, Inventory, Limit, RemainingNode, SimulatedPeriod
 from .wording import plural
 
 _NAMED = 3  # workloads
@@ -27,26 +27,33 @@ def conclusion(answer: Answer) -> str:
         return f"Do not merge yet: {_reason(broken[0], radius)}{more}"
     if radius.applied == []:
         return "Changes nothing"
-    if not radius.replaced and not radius.created and (until := _later(answer.remaining)):
+    costs = list(_costs(radius))
+    harmless = not costs and radius.unschedulable <= 0 and not radius.pods_killed
+    if harmless and not radius.replaced and not radius.created and (until := _later(answer.remaining)):
         return f"Does nothing before {units.moment(until)}, when a disruption budget allows it"
     waiting = wording.drifted(answer.remaining)
-    over = wording.over_limits(radius)
-    effects = [
-        _pods(radius),
-        f"{plural(waiting, 'drifted node')} not replaced yet" if waiting else "",
-        f"{plural(len(over), 'NodePool')} over {'its' if len(over) == 1 else 'their'} own limits" if over else "",
-    ]
-    dollars = _dollars(answer.before, after)
+    effects = [_pods(radius), f"{plural(waiting, 'drifted node')} not replaced yet" if waiting else "", *costs]
+    dollars = None if any(one.gave_up for one in answer.moments) else _dollars(answer.before, after)
     said = "; ".join(filter(None, (dollars, *effects)))
     if dollars is None:
         return f"Can be merged, but what it costs in the end is not known: {said}"
     long = radius.longest_without_node > _SHORT
     dearer = wording.direction(answer.before, after) == "dearer"
-    if dearer or long or radius.unschedulable > 0 or radius.pods_killed or over:
+    if dearer or long or not harmless:
         return f"Can be merged, at a cost: {said}"
-    if waiting or not wording.is_limited(answer) or not _is_near(answer):
+    if waiting or not wording.is_limited(answer) or not _is_near(answer) or _is_troubled(answer.simulated_period):
         return f"No limit is exceeded: {said}"
     return f"Safe to merge: {said}"
+
+
+def _costs(radius: BlastRadius) -> Iterator[str]:
+    """What stays wrong for good, although the limits may allow it."""
+    if again := len(radius.not_schedulable_again):
+        yield f"{plural(again, 'workload')} that no NodePool fits any more"
+    if never := sum(one.never for one in radius.replaced):
+        yield f"{plural(never, 'node')} that never {'goes' if never == 1 else 'go'}"
+    if over := len(wording.over_limits(radius)):
+        yield f"{plural(over, 'NodePool')} over {'its' if over == 1 else 'their'} own limits"
 
 
 def _reason(limit: Limit, radius: BlastRadius) -> str:
@@ -102,7 +109,12 @@ def _pods(radius: BlastRadius) -> str:
 
 
 def _is_near(answer: Answer) -> bool:
-    """Whether the base was compared with the real cluster, and is like it."""
+    """Whether the base was compared with a real cluster, and is like it."""
     far = [one.difference for one in answer.accuracy.figures if one.what in ("nodes", "dollars an hour")]
     near = all(one is not None and one <= _NEAR for one in far)
-    return answer.accuracy.compared and near and not answer.accuracy.empty_pools
+    return answer.accuracy.compared and not answer.accuracy.made_up and near and not answer.accuracy.empty_pools
+
+
+def _is_troubled(lived: SimulatedPeriod | None) -> bool:
+    """Whether the days of the changed cluster had what would be a cost of the change itself."""
+    return lived is not None and (lived.longest_without_node > _SHORT or bool(lived.drifted_nodes))

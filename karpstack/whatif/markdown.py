@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from karpstack.scale_test.reports import units
-from karpstack.text.markdown import code, collapsed, escape, fitting, table
+from karpstack.text.markdown import code, collapsed, escape, fitting, table, unlinked
 from karpstack.text.shown import listed
 
 from . import wording
@@ -45,7 +45,7 @@ def _document(answer: Answer) -> Iterator[str]:
     yield f"## {sign}{escape(conclusion(answer))}\n"
     # Who refuses the change, says so in words of theirs.
     sentence = escape(answer.sentence) if answer.refused else _own(answer.sentence)
-    yield f"{escape(wording.title(answer))}: {wording.verdict(answer)}. **{sentence}**\n"
+    yield f"{escape(wording.title(answer))}: {escape(wording.verdict(answer))}. **{sentence}**\n"
     if answer.after and answer.blast_radius:
         yield from _summary(answer, answer.before, answer.after, answer.blast_radius)
         if answer.prices_note:
@@ -87,8 +87,8 @@ def _workload(one: WorkloadWithoutNode | NotSchedulableAgain | BlockedEviction) 
 
 
 def _own(text: str) -> str:
-    """Text of ours: a dollar begins a formula."""
-    return text.replace("$", "\\$")
+    """Text of ours, with names in it: a dollar begins a formula."""
+    return unlinked(text.replace("$", "\\$"))
 
 
 def _summary(answer: Answer, before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from karpstack.whatif.accuracy import Load, RealNode
-from karpstack.whatif.answer import Accuracy
+from karpstack.whatif.answer import Accuracy, SimulatedPeriod
 from karpstack.whatif.conclusion import conclusion
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
@@ -31,6 +31,29 @@ def test_real_nodes_have_the_prices_that_rehearsed_ones_have() -> None:
     found = judged(read(made.lines()), given=given, real=[NODE]).accuracy
     dollars = next(figure for figure in found.figures if figure.what == "dollars an hour")
     assert (dollars.real, dollars.rehearsed, dollars.difference) == (0.1, 0.1, 0.0)
+
+
+@pytest.mark.parametrize(("made_up", "begins"), [(False, "Safe to merge"), (True, "No limit is exceeded")])
+def test_no_change_is_safe_by_a_cluster_that_does_not_exist(made_up: bool, begins: str) -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    assert conclusion(judged(read(made.lines()), real=[replace(NODE, pool="default")], made_up=made_up)).startswith(
+        begins
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "begins"), [(59.0, "Safe to merge"), (90.0, "No limit is exceeded")], ids=["short", "long"]
+)
+def test_no_change_is_safe_if_pods_wait_in_the_days_after_it(seconds: float, begins: str) -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    days: dict[str, Any] = {"longest_without_node": seconds, "drifted_nodes": []}
+    lived = {"simulated_period": SimulatedPeriod.model_construct(**days)}
+    answer = judged(read(made.lines()), real=[replace(NODE, pool="default")]).model_copy(update=lived)
+    assert conclusion(answer).startswith(begins)
 
 
 def loaded(*pods: tuple[float, bool], others: dict[str, float] | None = None) -> Accuracy:

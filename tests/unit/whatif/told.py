@@ -78,9 +78,11 @@ def judged(
     limits: Limits | None = None,
     given: PriceFile | None = None,
     real: list[RealNode] | None = None,
+    *,
+    made_up: bool = False,
 ) -> Answer:
     """The answer to a what-if."""
-    return answer(found, facts=Facts.load("aws"), limits=limits or Limits(), given=given, real=real)
+    return answer(found, facts=Facts.load("aws"), limits=limits or Limits(), given=given, real=real, made_up=made_up)
 
 
 def _received(line: Line) -> datetime:
