@@ -41,8 +41,10 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
 
     Raises:
         SnapshotError: An object is not as Karpenter has it, is of another cloud, or differs from `before` in a field
-            that a snapshot, and so a rehearsal, does not have.
+            or a kind that a snapshot, and so a rehearsal, does not have.
     """
+    if before:
+        _check_unseen(before, manifests)
     ledger = Ledger()
     pools = {one.name: one for one in snapshot.node_pools}
     classes = {one.name: one for one in snapshot.node_classes}
@@ -74,6 +76,13 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
         notes.append(f"ignored in the manifests: {counted}")
     changed = {"node_pools": list(pools.values()), "node_classes": list(classes.values())}
     return Applied(snapshot.model_copy(update=changed), notes)
+
+
+def _check_unseen(before: Manifests, after: Manifests) -> None:
+    """Refuse a change of objects that Karpenter reads and a rehearsal does not have."""
+    for kind, name in sorted({*before.unseen, *after.unseen}):
+        if before.unseen.get((kind, name)) != after.unseen.get((kind, name)):
+            raise SnapshotError.of(finding("snapshot-manifest-kind-unseen", "", f"{kind} {name}", kind=kind))
 
 
 def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:

@@ -36,8 +36,8 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
     there: dict[tuple[str, str], dict[str, Any]] = {}
     events = data.get("events") or []
     try:
-        captured = datetime.fromisoformat(data["captured"])
-        ordered = sorted(events, key=lambda event: datetime.fromisoformat(event["timestamp"]))
+        captured = moment(data, "captured")
+        ordered = sorted(events, key=lambda event: moment(event, "timestamp"))
         for event in ordered:
             _apply(event, there, ledger)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -45,6 +45,18 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
     jobs = sum(kind == "Job" for kind, _ in there)
     ledger.add("ends of Jobs", "kubereplay does not record them: each Job counts as if it still ran", jobs)
     return list(there.values()), captured
+
+
+def moment(of: Mapping[str, Any], key: str) -> datetime:
+    """Return a moment of a file.
+
+    Raises:
+        ValueError: It is none, or names no time zone, so it cannot be compared with others.
+    """
+    found = datetime.fromisoformat(of[key])
+    if found.tzinfo is None:
+        raise ValueError(f"{key}: {of[key]} names no time zone")
+    return found
 
 
 def _apply(event: Mapping[str, Any], there: dict[tuple[str, str], dict[str, Any]], ledger: Ledger) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "EC2NodeClass": ("karpenter.k8s.aws/v1",),
     "AKSNodeClass": ("karpenter.azure.com/v1", "karpenter.azure.com/v1beta1"),
 }
+#: API groups of Karpenter and of its providers.
+_GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _MOST: Final = 16 * 2**20  # bytes; charts with CRDs print two million
 _FILES: Final = 2_000
@@ -33,10 +35,12 @@ class Manifests:
     Attributes:
         objects: NodePools and node classes, by kind and name.
         ignored: How many objects of each other kind there are.
+        unseen: Those of them that Karpenter reads, such as NodeOverlays, by kind and name.
     """
 
     objects: Mapping[tuple[str, str], Mapping[str, Any]]
     ignored: Mapping[str, int]
+    unseen: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read(path: Path) -> Manifests:
@@ -49,11 +53,14 @@ def read(path: Path) -> Manifests:
     objects: dict[tuple[str, str], Mapping[str, Any]] = {}
     places: dict[tuple[str, str], Path] = {}
     ignored: dict[str, int] = {}
+    unseen: dict[tuple[str, str], Mapping[str, Any]] = {}
     for file in _files(path):
         for item in _items(_documents(file)):
             kind, name = str(item.get("kind")), str((item.get("metadata") or {}).get("name"))
             if kind not in KINDS:
                 ignored[kind] = ignored.get(kind, 0) + 1
+                if str(item.get("apiVersion")).partition("/")[0] in _GROUPS:
+                    unseen[kind, name] = item
                 continue
             if item.get("apiVersion") not in KINDS[kind]:
                 served = " or ".join(KINDS[kind])
@@ -68,7 +75,7 @@ def read(path: Path) -> Manifests:
         ignored["file in a hidden folder"] = hidden
     if not objects:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
-    return Manifests(objects, dict(sorted(ignored.items())))
+    return Manifests(objects, dict(sorted(ignored.items())), unseen)
 
 
 def _files(path: Path) -> list[Path]:
@@ -99,10 +106,15 @@ def _is_hidden(folder: Path, file: Path) -> bool:
 def _documents(file: Path) -> list[Any]:
     try:
         found = parse_all(json_file.content(file, most=_MOST), _MOST)
-        return [part for one in found for part in (_planned(one) if isinstance(one, dict) and _PLAN in one else [one])]
+        return [part for one in found for part in (_planned(one) if _is_plan(one) else [one])]
     except (FileError, YamlError) as error:
         why = error.why if isinstance(error, FileError) else str(error)
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", file, why=why)) from error
+
+
+def _is_plan(document: Any) -> bool:
+    """Whether a document is a plan of Terraform's: an object with such a key stays one, and is applied as one."""
+    return isinstance(document, dict) and _PLAN in document and "kind" not in document
 
 
 def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:

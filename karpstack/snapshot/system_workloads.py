@@ -16,18 +16,23 @@ from .model import Workload
 NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 #: Where charts and clouds put what is listed below; in a namespace of one's own, the names are one's own.
 _THEIRS: Final = frozenset({"calico-system", "cilium", "gatekeeper-system", "karpenter", "kube-system"})
+# No name with an open end: people call their own workloads `karpenter-billing`.
 _NAMES: Final = re.compile(
     "|".join(
         (
             "cilium(-envoy|-operator|-pre-flight-check)?|hubble-(relay|ui)|clustermesh-apiserver",  # the dataplane
-            "calico-.+|tigera-operator|kube-proxy(-windows)?|aws-node|azure-(cns|cni-networkmonitor|npm|ip-masq-agent)",
+            "calico-(apiserver|kube-controllers|node(-windows)?|typha(-autoscaler)?)|tigera-operator",
+            "kube-proxy(-windows)?|aws-node|azure-(cns|cni-networkmonitor|npm|ip-masq-agent)",
             "(core|kube-|node-local-)dns(-autoscaler|-hpa)?",
-            "karpenter(-.+)?",
-            "eks-(node-monitoring|pod-identity)-agent(-.+)?|(ebs|efs|fsx)-csi-(controller|node)(-windows)?",
+            "karpenter",
+            "eks-(node-monitoring|pod-identity)-agent|(ebs|efs|fsx)-csi-(controller|node)(-windows)?",
             "aws-cloud-controller-manager|cloud-(controller-manager|node-manager)(-windows)?",
             "csi-azure(disk|file)-node(-win)?|csi-blob-node|konnectivity-agent(-autoscaler)?",
-            "(ama|azure-policy|azure-wi-webhook|microsoft-defender|retina|overlay-vpa|eraser)-?.*",
-            "(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)(-.+)?",
+            "ama-logs(-rs|-windows)?|ama-metrics(-ksm|-node|-operator-targets|-win-node)?",
+            "azure-policy(-webhook)?|azure-wi-webhook-controller-manager|eraser-controller-manager",
+            "microsoft-defender-(collector-ds|collector-misc|publisher-ds)|retina-agent(-win)?",
+            "overlay-vpa(-admission-controller|-recommender|-updater)?",
+            "kube-apiserver|kube-controller-manager|kube-scheduler|etcd",
         )
     )
 )

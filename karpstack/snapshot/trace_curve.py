@@ -41,13 +41,13 @@ def curve_of(path: Path) -> dict[str, dict[int, float]]:
         raise SnapshotError.of(finding("snapshot-curve-no-trace", path))
     try:
         changes = sorted(read(data), key=lambda one: one.at)
-        end = datetime.fromisoformat(data["captured"]) if "captured" in data else changes[-1].at
+        end = kubereplay.moment(data, "captured") if "captured" in data else changes[-1].at
+        histories: dict[str, list[_Change]] = {}
+        for change in changes:
+            histories.setdefault(change.workload, []).append(change)
+        found = {name: hours for name, history in sorted(histories.items()) if (hours := _hours(history, end))}
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, OSError) as error:
         raise SnapshotError.of(finding("snapshot-curve-unreadable", path, error=broken(error))) from error
-    histories: dict[str, list[_Change]] = {}
-    for change in changes:
-        histories.setdefault(change.workload, []).append(change)
-    found = {name: hours for name, history in sorted(histories.items()) if (hours := _hours(history, end))}
     if not found:
         raise SnapshotError.of(finding("snapshot-curve-nothing-scaled", path))
     return found
@@ -81,7 +81,7 @@ def _of_kubereplay(data: Mapping[str, Any]) -> Iterator[_Change]:
     for event in data.get("events") or ():
         if event["kind"] not in _SCALED:
             continue
-        at = datetime.fromisoformat(event["timestamp"])
+        at = kubereplay.moment(event, "timestamp")
         match event["type"]:
             case "create":
                 yield _Change(at, event["key"], _replicas(event[event["kind"].lower()]))

@@ -159,6 +159,17 @@ def test_what_the_stack_brings_is_known_afterwards_too() -> None:
     assert "the rehearsed cluster has its own: kube-system/cilium" in loaded.notes[0]
 
 
+@pytest.mark.parametrize(
+    "name", ["karpenter-billing", "ama-payroll", "amazon-orders", "retinal-scan", "eraser-of-debts", "etcd-acme"]
+)
+def test_a_name_that_begins_like_a_systems_own_is_somebodys(name: str) -> None:
+    system = {"namespace": "kube-system", "controller": {"apiVersion": "apps/v1", "kind": "Deployment"}}
+    budgets = [{"namespace": "kube-system", "name": name, "minAvailable": 1}]
+    made = hidden(workloads=[workload("ama-logs", **system), workload(name, **system)], podDisruptionBudgets=budgets)
+    assert "ama-logs" in json.dumps(made)
+    assert name not in json.dumps(made)
+
+
 def test_only_kubernetes_own_priority_classes_keep_a_name_that_begins_with_system() -> None:
     own = "system-node-critical"
     made = hidden(

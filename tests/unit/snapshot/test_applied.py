@@ -237,3 +237,21 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     with pytest.raises(SnapshotError, match="a pipe"):
         read(tmp_path / "pipe.yaml")
+
+
+def overlay(price: str) -> dict[str, Any]:
+    spec = {"requirements": [], "price": price}
+    return {"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": {"name": "cheap"}, "spec": spec}
+
+
+def test_a_change_of_an_object_that_karpenter_reads_and_a_rehearsal_lacks_is_refused(tmp_path: Path) -> None:
+    before = read(written(tmp_path / "before", POOL, overlay("1.0")))
+    assert applied(CLUSTER, read(written(tmp_path / "same", POOL, overlay("1.0"))), before)
+    for after in ([POOL, overlay("0.1")], [POOL]):
+        with pytest.raises(SnapshotError, match="NodeOverlay cheap"):
+            applied(CLUSTER, read(written(tmp_path / "after", *after)), before)
+
+
+def test_an_object_is_none_of_a_plan_by_a_key_of_plans(tmp_path: Path) -> None:
+    found = read(written(tmp_path, {**POOL, "planned_values": {}}))
+    assert list(found.objects) == [("NodePool", "general")]

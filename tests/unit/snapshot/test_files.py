@@ -83,6 +83,7 @@ def test_a_snapshot_is_one_already(tmp_path: Path) -> None:
         ("apiVersion: v1\nkind: List\n", "file-unreadable"),
         ("[" * 201 + "1" + "]" * 201, "file-unreadable"),
         ('{"captured": "now", "events": []}', "not-kubereplay"),
+        ('{"captured": "2026-01-01T00:00:00", "events": []}', "not-kubereplay"),
         ('{"captured": "2026-01-01T00:00:00Z", "events": [{"type": "create"}]}', "not-kubereplay"),
         ('{"captured": "2026-01-01T00:00:00Z", "events": [5]}', "not-kubereplay"),
         ('{"version": 1, "config": {}, "events": []}', "simkube-version"),

@@ -85,3 +85,15 @@ def test_what_gives_no_curve_is_refused(tmp_path: Path, trace: dict[str, Any], c
     assert [one.code for one in refused.value.findings] == [f"snapshot-curve-{code}"]
     assert main(["curve", str(path), "--output", str(tmp_path / "curve.csv")]) == 2
     assert not (tmp_path / "curve.csv").exists()
+
+
+@pytest.mark.parametrize("captured", ["2026-11-20T23:00:00", "9999-12-31T23:59:59Z"])
+def test_a_moment_that_cannot_be_compared_is_an_error_of_the_file(
+    captured: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = kubereplay(("01:00", "create", None), ("08:30", "scale", 8))
+    trace["events"][1]["timestamp"] = captured if captured.endswith("Z") else trace["events"][1]["timestamp"]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({**trace, "captured": captured}))
+    assert main(["curve", str(path), "--output", str(tmp_path / "curve.csv")]) == 2
+    assert "trace.json" in capsys.readouterr().err
