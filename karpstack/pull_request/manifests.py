@@ -80,11 +80,16 @@ def check_kept(repository: Path, changed: Change, touched: Sequence[AffectedStac
         for place in {file.absolute(), file.resolve()}:
             if place.is_relative_to(repository):
                 path = place.relative_to(repository).as_posix()
-                if any(one == path or one.startswith(f"{path}/") for one in changed.paths):
+                if any(_holds(one, path) or _holds(path, one) for one in changed.paths):
                     raise StacksError(
                         f"{shown.visible(name)}: is changed together with the manifests, so the change would choose "
                         "its own answer; change it in a pull request of its own"
                     )
+
+
+def _holds(path: str, other: str) -> bool:
+    """Whether a path is another one, or above it, where a link may stand instead of a folder."""
+    return other == path or other.startswith(f"{path}/")
 
 
 def _names(repository: Path, commit: str, path: str) -> list[str] | None:
@@ -95,7 +100,8 @@ def _names(repository: Path, commit: str, path: str) -> list[str] | None:
 
 def _touches(changed: str, path: str, *, kustomized: bool) -> bool:
     """Whether a file that differs belongs to a folder. A kustomization may use any other folder."""
-    return changed.startswith(f"{path}/") or (kustomized and changed.endswith(_SUFFIXES))
+    read = changed.endswith(_SUFFIXES) or PurePosixPath(changed).name in KUSTOMIZATIONS
+    return changed.startswith(f"{path}/") or (kustomized and read)
 
 
 def _like(name: str, workloads: Path | None) -> str:

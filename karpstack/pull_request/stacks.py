@@ -90,8 +90,9 @@ class Change:
 
     def _why(self, stack: str) -> str:
         """The path that says most: what makes the stack is before what judges it. Empty for a stack as it was."""
-        # The second is the network that the simulated account has for it.
-        made = [path for path in self.paths if path in (f"Pulumi.{stack}.yaml", f"Pulumi.{stack}.network.json")]
+        # The others are the network and the cluster that the simulated account has for it.
+        own = {f"Pulumi.{stack}.{ending}" for ending in ("yaml", "network.json", "cluster.json")}
+        made = [path for path in self.paths if path in own]
         made += [path for path in self.paths if _is_of_program(path)]
         judged = [path for path in self.paths if _judges(path, stack)]
         return next(iter([*made, *judged]), "")

@@ -5,14 +5,13 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from .json_file import FileError, content
+from .json_file import FileError, read
 from .names import is_stack_name
 
 #: Cloud of a snapshot -> the stack whose program makes clusters of that cloud.
@@ -21,6 +20,8 @@ STACKS: Final[Mapping[str, str]] = {"aws": "eks", "azure": "aks-nap"}
 SELF_HOSTED: Final = "aks-self-hosted"
 #: A folder with one of these files is what Kustomize makes of it.
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+# Of a snapshot: bytes, levels and values.
+_MOST, _DEPTH, _VALUES = 64 * 2**20, 40, 1_000_000
 
 
 class ProjectError(ValueError):
@@ -70,11 +71,13 @@ def stack_of(snapshot: Path) -> str:
         ProjectError: The snapshot names no cloud.
     """
     try:
-        data = json.loads(content(snapshot, most=2**30))
+        data = read(snapshot, most=_MOST, depth=_DEPTH, values=_VALUES)
         cloud = data["cluster"]["cloud"]
         workloads = data.get("workloads") or []
         runs_karpenter = any(one.get("name") == "karpenter" for one in workloads)
-    except (FileError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+    except FileError as error:
+        raise ProjectError(str(error)) from error
+    except (KeyError, TypeError, AttributeError) as error:
         raise ProjectError(
             f"{snapshot} names no cloud, so it is not known which stack its cluster is like; name the stack: karpstack "
             "whatif eks ..."

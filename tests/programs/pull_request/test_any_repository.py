@@ -100,6 +100,18 @@ def test_a_pull_request_does_not_choose_its_own_answer(
     assert "| nodepools | **no answer**" in github.comments[0]["body"]
 
 
+def test_a_link_on_the_way_to_the_snapshot_decides_the_answer_too(repository: Repository, github: GitHubServer) -> None:
+    snapshot = (repository.folder / "cluster.json").read_text()
+    repository.commit(**{"old/cluster.json": snapshot, "new/cluster.json": snapshot})
+    (repository.folder / "snapshots").symlink_to("new")
+    repository.commit()
+    (repository.folder / "snapshots").unlink()
+    (repository.folder / "snapshots").symlink_to("old")
+    repository.merged(**{GENERAL: CHANGED})
+    assert act(repository, github, **{**INPUTS, "workloads": "snapshots/cluster.json"}) == 2
+    assert repository.asked() == []
+
+
 def test_several_clusters_are_rows_with_a_snapshot_each(repository: Repository, github: GitHubServer) -> None:
     snapshot = (repository.folder / "cluster.json").read_text()
     repository.commit(**{"snapshots/clusters-prod.json": snapshot, "snapshots/default.json": snapshot})
@@ -114,9 +126,10 @@ def test_several_clusters_are_rows_with_a_snapshot_each(repository: Repository, 
     assert "| clusters-prod | within" in github.comments[0]["body"]
 
 
-def test_a_kustomization_may_use_other_folders(repository: Repository, github: GitHubServer) -> None:
+@pytest.mark.parametrize("file", ["base/spot.yaml", "base/Kustomization"])
+def test_a_kustomization_may_use_other_folders(file: str, repository: Repository, github: GitHubServer) -> None:
     repository.commit(**{"nodepools/kustomization.yaml": "resources: [general.yaml, ../base]\n"})
-    repository.merged(**{"base/spot.yaml": CHANGED})
+    repository.merged(**{file: CHANGED})
     assert act(repository, github, **INPUTS) == 0
     assert repository.asked() == [asked_of(repository)]
 
@@ -131,7 +144,7 @@ def test_a_kustomization_may_use_other_folders(repository: Repository, github: G
         ({"manifests": "node pools"}, "has a space in its path"),
         ({"workloads": ""}, "nodepools: --workloads names no snapshot"),
         ({"workloads": "nodepools"}, "give a file, or a folder with nodepools.json.gz"),
-        ({"workloads": "README.md"}, "README.md names no cloud"),
+        ({"workloads": "README.md"}, "README.md: not JSON"),
         ({"workloads": "odd.json"}, "is no cloud of karpstack"),
         ({"manifests": "nodepools,a/b,a-b"}, "two folders would both be called a-b"),
     ],

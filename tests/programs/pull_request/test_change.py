@@ -188,6 +188,13 @@ def test_stacks_can_be_named_and_the_review_be_alone(repository: Repository, git
     assert repository.asked() == [["review", "eks", {}], ["review", "aks-nap", {}]]
 
 
+@pytest.mark.parametrize("ending", ["yaml", "network.json", "cluster.json"])
+def test_what_describes_a_stack_is_of_the_stack(ending: str) -> None:
+    path = f"Pulumi.eks.{ending}"
+    changed = stacks.Change("base", [path], ["aks-nap", "eks"], ["aks-nap", "eks"])
+    assert changed.touched() == [AffectedStack("eks", path, "asked")]
+
+
 def test_a_stack_of_whose_job_nothing_came_is_told_as_failed(repository: Repository, github: GitHubServer) -> None:
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
     repository.step("stacks", {}, {}).check_returncode()
