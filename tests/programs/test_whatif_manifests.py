@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,29 @@ def test_a_kustomization_fetches_nothing_and_so_runs_nothing(cluster: Cluster, t
     with pytest.raises(SourceError, match="for a folder nothing is fetched"):
         cluster.side(str(folder))
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_kustomization_fetches_nothing_from_this_machine_either(cluster: Cluster) -> None:
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    asked: list[str] = []
+    folder = cluster.project / "nodepools"
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/general.yaml"
+        (folder / "kustomization.yaml").write_text(yaml.safe_dump({"resources": ["general.yaml", url]}))
+        with pytest.raises(SourceError, match="for a folder nothing is fetched"):
+            cluster.side(str(folder))
+        server.shutdown()
+    assert asked == []
+
+
+def test_a_command_that_prints_without_end_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(SourceError, match="prints more than 16 MiB"):
+        cluster.side("yes kind")
 
 
 def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(cluster: Cluster) -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.host.offline import take_internet
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.text import json_file, refusals
 from karpstack.text.json_file import FileError
@@ -26,13 +28,14 @@ from .sources import Source, SourceError, folder_of_ref, side_name
 #: What the base is called that a snapshot is.
 SNAPSHOT: Final = "snapshot"
 #: The environment of `kubectl kustomize`: nothing may be fetched. A kustomization hands git the text behind a URL, and
-#: with it any command (`?ref=--upload-pack=...`).
+#: with it any command (`?ref=--upload-pack=...`). No proxy is asked for loopback addresses: see `take_internet`.
 _CLOSED: Final = {"PATH": "", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
 _FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize FOLDER')"
 #: Folder of what commands printed. It may hold secrets, as a plan of Terraform does.
 PRINTED: Final = ".printed"
 _NOTE: Final = "note: "
 _MOST: Final = 16 * 2**20  # bytes
+_MOST_SAID: Final = 2**16  # bytes of an error
 
 
 @dataclass(frozen=True)
@@ -91,22 +94,26 @@ class Cluster:
     def _printed(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> Path:
         """Return a file with what a command prints."""
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
+            code, printed, said = _output(command, environment)
         except OSError as error:
             raise SourceError(
                 f"{given!r}: {command[0]} cannot be run ({error.strerror}), so the change is not known; name a file or "
                 "folder of manifests, or a command that prints them"
             ) from error
-        if done.returncode:
+        if len(printed) > _MOST:
+            raise SourceError(
+                f"{given!r} prints more than {_MOST >> 20} MiB, so the change is not known; let it print NodePools and "
+                "node classes alone"
+            )
+        if code:
             closed = environment is not None
             raise SourceError(
-                f"{given!r} ended with exit code {done.returncode}, so the change is not known; correct it"
-                f"{_FETCHES if closed else ''}:\n"
-                f"{visible(done.stderr.decode(errors='replace').strip())}"
+                f"{given!r} ended with exit code {code}, so the change is not known; correct it"
+                f"{_FETCHES if closed else ''}:\n{visible(said.strip())}"
             )
         path = self.into / PRINTED / f"{side_name(given)}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_bytes(done.stdout)
+        path.write_bytes(printed)
         return path
 
     def _side(self, name: str, given: str, manifests: Path | None, before: Path | None) -> Source:
@@ -133,6 +140,31 @@ class Cluster:
             raise SourceError(refused)
         notes = tuple(line.removeprefix(_NOTE) for line in printed.splitlines() if line.startswith(_NOTE))
         return Source(name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=notes)
+
+
+def _output(command: list[str], environment: dict[str, str] | None) -> tuple[int, bytes, str]:
+    """Return the exit code of a command, what it prints, and what it says of errors; both not at length.
+
+    A command with an environment of ours is also kept from the internet.
+    """
+    take = take_internet if environment is not None else None
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+            preexec_fn=take,
+        ) as process,
+    ):
+        printed = process.stdout.read(_MOST + 1) if process.stdout else b""
+        if len(printed) > _MOST:
+            process.kill()
+        code = process.wait()
+        errors.seek(0)
+        return code, printed, errors.read(_MOST_SAID).decode(errors="replace")
 
 
 def are_manifests(given: str) -> bool:
