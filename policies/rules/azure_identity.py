@@ -25,6 +25,9 @@ _GRANTING = (
     "microsoft.authorization/roleassignments/write",
     "microsoft.authorization/roledefinitions/write",
     "microsoft.authorization/elevateaccess/action",
+    # Privileged Identity Management assigns roles by these.
+    "microsoft.authorization/roleassignmentschedulerequests/write",
+    "microsoft.authorization/roleeligibilityschedulerequests/write",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pulumi_policy import PolicyResource
@@ -39,7 +40,8 @@ _CALLERS = _SOURCES | _PRINCIPALS | {"aws:principalorgid"}
 _ACCOUNT = re.compile(r"(\d{12})$|arn:[^:*?]+:[^:*?]+:[^:]*:(\d{12}):")
 _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}")
 _QUEUE_ARN = re.compile(r"arn:[^:]+:sqs:[^:]*:(\d{12}):")
-_QUEUE_URL = re.compile(r"https://[^/]+/(\d{12})/")
+_QUEUE_URL = re.compile(r"https://[^/]+/(\d{12})/([^/]*)")
+_ARN_PARTS = 6
 
 
 # Those by which messages come, go and are read; `sqs:*` includes them.
@@ -62,8 +64,8 @@ def _queue_policy(policy: Properties, judgement: Judgement) -> None:
     for where, statement in statements("policy", policy.get("policy"), judgement):
         with judgement.part():
             effect = statement.get("Effect")
-            if effect == "Deny" and _is_everybody(statement.get("Principal")) and _transport(statement):
-                encrypted_only = True
+            if effect == "Deny" and _is_whoever(statement.get("Principal")) and _transport(statement):
+                encrypted_only = encrypted_only or _covers_queue(statement, policy)
             if effect == "Allow":
                 _senders(where, statement, policy, judgement)
     if not encrypted_only and judgement.complete:
@@ -140,6 +142,32 @@ def _is_everybody(principal: Any) -> bool:
     if principal is None or isinstance(principal, str):
         return principal == "*"
     return any("*" in listed(principal[kind]) for kind in principal)
+
+
+def _is_whoever(principal: Any) -> bool:
+    """Whether a denial is for everybody; `Service: *` is not."""
+    return _is_everybody(
+        principal if principal is None or isinstance(principal, str) else {"AWS": principal.get("AWS")}
+    )
+
+
+def _covers_queue(statement: Properties, policy: Properties) -> bool:
+    """Whether a statement is about the queue, as far as its account and name are known."""
+    if "Resource" not in set(statement):
+        return "NotResource" not in set(statement)
+    url = _QUEUE_URL.match(policy.get("queueUrl") or "")
+    account, name = (url[1], url[2]) if url else (None, policy.get("name"))
+    resources = listed(statement.get("Resource"))
+    for index in range(len(resources)):
+        parts = resources[index].split(":", _ARN_PARTS - 1)
+        if parts == ["*"] or (
+            len(parts) == _ARN_PARTS
+            and fnmatchcase("sqs", parts[2])
+            and fnmatchcase(account or parts[4], parts[4])
+            and fnmatchcase(name or parts[5], parts[5])
+        ):
+            return True
+    return False
 
 
 def _named(condition: Properties, keys: frozenset[str]) -> list[Any]:

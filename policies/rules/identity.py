@@ -30,8 +30,8 @@ _ARN_PARTS = 6
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?$]+")
 # Services whose ARNs begin with a name of their users; those of others begin with the kind of the resource.
 _WITHOUT_KINDS = frozenset({"codecommit", "execute-api", "s3", "sns", "sqs"})
-# An ID of EC2 that is open behind its kind, such as i-*.
-_ANY_ID = re.compile(r"[a-z]+-[*?].*")
+# An ID of EC2 that is open behind its kind, such as i-* or i-0*: the digits are random, so it is any one.
+_ANY_ID = re.compile(r"[a-z]+-[0-9a-f]*[*?].*")
 # What may be asked for with the tags of what is yet to be made; other actions are on what others may have made.
 _MAKES = re.compile(r"[^:]+:(create|run)(?!tags$)[a-z]*")
 
@@ -118,13 +118,17 @@ def _is_allowed(action: str, kind: str, judgement: Judgement) -> bool:
 def _whole_kind(arn: str) -> str | None:
     """Return the kind of which a pattern leaves the name open, such as role, or None."""
     parts = arn.split(":", _ARN_PARTS - 1)
-    if len(parts) < _ARN_PARTS or parts[2] in _WITHOUT_KINDS:
+    # Buckets have no account; access points and jobs of S3 have one, and kinds.
+    if len(parts) < _ARN_PARTS or (parts[2] in _WITHOUT_KINDS and not (parts[2] == "s3" and parts[4])):
         return None
-    kind = re.split("[:/]", parts[-1], maxsplit=1)[0]
-    name = parts[-1][len(kind) + 1 :]
+    resource = parts[-1].lstrip("/")  # of API Gateway: /restapis/a1
+    kind = re.split("[:/]", resource, maxsplit=1)[0]
+    name = resource[len(kind) + 1 :].lstrip("/")  # of CloudWatch Logs: log-group:/aws/eks
     if set(kind) & set("*?") or name[:1] in ("*", "?", "$"):
         return kind
-    return kind if parts[2] == "ec2" and _ANY_ID.fullmatch(name) else None
+    of_keys = (parts[2], kind) == ("kms", "key") and set(name) & set("*?")
+    is_open = of_keys or (parts[2] == "ec2" and _ANY_ID.fullmatch(name))
+    return kind if is_open else None
 
 
 def _is_tagged(action: str, condition: Properties) -> bool:

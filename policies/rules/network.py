@@ -26,6 +26,7 @@ from .tokens import (
     HELM_RELEASE,
     MANAGED_PREFIX_LIST,
     MANAGED_PREFIX_LIST_ENTRY,
+    NODE_GROUP,
     SECURITY_GROUP,
     SECURITY_GROUP_INGRESS_RULE,
     SECURITY_GROUP_RULE,
@@ -238,6 +239,12 @@ def _azure_group(group: Properties, judgement: Judgement) -> None:
     _of_all("securityRules", admitted, judgement)
 
 
+def _node_group(node_group: Properties, judgement: Judgement) -> None:
+    access = section(node_group, "remoteAccess")
+    if access.get("ec2SshKey") and not access.get("sourceSecurityGroupIds"):
+        judgement.violation("remoteAccess has no sourceSecurityGroupIds: EKS then opens port 22 to 0.0.0.0/0.")
+
+
 AKS_OVERLAY_CILIUM = ResourceRule(name="aks-overlay-cilium", checks={AKS_CLUSTER: _aks_network})
 
 CILIUM_OVERLAY = ResourceRule(name="cilium-overlay", checks={HELM_RELEASE: _cilium})
@@ -268,6 +275,7 @@ NO_OPEN_INGRESS = ResourceRule(
         MANAGED_PREFIX_LIST: _prefix_list,
         MANAGED_PREFIX_LIST_ENTRY: _prefix_list_entry,
         DEFAULT_SECURITY_GROUP: _security_group,
+        NODE_GROUP: _node_group,
         SECURITY_GROUP: _security_group,
         SECURITY_GROUP_RULE: _security_group_rule,
         SECURITY_GROUP_INGRESS_RULE: _ingress_rule,

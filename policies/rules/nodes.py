@@ -3,15 +3,20 @@
 Does not judge sizes, nor how many pods fit (pod_addresses.py).
 """
 
+from contextlib import suppress
 from typing import Any
 
+from pulumi_policy.proxy import UnknownValueError
+
 from .bottlerocket import image_family, is_bottlerocket
-from .rule import PRODUCTION_ONLY, Judgement, Properties, ResourceRule, section
+from .inputs import INPUTS
+from .rule import PRODUCTION_ONLY, Judgement, NotKnownError, Properties, ResourceRule, section
 from .tokens import AKS_AGENT_POOL, AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, with_patch
 
 # Where images have their root volume; and the volume of images and containers, which Bottlerocket has beside it.
 _ROOTS = ("/dev/xvda", "/dev/sda1")
 _ROOT_OF_LINUX = ("/dev/xvda",)
+_ROOT_OF_WINDOWS = ("/dev/sda1",)
 _DATA = ("/dev/xvdb",)
 # Families of images by Amazon whose root volume is known; Custom's is the image's own matter.
 _LINUX = ("al2", "al2023", "bottlerocket")
@@ -55,10 +60,16 @@ def _node_class_volumes(node_class: Properties, judgement: Judgement) -> None:
         judgement.violation("spec.blockDeviceMappings is not set, and the AMI family Custom has no defaults.")
     roots: tuple[str, ...] = _ROOTS
     with judgement.part():
-        roots = _ROOT_OF_LINUX if image_family(spec) in _LINUX else _ROOTS
+        roots = _roots(image_family(spec))
     _volumes("spec.blockDeviceMappings", mappings, judgement, roots)
     if is_bottlerocket(spec):
         _images_volume("spec.blockDeviceMappings", mappings, _DATA, judgement)
+
+
+def _roots(family: str) -> tuple[str, ...]:
+    if family in _LINUX:
+        return _ROOT_OF_LINUX
+    return _ROOT_OF_WINDOWS if family.startswith("windows") else _ROOTS
 
 
 def _launch_template_volumes(template: Properties, judgement: Judgement) -> None:
@@ -96,8 +107,15 @@ def _images_volume(path: str, mappings: Any, devices: tuple[str, ...], judgement
 
 
 def _node_group_volumes(node_group: Properties, judgement: Judgement) -> None:
-    if not node_group.get("launchTemplate"):
+    template = node_group.get("launchTemplate")
+    if not template:
         judgement.violation("launchTemplate is not set: EKS makes one, with an unencrypted volume.")
+        return
+    named = None
+    with suppress(UnknownValueError):  # one that is yet to be made is of this stack, and judged itself
+        named = template.get("id") or template.get("name")
+    if named and next(INPUTS.of(LAUNCH_TEMPLATE), None) is None:
+        raise NotKnownError(f"launchTemplate is {named}, and only those of this stack are judged", "launchTemplate")
 
 
 def _image(node_class: Properties, judgement: Judgement) -> None:

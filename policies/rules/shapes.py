@@ -195,7 +195,7 @@ _AZURE_RULE: Final[Shape] = {
 }
 
 _TAGGED: Final = (
-    *(tokens.NODE_GROUP, tokens.SUBNET, tokens.QUEUE, tokens.AZURE_RESOURCE_GROUP, tokens.AZURE_IDENTITY),
+    *(tokens.SUBNET, tokens.QUEUE, tokens.AZURE_RESOURCE_GROUP, tokens.AZURE_IDENTITY),
     *(tokens.IAM_POLICY, tokens.EVENT_RULE),
 )
 _ATTACHMENTS: Final = (
@@ -205,6 +205,7 @@ _ATTACHMENTS: Final = (
 
 _SHAPES: Final[Mapping[str, Shape]] = {
     **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT} for token in _TAGGED},
+    tokens.NODE_GROUP: {"tags": _TAGS, "launchTemplate": {}, "remoteAccess": {}},
     **{token: {"policyArn": TEXT} for token in _ATTACHMENTS},
     **{token: {"policyArns": [TEXT]} for token in tokens.IAM_ATTACHMENTS_EXCLUSIVE},
     **dict.fromkeys((tokens.DAEMON_SET, tokens.DEPLOYMENT, tokens.STATEFUL_SET), _WORKLOAD),
