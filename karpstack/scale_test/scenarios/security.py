@@ -62,8 +62,8 @@ _OF_THE_STACK: Final = (
 )
 # What protects nodes, so that it may be replaced by something as safe, but not removed.
 _PROTECTS: Final = ("blockDeviceMappings", "metadataOptions", "fipsMode")
-# Where images have their root volume.
-_ROOTS: Final = ("/dev/xvda", "/dev/sda1")
+# Where images have their root volume, by their family; where Bottlerocket has images and containers.
+_ROOT, _ROOT_OF_WINDOWS, _DATA_OF_BOTTLEROCKET = "/dev/xvda", "/dev/sda1", "/dev/xvdb"
 # What a volume of the machine's own files may be, which stories in several zones need: a folder made for them alone.
 _PUBLIC: Final = "/aws/service/"  # where AWS publishes parameters
 _FOLDER: Final = re.compile(r"/tmp/[A-Za-z0-9][A-Za-z0-9._-]*/?")  # noqa: S108  a path on nodes
@@ -203,8 +203,17 @@ def _volumes(patch: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path}.ebs.snapshotID"
         if disk.get("kmsKeyID"):
             yield f"{path}.ebs.kmsKeyID"
-    if mappings and not any(one.get("rootVolume") is True or one.get("deviceName") in _ROOTS for _, one in mappings):
+    if mappings and not _volumes_of_the_image(patch) <= {one.get("deviceName") for _, one in mappings}:
         yield "blockDeviceMappings without the root volume"
+
+
+def _volumes_of_the_image(patch: Mapping[str, Any]) -> set[str]:
+    """The devices that stay as the image has them, and not encrypted, where no mapping names them."""
+    aliases = [str(term.get("alias", "")) for _, term in _each(patch, "amiSelectorTerms")]
+    family = next((one for one in (str(patch.get("amiFamily", "")), *aliases) if one), "").lower()
+    if family.startswith("windows"):
+        return {_ROOT_OF_WINDOWS}
+    return {_ROOT, _DATA_OF_BOTTLEROCKET} if family.startswith("bottlerocket") else {_ROOT}
 
 
 def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
