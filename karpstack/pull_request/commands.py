@@ -256,5 +256,5 @@ def _unanswered(error: Exception) -> int:
 
 
 def _write_log(said: str) -> None:
-    """Beside what is read by programs."""
-    print(said, file=sys.stderr)
+    """Beside what is read by programs; on one line, for GitHub obeys a line that begins with `::`."""
+    print(shown.visible(" ".join(said.split())), file=sys.stderr)

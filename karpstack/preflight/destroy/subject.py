@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, Final
 
 from karpstack.components.documents.manifests import AKS_NODE_CLASS, EC2_NODE_CLASS, NodeClassKind
@@ -135,5 +136,5 @@ def annotations_of(found: Object) -> Mapping[str, str]:
 def kubectl(verb: str, kind: str, found: Object) -> str:
     """The command that does something to one object."""
     metadata = found["metadata"]
-    where = f" --namespace {metadata['namespace']}" if metadata.get("namespace") else ""
-    return f"kubectl {verb} {kind}{where} {metadata['name']}"
+    where = f" --namespace {quote(str(metadata['namespace']))}" if metadata.get("namespace") else ""
+    return f"kubectl {verb} {kind}{where} {quote(str(metadata['name']))}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
+from karpstack.karpenter.quantities import go_duration
 from karpstack.karpenter.selectors import is_about
 
 from ..finding import Finding, Severity, finding
@@ -103,14 +105,29 @@ def budgets(subject: Subject) -> Iterator[Finding]:
 
 
 def check_do_not_disrupt(subject: Subject) -> Iterator[Finding]:
-    """Pods with karpenter.sh/do-not-disrupt, a finding a NodePool."""
-    held: dict[str, list[str]] = defaultdict(list)
+    """Pods with karpenter.sh/do-not-disrupt, a finding a NodePool; another for those that have it for a time."""
+    held: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for pod, pool in subject.pods_on_karpenters_nodes():
-        if annotations_of(pod).get(_DO_NOT_DISRUPT) == "true":
-            held[pool].append(name_of(pod))
-    for pool, pods in sorted(held.items()):
+        given = annotations_of(pod).get(_DO_NOT_DISRUPT, "")
+        if given == "true" or _is_protected(pod, given):
+            held[pool, given == "true"].append(name_of(pod))
+    for (pool, lasting), pods in sorted(held.items()):
         named = ", ".join(sorted(pods)[:_NAMED]) + (" and others" if len(pods) > _NAMED else "")
-        yield _holds(subject, pool, "pods-not-to-disrupt", f"GET {PODS}", number=len(pods), pods=named)
+        words = {"number": len(pods), "pods": named}
+        if lasting:
+            yield _holds(subject, pool, "pods-not-to-disrupt", f"GET {PODS}", **words)
+        else:
+            waits = "the node waits for it, until the time in the annotation is over at most"
+            yield finding("pods-not-to-disrupt", f"GET {PODS}", pool=pool, waits=waits, **words)
+
+
+def _is_protected(pod: Object, duration: str) -> bool:
+    """Whether the time is not over that the annotation of a pod names, which begins with the pod."""
+    try:
+        started = datetime.fromisoformat((pod.get("status") or {})["startTime"])
+        return datetime.now(UTC) < started + go_duration(duration)
+    except (KeyError, OverflowError, TypeError, ValueError):  # no time, or one that Karpenter does not understand
+        return False
 
 
 def _holds(subject: Subject, pool: str, code: str, call: str, **words: object) -> Finding:

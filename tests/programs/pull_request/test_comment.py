@@ -296,6 +296,15 @@ def run(
     return done
 
 
+def test_a_name_of_a_folder_begins_no_line_that_github_obeys(github: GitHubServer, tmp_path: Path) -> None:
+    folder = results(tmp_path, "eks")
+    (folder / "x\n::add-mask::eks").mkdir()
+    (folder / "x\n::add-mask::eks" / "outcome.json").write_text("{}")
+    done = run(github, tmp_path, folder)
+    assert done.returncode == 2
+    assert [line.partition(" ")[0] for line in done.stderr.splitlines()] == ["error:"]
+
+
 def test_the_command_writes_the_comment_and_prints_its_page(github: GitHubServer, tmp_path: Path) -> None:
     github.troubles = [Trouble(403, {"Retry-After": "1"}, "You have exceeded a secondary rate limit", wait=1)]
     done = run(github, tmp_path, results(tmp_path, "aks-nap", "eks"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -301,6 +302,18 @@ def test_pods_that_must_not_be_disturbed(cluster: FakeCluster) -> None:
         "7 pods on nodes of default have the annotation karpenter.sh/do-not-disrupt: shop/job-0,"
     )
     assert finding.what.endswith("shop/job-4 and others")
+
+
+def test_pods_that_must_not_be_disturbed_for_a_time(cluster: FakeCluster) -> None:
+    now = datetime.now(UTC)
+    for name, given, hours in (("job", "6h", 1), ("over", "6h", 7), ("odd", "soon", 1)):
+        status = {"startTime": (now - timedelta(hours=hours)).isoformat()}
+        shy = {"annotations": {"karpenter.sh/do-not-disrupt": given}}
+        cluster.put(PODS, name, namespace="shop", metadata=shy, spec={"nodeName": "node-1"}, status=status)
+    del cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"]
+    (finding,) = look(workloads.check_do_not_disrupt, cluster)
+    assert (finding.severity, finding.what.endswith("do-not-disrupt: shop/job")) == ("warning", True)
+    assert "until the time in the annotation is over" in finding.consequence
 
 
 def test_it_says_how_long_it_takes(cluster: FakeCluster) -> None:
