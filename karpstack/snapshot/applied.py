@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
+
+from karpstack.text.shown import listed
 
 from .api_nodes import CLOUDS, OF_THE_IMAGE, class_of, pool_of, spec_of_class
 from .left_out import Ledger
@@ -15,6 +17,9 @@ from .model import NodeClass, NodePool, Snapshot
 from .problems import SnapshotError, broken, finding, mistake
 
 _POOL: Final = "NodePool"
+#: API groups of Karpenter and of its providers.
+_GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
+_NAMED: Final = 5  # objects in a note
 _ANNOTATIONS: Final = "template.metadata.annotations"
 
 
@@ -43,12 +48,10 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
         SnapshotError: An object is not as Karpenter has it, is of another cloud, or differs from `before` in a field
             or a kind that a snapshot, and so a rehearsal, does not have.
     """
-    if before:
-        _check_unseen(before, manifests)
+    notes = list(_others(before, manifests)) if before else []
     ledger = Ledger()
     pools = {one.name: one for one in snapshot.node_pools}
     classes = {one.name: one for one in snapshot.node_classes}
-    notes = []
     for kind, name in (before.objects.keys() - manifests.objects.keys()) if before else ():
         (pools if kind == _POOL else classes).pop(name, None)
     zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
@@ -78,11 +81,16 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     return Applied(snapshot.model_copy(update=changed), notes)
 
 
-def _check_unseen(before: Manifests, after: Manifests) -> None:
-    """Refuse a change of objects that Karpenter reads and a rehearsal does not have."""
-    for kind, name in sorted({*before.unseen, *after.unseen}):
-        if before.unseen.get((kind, name)) != after.unseen.get((kind, name)):
+def _others(before: Manifests, after: Manifests) -> Iterator[str]:
+    """Say which objects of other kinds change; refuse a change of those that Karpenter reads."""
+    keys = sorted({*before.others, *after.others})
+    changed = [key for key in keys if before.others.get(key) != after.others.get(key)]
+    for kind, name in changed:
+        item = after.others.get((kind, name)) or before.others[kind, name]
+        if str(item.get("apiVersion")).partition("/")[0] in _GROUPS:
             raise SnapshotError.of(finding("snapshot-manifest-kind-unseen", "", f"{kind} {name}", kind=kind))
+    if changed:
+        yield f"also changed in the manifests, and not rehearsed: {listed([' '.join(key) for key in changed], _NAMED)}"
 
 
 def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:

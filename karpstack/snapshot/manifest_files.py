@@ -20,8 +20,6 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "EC2NodeClass": ("karpenter.k8s.aws/v1",),
     "AKSNodeClass": ("karpenter.azure.com/v1", "karpenter.azure.com/v1beta1"),
 }
-#: API groups of Karpenter and of its providers.
-_GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _MOST: Final = 16 * 2**20  # bytes; charts with CRDs print two million
 _FILES: Final = 2_000
@@ -35,12 +33,12 @@ class Manifests:
     Attributes:
         objects: NodePools and node classes, by kind and name.
         ignored: How many objects of each other kind there are.
-        unseen: Those of them that Karpenter reads, such as NodeOverlays, by kind and name.
+        others: These objects, by kind and name.
     """
 
     objects: Mapping[tuple[str, str], Mapping[str, Any]]
     ignored: Mapping[str, int]
-    unseen: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    others: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read(path: Path) -> Manifests:
@@ -53,14 +51,14 @@ def read(path: Path) -> Manifests:
     objects: dict[tuple[str, str], Mapping[str, Any]] = {}
     places: dict[tuple[str, str], Path] = {}
     ignored: dict[str, int] = {}
-    unseen: dict[tuple[str, str], Mapping[str, Any]] = {}
+    others: dict[tuple[str, str], Mapping[str, Any]] = {}
     for file in _files(path):
         for item in _items(_documents(file)):
             kind, name = str(item.get("kind")), str((item.get("metadata") or {}).get("name"))
             if kind not in KINDS:
                 ignored[kind] = ignored.get(kind, 0) + 1
-                if str(item.get("apiVersion")).partition("/")[0] in _GROUPS:
-                    unseen[kind, name] = item
+                namespace = item["metadata"].get("namespace")
+                others[kind, f"{namespace}/{name}" if namespace else name] = item
                 continue
             if item.get("apiVersion") not in KINDS[kind]:
                 served = " or ".join(KINDS[kind])
@@ -75,7 +73,7 @@ def read(path: Path) -> Manifests:
         ignored["file in a hidden folder"] = hidden
     if not objects:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
-    return Manifests(objects, dict(sorted(ignored.items())), unseen)
+    return Manifests(objects, dict(sorted(ignored.items())), others)
 
 
 def _files(path: Path) -> list[Path]:

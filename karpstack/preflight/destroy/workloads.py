@@ -113,12 +113,12 @@ def check_do_not_disrupt(subject: Subject) -> Iterator[Finding]:
             held[pool, given == "true"].append(name_of(pod))
     for (pool, lasting), pods in sorted(held.items()):
         named = ", ".join(sorted(pods)[:_NAMED]) + (" and others" if len(pods) > _NAMED else "")
-        words = {"number": len(pods), "pods": named}
+        code, call, number = "pods-not-to-disrupt", f"GET {PODS}", len(pods)
         if lasting:
-            yield _holds(subject, pool, "pods-not-to-disrupt", f"GET {PODS}", **words)
+            yield _holds(subject, pool, code, call, number=number, pods=named)
         else:
             waits = "the node waits for it, until the time in the annotation is over at most"
-            yield finding("pods-not-to-disrupt", f"GET {PODS}", pool=pool, waits=waits, **words)
+            yield finding(code, call, pool=pool, waits=waits, number=number, pods=named)
 
 
 def _is_protected(pod: Object, duration: str) -> bool:

@@ -155,7 +155,8 @@ def test_all_files_of_a_folder_are_read_and_other_kinds_counted(tmp_path: Path) 
     written(tmp_path / ".git", POOL)
     (tmp_path / "notes.md").write_text("{{")
     found = read(tmp_path)
-    assert found == Manifests({("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}, {"ConfigMap": 2})
+    objects = {("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}
+    assert found == Manifests(objects, {"ConfigMap": 2}, {("ConfigMap", "general"): OTHER})
 
 
 def test_a_hidden_file_is_read_as_kubectl_does_and_a_hidden_folder_is_told(tmp_path: Path) -> None:
@@ -255,3 +256,11 @@ def test_a_change_of_an_object_that_karpenter_reads_and_a_rehearsal_lacks_is_ref
 def test_an_object_is_none_of_a_plan_by_a_key_of_plans(tmp_path: Path) -> None:
     found = read(written(tmp_path, {**POOL, "planned_values": {}}))
     assert list(found.objects) == [("NodePool", "general")]
+
+
+def test_a_change_of_other_objects_is_named(tmp_path: Path) -> None:
+    before = read(written(tmp_path / "before", POOL, OTHER))
+    after = read(written(tmp_path / "after", POOL, {**OTHER, "data": {"a": "b"}}))
+    said = "also changed in the manifests, and not rehearsed: ConfigMap general"
+    assert said in applied(CLUSTER, after, before).notes
+    assert not any("also changed" in note for note in applied(CLUSTER, before, before).notes)
