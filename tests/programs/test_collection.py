@@ -48,7 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed_is_complete_and_no_more(folder: Path) -> None:
     root = folder / "installed" / "ansible_collections" / "karpstack" / "scale_test"
-    assert not (root / "collections").exists()
+    assert not [name for name in ("collections", "tests") if (root / name).exists()]
+    assert "karpstack[scale-test]" in (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert not [path for path in root.rglob("*") if path.is_symlink() or path.suffix == ".pyc"]
     assert (root / "LICENSE").read_text(encoding="utf-8") == (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert {path.name for path in (root / "scenarios").iterdir()} == {
