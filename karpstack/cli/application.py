@@ -39,7 +39,7 @@ _EXAMPLE: Final = "karpstack up eks          # a simulated stack on this machine
 _COMPLETE: Final = "_KARPSTACK_COMPLETE"
 #: Title of a section of `karpstack --help` -> its commands.
 SECTIONS: Final = {
-    "What a change does": ("whatif", "advise", "snapshot", "review", "pull-request"),
+    "What a change does": ("whatif", "advise", "snapshot", "review", "pack", "pull-request"),
     "Stacks on this machine": ("up", "run", "down", "status", "env", "rights", "network"),
     "Your account": ("preflight", "facts", "prices", "real-run"),
     "Scale tests": ("scenario", "story", "report", "compare", "why"),

@@ -1,4 +1,4 @@
-"""`karpstack review`: what is to be reviewed before a stack is updated."""
+"""`karpstack review` and `pack`: what is to be reviewed before a stack is updated, and the rules for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import typer
 
 from karpstack.text.codes import Code
 from karpstack.text.packaged import POLICIES
+from karpstack.text.shown import visible
 
-from .options import ConfigFile, Format, PolicyPackConfig, Project, PulumiStack, State, option
+from .options import ConfigFile, Format, PolicyPackConfig, Project, PulumiStack, State, argument, option
 from .shape import command
 
 
@@ -80,6 +81,22 @@ def _live(stack: str, **options: Any) -> int:
         return Code.INTERRUPTED
 
 
+def _pack(folder: Annotated[Path, argument("FOLDER", "folder to make; it must not exist")]) -> int:
+    """Make a folder with the policy pack for `pulumi up --policy-pack FOLDER`. It is run by the Python of this command.
+
+    The folder has links to the installed rules. To publish the pack, use `make pack` in a checkout instead.
+    """
+    from karpstack.review.preview import link_pack
+
+    try:
+        link_pack(POLICIES, folder)
+    except OSError as error:
+        print(f"error: {visible(folder)}: {error.strerror}; nothing was written, name another folder", file=sys.stderr)
+        return Code.WRONG
+    return Code.GOOD
+
+
 def add(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
     command(app, "review", "karpstack review eks")(_review)
+    command(app, "pack", "karpstack pack build/policies")(_pack)

@@ -22,6 +22,7 @@ _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 _LAST_WORD = "error: preview failed"
 # Without it the flag --event-log does not exist; Pulumi's own automation API sets it for the same reason.
 _EVENT_LOG = {"PULUMI_DEBUG_COMMANDS": "true"}
+_DESCRIPTION = "PulumiPolicy.yaml"
 _WRITES_IT = "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log FILE` writes it"
 _NO_PULUMI = "there is no program `pulumi` on PATH, so nothing was {}: install Pulumi, or rehearse without --live"
 
@@ -102,25 +103,33 @@ def preview(
 def _runnable(pack: Path, into: Path) -> Path:
     """Return the pack as Pulumi can run it: its description names the Python environment of a checkout.
 
-    Where there is none, as in an installed package, the pack is run by this Python: by a description of its own, in a
-    folder that leads to the rest.
+    Where there is none, as in an installed package, the pack is run by this Python.
     """
-    file = pack / "PulumiPolicy.yaml"
-    described = yaml.safe_load(file.read_text(encoding="utf-8"))
-    options = described["runtime"]["options"]
-    if (pack / options["virtualenv"]).exists():
+    described = yaml.safe_load((pack / _DESCRIPTION).read_text(encoding="utf-8"))
+    if (pack / described["runtime"]["options"]["virtualenv"]).exists():
         return pack
+    copy = into / pack.name
+    link_pack(pack, copy)
+    return copy
+
+
+def link_pack(pack: Path, folder: Path) -> None:
+    """Make a folder in which Pulumi runs the pack with this Python: a description, and links to the rest.
+
+    Raises:
+        FileExistsError: The folder exists.
+    """
+    described = yaml.safe_load((pack / _DESCRIPTION).read_text(encoding="utf-8"))
+    options = described["runtime"]["options"]
     if sys.prefix == sys.base_prefix:
         del options["virtualenv"]  # Pulumi takes the Python of PATH
     else:
         options["virtualenv"] = sys.prefix
-    copy = into / pack.name
-    copy.mkdir()
+    folder.mkdir(parents=True)
     for path in pack.iterdir():
-        if path != file:
-            (copy / path.name).symlink_to(path)
-    (copy / file.name).write_text(yaml.safe_dump(described), encoding="utf-8")
-    return copy
+        if path.name != _DESCRIPTION:
+            (folder / path.name).symlink_to(path)
+    (folder / _DESCRIPTION).write_text(yaml.safe_dump(described), encoding="utf-8")
 
 
 def made(project: Path, events: Path, stack: str) -> Preview:

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from tests.unit.whatif.told import lines
@@ -238,6 +239,8 @@ def test_commands_and_modules_work_without_a_checkout(installed: Path, tmp_path:
         "doctor": (None, "Python modules"),
         "engines status": (None, "kubernetes: "),
         "status eks": (1, "eks: down"),
+        "pack rules": (0, ""),
+        "pack rules ": (2, "rules: File exists"),
     }
     done = without_the_checkout(
         installed, "python", "-c", COMMANDS, json.dumps([line.split() for line in expected]), folder=tmp_path
@@ -247,6 +250,11 @@ def test_commands_and_modules_work_without_a_checkout(installed: Path, tmp_path:
         assert code in (found, None), f"{line}: {said}"
         assert words in said, line
         assert str(ROOT) not in said, line
+    options = yaml.safe_load((tmp_path / "rules" / "PulumiPolicy.yaml").read_text())["runtime"]["options"]
+    assert options["virtualenv"] == str(installed.parents[2])
+    count = "import runpy; print(len(runpy.run_path('rules', run_name='pack')['RULES']))"
+    counted = without_the_checkout(installed, "python", "-c", count, folder=tmp_path)
+    assert int(counted.stdout) > 1, counted.stderr
     listed = without_the_checkout(installed, "karpstack", "--help", folder=tmp_path)
     assert (listed.returncode, listed.stdout[:16]) == (0, "Usage: karpstack")
 
