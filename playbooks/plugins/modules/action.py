@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..module_utils.shell import run
-
 DOCUMENTATION = r"""
 module: action
 short_description: Call one action of karpstack's playbooks and roles
@@ -88,6 +86,8 @@ skipped:
   type: raw
   returned: O(name=stories.scenarios), or in check mode
 """
+
+from ..module_utils.shell import run
 
 
 def main() -> None:

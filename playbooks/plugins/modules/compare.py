@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..module_utils.shell import run
-
 DOCUMENTATION = r"""
 module: compare
 short_description: Compare two reports of scale tests and write a page with differences and a verdict
@@ -78,6 +76,8 @@ not_compared:
   elements: str
   returned: success
 """
+
+from ..module_utils.shell import run
 
 
 def main() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..module_utils.shell import run
-
 DOCUMENTATION = r"""
 module: move
 short_description: Move the pods of node groups, or of NodePools, to other nodes
@@ -123,6 +121,8 @@ drained:
       type: list
       elements: str
 """
+
+from ..module_utils.shell import run
 
 
 def main() -> None:

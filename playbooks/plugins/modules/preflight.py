@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..module_utils.shell import run
-
 DOCUMENTATION = r"""
 module: preflight
 short_description: Check the account of a stack before pulumi up, or the account and the cluster before pulumi destroy
@@ -70,6 +68,8 @@ summary:
   type: str
   returned: success
 """
+
+from ..module_utils.shell import run
 
 
 def main() -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from ansible.module_utils.basic import env_fallback
-
-from ..module_utils.shell import run
-
 DOCUMENTATION = r"""
 module: recorder
 short_description: Record pods, nodes, NodeClaims, NodePools and Karpenter's events as a timeline
@@ -76,6 +72,10 @@ reason:
   type: str
   returned: O(state=started), when the recording has ended
 """
+
+from ansible.module_utils.basic import env_fallback
+
+from ..module_utils.shell import run
 
 
 def main() -> None:

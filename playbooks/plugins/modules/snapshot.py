@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..module_utils.shell import run
-
 DOCUMENTATION = r"""
 module: snapshot
 short_description: Write what scheduling and disruption of a cluster's pods depend on into one file
@@ -69,6 +67,8 @@ notes:
   elements: str
   returned: success
 """
+
+from ..module_utils.shell import run
 
 
 def main() -> None:
