@@ -74,10 +74,13 @@ _EXISTING: Final[Mapping[str, _Cloud]] = {
 }
 
 
-def read() -> Settings:
+def read(given: Mapping[str, str] | None = None) -> Settings:
     """The configuration of the stack that the engine runs.
 
     All keys of the namespace are read, not only the known ones: `pulumi.Config` cannot list them.
+
+    Args:
+        given: All of the namespace, where it is not the stack's configuration that says it.
 
     Raises:
         SettingsError: It cannot work.
@@ -85,6 +88,8 @@ def read() -> Settings:
     # The engine's Python host hands the configuration over in the environment, the inline host through CONFIG.
     raw = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
     secret = {*runtime_config.get_config_secret_keys_env(), *filter(runtime_config.is_config_secret, raw)}
+    if given is not None:
+        raw = {**{key: value for key, value in raw.items() if not key.startswith(f"{NAMESPACE}:")}, **given}
     return load(raw, secret_keys=secret, simulated=is_rehearsed(), warn=lambda problem: log.warn(str(problem)))
 
 

@@ -98,16 +98,21 @@ class LanguageHost(LanguageServer):
         return language_pb2.RunResponse(bail=True) if response.error else response
 
     def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
-        """Run a policy pack as a process and hand its output on until it ends or the engine hangs up."""
+        """Run a policy pack or a package's provider as a process, and hand its output on until it ends."""
         folder = request.info.program_directory
         environment = {**os.environ, **dict(pair.split("=", 1) for pair in request.env)}
         process: PackProcess | subprocess.Popen[bytes]
+        python, words = str(sys.executable), ["-m", "pulumi.policy", *request.args, folder]
+        if provides := request.kind == "resource":
+            python, words = str(_own_python(request.info) or sys.executable), [folder, *request.args]
         try:
+            if provides:
+                raise queue.Empty
             process = self._packs.get_nowait()
             process.run(request.args, Path(folder), environment)
         except queue.Empty:  # an update has one pack, as a rule
             process = subprocess.Popen(
-                [sys.executable, "-u", "-m", "pulumi.policy", *request.args, folder],
+                [python, "-u", *words],
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -92,6 +92,14 @@ def test_each_pack_has_a_process_of_its_own(host: tuple[psutil.Process, Any], tm
     assert len(pids) == 3
 
 
+def test_a_package_is_run_as_a_program(host: tuple[psutil.Process, Any], tmp_path: Path) -> None:
+    _, asked = host
+    (tmp_path / "__main__.py").write_text("import sys; print(*sys.argv[1:], __name__)")
+    info = language_pb2.ProgramInfo(root_directory=str(tmp_path), program_directory=str(tmp_path))
+    request = language_pb2.RunPluginRequest(kind="resource", args=["127.0.0.1:1"], info=info)
+    assert told(asked.RunPlugin(request)) == ("127.0.0.1:1 __main__\n", "", 0)
+
+
 @pytest.mark.parametrize("others", [0, 1])
 def test_a_pack_ends_when_the_engine_hangs_up(host: tuple[psutil.Process, Any], tmp_path: Path, others: int) -> None:
     _, asked = host
