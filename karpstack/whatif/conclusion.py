@@ -32,12 +32,16 @@ def conclusion(answer: Answer) -> str:
     if harmless and not radius.replaced and not radius.created and (until := _later(answer.remaining)):
         return f"Does nothing before {units.moment(until)}, when a disruption budget allows it"
     waiting = wording.drifted(answer.remaining)
-    effects = [_pods(radius), f"{plural(waiting, 'drifted node')} not replaced yet" if waiting else "", *costs]
+    effects = [
+        _pods(radius, answer.simulated),
+        f"{plural(waiting, 'drifted node')} not replaced yet" if waiting else "",
+        *costs,
+    ]
     dollars = None if any(one.gave_up for one in answer.moments) else _dollars(answer.before, after)
     said = "; ".join(filter(None, (dollars, *effects)))
     if dollars is None:
         return f"Can be merged, but what it costs in the end is not known: {said}"
-    long = radius.longest_without_node > _SHORT
+    long = radius.longest_without_node > (0.0 if answer.simulated else _SHORT)  # boot times of a fake are short
     dearer = wording.direction(answer.before, after) == "dearer"
     if dearer or long or not harmless:
         return f"Can be merged, at a cost: {said}"
@@ -100,11 +104,11 @@ def _dollars(before: Inventory, after: Inventory) -> str | None:
     return f"{change} an hour" if wording.direction(before, after) else None
 
 
-def _pods(radius: BlastRadius) -> str:
+def _pods(radius: BlastRadius, simulated: bool) -> str:
     move = f"{plural(radius.pods_moved, 'pod')} {'moves' if radius.pods_moved == 1 else 'move'}"
     if not radius.pods_without_node:
         return move if radius.pods_moved else "no pod moves"
-    waits = f"{plural(radius.pods_without_node, 'pod')} without a node, {wording.for_how_long(radius)}"
+    waits = f"{plural(radius.pods_without_node, 'pod')} without a node, {wording.for_how_long(radius, simulated)}"
     return f"{move}, {waits}" if radius.pods_moved else waits
 
 

@@ -81,8 +81,7 @@ def answer(
     """
     market = _market(told, facts, given)
     before = inventory(told, market, told.before)
-    accuracy = compare(told, market, real, made_up=made_up)
-    moments = _moments(told)
+    accuracy, moments = compare(told, market, real, made_up=made_up), _moments(told)
     after: Inventory | None = None
     radius: BlastRadius | None = None
     judged: list[Limit] = []
@@ -100,7 +99,8 @@ def answer(
     bought = {
         claim.offering for claim in told.claims if claim.offering and any(is_present(claim, time) for time in told.ends)
     }
-    said = sentence(before, after, radius, told.refused, stayed, prices_of(market, bought), told.being_deleted)
+    sold = prices_of(market, bought)
+    said = sentence(before, after, radius, told.refused, stayed, sold, told.being_deleted, told.simulated)
     return Answer(
         stack=told.stack.name,
         base=told.settings.get("base"),
@@ -113,7 +113,7 @@ def answer(
         moments=moments,
         settings=_settings(told),
         prices=sentences(market, bought),
-        prices_region=prices_of(market, bought),
+        prices_region=sold,
         prices_note=other_region_note(market, bought),
         price_file=given.shown() if given else None,
         snapshot=snapshot,

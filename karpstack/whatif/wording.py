@@ -87,6 +87,7 @@ def sentence(
     stayed: Sequence[RemainingNode] = (),
     prices_of: str | None = None,
     being_deleted: Sequence[str] = (),
+    simulated: bool = False,
 ) -> str:
     """The answer in one sentence."""
     if refused or after is None or radius is None:
@@ -103,7 +104,7 @@ def sentence(
         pools = listed([f"NodePool {name}" for name in being_deleted], _NAMED)
         told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
     if not nothing:
-        told.append(_homes(radius, before))
+        told.append(_homes(radius, before, simulated))
     if radius.pods_killed:
         told.append(_killed(radius))
     told += [full_pool(one) for one in radius.full_pools if not one.before]
@@ -388,25 +389,31 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
     return f"{many} within {duration}, {radius.disrupted_at_once} at once at most"
 
 
-def _homes(radius: BlastRadius, before: Inventory) -> str:
+def _homes(radius: BlastRadius, before: Inventory, simulated: bool) -> str:
     if not radius.pods_without_node and before.waiting:
         return f"no further pod is unschedulable, {plural(before.waiting, 'pod')} had no node before"
     if not radius.pods_without_node:
         return "no pod is unschedulable"
     is_are = "pod is" if radius.pods_without_node == 1 else "pods are"
-    return f"{units.count(radius.pods_without_node)} {is_are} unschedulable, {for_how_long(radius)}"
+    return f"{units.count(radius.pods_without_node)} {is_are} unschedulable, {for_how_long(radius, simulated)}"
 
 
-def for_how_long(radius: BlastRadius) -> str:
-    """Return how long pods were unschedulable: `3 of them 12 s at most, and 2 still have no node`."""
+def for_how_long(radius: BlastRadius, simulated: bool) -> str:
+    """Return how long pods were unschedulable: `3 of them 12 s at most, and 2 still have no node`.
+
+    Args:
+        radius: The nodes that went, and their pods.
+        simulated: Whether boot times are simulated, and with them how long pods wait for a new node.
+    """
+    boots = " with simulated boot times" if simulated else ""
     if not radius.unschedulable:
-        return f"{units.duration(radius.longest_without_node)} at most"
+        return f"{units.duration(radius.longest_without_node)} at most{boots}"
     left = f"still {'has' if radius.unschedulable == 1 else 'have'} no node"
     others = radius.pods_without_node - radius.unschedulable
     if others <= 0:
         return f"and {left}"
     longest = units.duration(radius.longest_until_node)
-    return f"{units.count(others)} of them {longest} at most, and {units.count(radius.unschedulable)} {left}"
+    return f"{units.count(others)} of them {longest} at most{boots}, and {units.count(radius.unschedulable)} {left}"
 
 
 def unschedulable_reason(one: WorkloadWithoutNode) -> str:
