@@ -32,6 +32,7 @@ _LAUNCHING = "Launching NodeClaim: "
 # Of the cheapest offering of the type, also where the NodePool may not have that (EstimatedSavings in
 # pkg/controllers/disruption/types.go), so it is not the difference of the dollars.
 _SAVINGS = re.compile(r"\(savings: ([^)]*)\)")
+_ESTIMATE = r"(Karpenter's own estimate of the savings, by the new type's lowest price, also of spot: \1)"
 _NODES = re.compile(r"part of (\d+)-node consolidation")
 # Karpenter waits 15 s before it decides on a further consolidation (commandValidationDelay).
 _DECIDED = timedelta(seconds=7)
@@ -122,7 +123,7 @@ def _words(told: WhatifTimeline, claim: NodeClaim, why: str | None, said: list[N
     if why == "Underutilized":
         wanted = [one for one in said if one.reason in _WANTED and not _of_other_command(told, claim, one)]
         found = next((one.details for reason in _WANTED for one in reversed(wanted) if one.reason == reason), None)
-        return _SAVINGS.sub(r"(Karpenter's own estimate of the savings: \1)", found) if found else None
+        return _SAVINGS.sub(_ESTIMATE, found) if found else None
     if why is None and told.is_deleted(claim.node_pool):
         return f"its NodePool {claim.node_pool} was deleted"
     return None
