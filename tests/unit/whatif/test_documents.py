@@ -206,7 +206,7 @@ def test_a_week_that_varies_is_drawn() -> None:
     html = page.render(answer)
     assert html.count('<td class="none">0</td>') == 5 * 8
     assert "they forbid it now: default: Drifted" in Page(html).text
-    assert "Mon, Tue, Wed, Thu, Fri: 1 from 0 to 9 h, 0 from 9 to 17 h, 1 from 17 to 24 h" in markdown.render(answer)
+    assert "Mon to Fri: 1 from 0 to 9 h, 0 from 9 to 17 h, 1 from 17 to 24 h" in markdown.render(answer)
 
 
 def test_a_large_answer_fits_into_a_comment() -> None:
