@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from typing import Any
 
 from karpstack.karpenter.selectors import selects
 
@@ -15,18 +16,16 @@ _STAY = ("DaemonSet", "Node")
 
 def unevictable(snapshot: Snapshot) -> list[str]:
     """A sentence for each such workload."""
+    known: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    for budget in snapshot.pod_disruption_budgets:
+        if budget.selector is not None:
+            known[budget.namespace].append((budget.name, as_kubernetes(budget.selector)))
     return [
         f"{workload.namespace}/{workload.name}: {' and '.join(budgets)} select its pods ({workload.replicas}), and "
         "the eviction API takes no pod with more than one PodDisruptionBudget: no node of theirs is consolidated, nor "
         "drained before its terminationGracePeriod; leave one of them"
         for workload in snapshot.workloads
         if workload.controller.kind not in _STAY and workload.replicas
-        if len(budgets := sorted(_selecting(snapshot, workload.namespace, workload.pod.labels))) > 1
+        if len(budgets := sorted(name for name, of in known[workload.namespace] if selects(of, workload.pod.labels)))
+        > 1
     ]
-
-
-def _selecting(snapshot: Snapshot, namespace: str, labels: dict[str, str]) -> Iterator[str]:
-    for budget in snapshot.pod_disruption_budgets:
-        selector = None if budget.selector is None else as_kubernetes(budget.selector)
-        if budget.namespace == namespace and selects(selector, labels):
-            yield budget.name
