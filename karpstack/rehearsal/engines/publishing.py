@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -92,7 +93,7 @@ def _publish_platform(
             size = file.tell()
             file.seek(0)
             digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-            print(f"  {platform} {part}: {size / 1e6:.0f} MB", flush=True)
+            print(f"  {platform} {part}: {size / 1e6:.0f} MB", file=sys.stderr)
             store.add_blob(digest, size, file)
         title = f"{part}-{engines.keys[part]}.tar.gz"
         annotations = {artifact.TITLE: title, artifact.PART: part, artifact.KEY: engines.keys[part]}
