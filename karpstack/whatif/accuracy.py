@@ -231,7 +231,8 @@ def _began(as_is: InitialNodes | None) -> str:
     if as_is is None:
         return "Karpenter chose the nodes of the base, all at once, for the pods that there are."
     nodes = f"{as_is.nodes} of the real cluster's {plural(as_is.real_nodes, 'node')}"
-    pods = f"{as_is.pods_placed} of {plural(as_is.pods, 'pod')} on the node that they had"
+    others = " (the others had none, or it was not created or has no room)" if as_is.pods_placed < as_is.pods else ""
+    pods = f"{as_is.pods_placed} of {plural(as_is.pods, 'pod')} on the node that they had{others}"
     told = f"It began with {nodes} as they were, and {pods}"
     known = [figure for figure in as_is.figures if figure.difference is not None]
     dollars = next((figure for figure in known if figure.what.startswith("dollars")), None)

@@ -383,8 +383,10 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
         stuck = sum(one.never for one in radius.replaced)
         alone = len(radius.replaced) == 1
         why = f", {'and' if alone else f'{units.count(stuck)} of them'} never unless somebody changes something"
-        which = "" if alone else f"{units.count(left)} of them "
-        return f"{many}, {which}not gone when the record ends{why if stuck else ''}"
+        which = (
+            "not" if alone else "none of them" if left == len(radius.replaced) else f"{units.count(left)} of them not"
+        )
+        return f"{many}, {which} gone when the record ends{why if stuck else ''}"
     duration = units.duration(radius.last - (radius.first or 0.0))
     return f"{many} within {duration}, {radius.disrupted_at_once} at once at most"
 
