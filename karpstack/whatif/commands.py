@@ -70,7 +70,7 @@ def report(
     if made.after and made.prices_note:
         print(visible(made.prices_note))
     if made.simulated_period:
-        print(visible(wording.life(made.simulated_period)))
+        print(visible(wording.life(made.simulated_period, made.before)))
     print(visible(made.accuracy.sentence))
     for limit in made.limits:
         if not limit.within_limit:

@@ -66,7 +66,7 @@ def _document(answer: Answer) -> Iterator[str]:
         yield from _not_schedulable_again(answer.blast_radius)
         yield from _remaining(answer)
     if answer.simulated_period:
-        yield from _life(answer.simulated_period)
+        yield from _life(answer.simulated_period, answer.before)
     yield from _week(answer.week)
     yield from _accuracy(answer)
     yield from _made(answer)
@@ -263,7 +263,7 @@ def _remaining(answer: Answer) -> Iterator[str]:
         yield from collapsed(f"Why {wording.plural(len(answer.remaining), 'node')} stayed", rows)
 
 
-def _life(life: SimulatedPeriod) -> Iterator[str]:
+def _life(life: SimulatedPeriod, before: Inventory) -> Iterator[str]:
     def lines() -> Iterator[str]:
         reasons = list(life.disruptions)
         rows = [
@@ -294,7 +294,7 @@ def _life(life: SimulatedPeriod) -> Iterator[str]:
             )
         yield f"{wording.pace(life)}\n"
 
-    yield f"{_own(wording.life(life))}\n"
+    yield f"{_own(wording.life(life, before))}\n"
     yield from collapsed(f"Day by day: {wording.span(life)}", lines())
 
 

@@ -53,6 +53,7 @@ _TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNO
 # Names of pods in the controller's words, by which nodes differ that stay for the same cause.
 _POD = re.compile(r"(?<=\bPod=)[^\s,)]+|(?<=-disrupt on pod )[^\s,;)]+|(?<![\w.-])[\w.-]+/[\w.-]+(?= =>)")
 _MINUS = "\N{MINUS SIGN}"
+_BOOTS = " with simulated boot times"
 
 
 def signed_dollars(usd: float) -> str:
@@ -176,13 +177,20 @@ def held_pod_outcome(one: BlockedEviction) -> str:
     return f"held until {when} ({after}), then deleted although {one.details} forbids it{ended}"
 
 
-def life(lived: SimulatedPeriod) -> str:
-    """Return what the days that the changed cluster lived were like, in one sentence."""
+def life(lived: SimulatedPeriod, before: Inventory) -> str:
+    """Return what the days that the changed cluster lived were like, in one sentence.
+
+    Args:
+        lived: The days.
+        before: The nodes before the change; with a curve of replicas, their dollars are not comparable.
+    """
     usd = "costs that are not known" if lived.usd_per_day is None else f"{units.dollars(lived.usd_per_day)} a day"
+    if lived.usd_per_day is not None and before.usd_per_hour is not None and not lived.curve:
+        usd += f" ({units.dollars(24 * before.usd_per_hour)} before the change)"
     gone = sum(lived.disruptions.values())
     why = ", ".join(f"{count} {reason}" for reason, count in lived.disruptions.items())
     told = [f"{span(lived)} of the changed cluster: {usd}", f"{plural(gone, 'node')} to go{f' ({why})' if why else ''}"]
-    longest = f", {units.duration(lived.longest_without_node)} at most" if lived.pods_without_node else ""
+    longest = f", {units.duration(lived.longest_without_node)} at most{_BOOTS}" if lived.pods_without_node else ""
     told.append(f"{plural(lived.pods_without_node, 'pod')} unschedulable for a while{longest}")
     if lived.drifted_nodes:
         told.append(f"{plural(len(lived.drifted_nodes), 'node')} drifted and still there at the end")
@@ -407,7 +415,7 @@ def for_how_long(radius: BlastRadius, simulated: bool) -> str:
         radius: The nodes that went, and their pods.
         simulated: Whether boot times are simulated, and with them how long pods wait for a new node.
     """
-    boots = " with simulated boot times" if simulated else ""
+    boots = _BOOTS if simulated else ""
     if not radius.unschedulable:
         return f"{units.duration(radius.longest_without_node)} at most{boots}"
     left = f"still {'has' if radius.unschedulable == 1 else 'have'} no node"

@@ -109,9 +109,27 @@ def test_the_change_is_judged_as_without_days(made: Made) -> None:
 
 def test_costs_are_unknown_where_a_price_is(made: Made) -> None:
     made.node("dear", seconds=30 * HOUR, type_="m5.huge", price=None)
-    life = of(lived(made))
+    answer = lived(made)
+    life = of(answer)
     assert (life.usd, life.usd_per_day) == (None, None)
-    assert "not known" in wording.life(life)
+    assert "not known;" in wording.life(life, answer.before)
+
+
+def test_costs_stand_beside_those_before_the_change(made: Made) -> None:
+    answer = lived(made)
+    life = of(answer).model_copy(update={"usd_per_day": 12.0, "curve": None})
+    before = answer.before.model_copy(update={"usd_per_hour": 0.25})
+    assert "$12.00 a day ($6.00 before the change); " in wording.life(life, before)
+    with_curve = life.model_copy(update={"curve": {"*": {0: 0.5}}})
+    assert "$12.00 a day; " in wording.life(with_curve, before)
+
+
+def test_how_long_pods_wait_in_these_days_is_of_simulated_boot_times(made: Made) -> None:
+    answer = lived(made)
+    life = of(answer).model_copy(update={"pods_without_node": 2, "longest_without_node": 9.0})
+    assert "2 pods unschedulable for a while, 9.00 s at most with simulated boot times" in wording.life(
+        life, answer.before
+    )
 
 
 def test_a_record_that_ends_meanwhile_is_refused(made: Made) -> None:
