@@ -34,7 +34,7 @@ UNKNOWN := $(filter-out $(VARIABLES),$(foreach each,$(.VARIABLES),$(if $(filter 
 $(if $(filter-out MAKE% -%,$(UNKNOWN)),$(error $(filter-out MAKE% -%,$(UNKNOWN)) is no variable of this Makefile, so it would have no effect; those are $(VARIABLES)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-of-all environment engines rehearsal soak test pytest lint format bench docs lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup setup-of-all environment engines rehearsal soak test pytest lint format bench docs lock outdated facts goldens pack release-check clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -131,6 +131,19 @@ pack: ## Write the complete policy pack to build/pack, for `pulumi policy publis
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
 	@grep -oE '^(pulumi|pulumi-policy|cronsim|pyyaml)==[0-9.]+' requirements.lock > build/pack/requirements.txt
 	@echo "The pack is in build/pack"
+
+# The lowest versions get an environment of their own, with the tools of the tests in the versions of the checkout.
+release-check: environment pack ## Build the wheel, the source distribution, the collection and the pack into build/release, and check them
+	@[ ! -e build/release ] || { [ ! -L build/release ] && [ -f build/release/.made-by-karpstack ]; } || { echo "error: build/release was not made by this project and would be removed; move it away" >&2; exit 1; }
+	@rm -rf build/release && mkdir -p build/release && touch build/release/.made-by-karpstack
+	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir build/release
+	@$(BIN)/ansible-galaxy collection build playbooks --output-path build/release
+	@tar -C build --exclude=.made-by-karpstack -czf build/release/karpstack-policies.tar.gz pack
+	@$(BIN)/python -m pytest -q tests/unit/test_pins.py tests/unit/test_package.py tests/unit/scale_test/test_modules.py tests/programs/test_package.py tests/programs/test_collection.py tests/programs/test_policy_pack.py
+	@$(BIN)/uv venv --quiet --python $(BIN)/python build/release/lowest
+	@$(BIN)/uv pip install --quiet --python build/release/lowest/bin/python --resolution lowest-direct --all-extras -r pyproject.toml $$(sed -nE 's/^ *"((pytest|hypothesis)[a-z-]*==[0-9.]+)",/\1/p' pyproject.toml)
+	@build/release/lowest/bin/python -m pytest -q -p no:cacheprovider -W ignore tests/unit/cli tests/unit/test_settings.py tests/unit/test_eks.py tests/unit/test_aks.py tests/unit/snapshot
+	@rm -rf build/release/lowest && cd build/release && sha256sum karpstack* > SHA256SUMS && cat SHA256SUMS
 
 clean: ## Stop this checkout's stacks; list and remove what the project created in it
 	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m karpstack.rehearsal.cleaning checkout

@@ -109,7 +109,10 @@ def test_a_task_gives_an_action_the_arguments_that_it_takes(path: Path) -> None:
 def test_the_collection_has_the_version_of_the_project() -> None:
     collection = yaml.safe_load((PLAYBOOKS / "galaxy.yml").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert (collection["namespace"], collection["version"]) == (project["name"], project["version"])
+    version = project["version"]
+    assert (collection["namespace"], collection["version"]) == (project["name"], version)
+    assert f"Alpha ({version})" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"karpstack-scale_test-{version}.tar.gz" in (PLAYBOOKS / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_playbook_can_be_named() -> None:
