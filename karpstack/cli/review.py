@@ -70,11 +70,15 @@ def _review(
     return commands.review(target, output=output, policy_pack_config=policy_pack_config or "", form=form)
 
 
+def _module(name: str) -> Any:
+    """Import a module of the review. The pack's folder is the root of the pack's imports, as the engine runs it."""
+    sys.path.insert(0, str(POLICIES))
+    return importlib.import_module(f"karpstack.review.{name}")
+
+
 def _live(stack: str, **options: Any) -> int:
     try:
-        # The pack's folder is the root of its imports, as the engine runs it.
-        sys.path.insert(0, str(POLICIES))
-        code: int = importlib.import_module("karpstack.review.command").review(stack, **options)
+        code: int = _module("command").review(stack, **options)
         return code
     except KeyboardInterrupt:
         print("Stopped. Nothing was created or changed.", file=sys.stderr)
@@ -86,10 +90,8 @@ def _pack(folder: Annotated[Path, argument("FOLDER", "folder to make; it must no
 
     The folder has links to the installed rules. To publish the pack, use `make pack` in a checkout instead.
     """
-    from karpstack.review.preview import link_pack
-
     try:
-        link_pack(POLICIES, folder)
+        _module("preview").link_pack(POLICIES, folder)
     except OSError as error:
         print(f"error: {visible(folder)}: {error.strerror}; nothing was written, name another folder", file=sys.stderr)
         return Code.WRONG
