@@ -30,7 +30,9 @@ _HEAD: Final = """\
 What each rule of [policies/](../../policies/README.md) requires, why, and how two configurations enforce it:
 `baseline` is the pack without configuration, `production` is `--policy-pack-config policies/production.json`. A
 mandatory rule stops the preview or the update, an advisory one warns, one that is off is not run. The pack's
-[README](../../policies/README.md) explains how to select and tune rules, and how to grant exceptions.
+[README](../../policies/README.md) explains how to select and tune rules, and how to
+[grant exceptions](../../policies/README.md#exceptions). It judges Pulumi stacks: a repository with only manifests of
+NodePools is not checked.
 """
 
 _READ: Final = """\

@@ -86,7 +86,8 @@ def _stack(
             "--change",
             metavar="SIDE",
             help="the changed cluster: a stack file, a git ref of the project, or manifests of NodePools and node "
-            "classes: a file, a folder, REF:FOLDER, or a command that prints them, such as 'helm template CHART'; "
+            "classes: a file, a folder, REF:FOLDER, or a command that prints them, such as 'helm template CHART', "
+            "which are applied to the base; "
             "repeat the option for several candidates (default: the project as it is)",
         ),
     ] = None,

@@ -42,8 +42,8 @@ class Advised(Part):
     nodes: float | None = Field(None, description="Nodes after the change: the median.")
     pods_moved: float | None = Field(None, description="Pods that the change itself moves: the median.")
     pods_moved_per_day: float | None = Field(None, description="Pods moved a day afterwards; null without `--for`.")
-    pods_unschedulable: float | None = Field(None, description="Pods that were unschedulable for a time: the median.")
-    pods_without_node: float | None = Field(None, description="Additional pods without a node at the end: the median.")
+    pods_without_node: float | None = Field(None, description="Pods that had no node for a time: the median.")
+    pods_unschedulable: float | None = Field(None, description="Additional pods without a node at the end: the median.")
 
 
 class Advice(Part):
@@ -165,8 +165,8 @@ def _advised(one: Candidate, answers: Sequence[Answer], figures: _Figures, faile
             "nodes": _middle([answer.after.nodes if answer.after else None for answer in answers]),
             "pods_moved": _middle([each.pods_moved if each else None for each in radius]),
             "pods_moved_per_day": moves,
-            "pods_unschedulable": _middle([_pods_without_node(answer) for answer in answers]),
-            "pods_without_node": _middle([each.unschedulable if each else None for each in radius]),
+            "pods_without_node": _middle([_pods_without_node(answer) for answer in answers]),
+            "pods_unschedulable": _middle([each.unschedulable if each else None for each in radius]),
         }
     )
 

@@ -1,4 +1,4 @@
-"""The charts of an advice: dollars an hour against moved pods, and against unschedulable pods."""
+"""The charts of an advice: dollars an hour against moved pods, and against pods that had no node for a time."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def charts(advice: Advice) -> list[Chart]:
             advice.pods_moved_per_day or 0.0,
         ),
         (
-            "Dollars an hour against pods that were unschedulable for a time",
-            lambda one: one.pods_unschedulable,
+            "Dollars an hour against pods that had no node for a time",
+            lambda one: one.pods_without_node,
             None if days else 0.0,
         ),
     ]

@@ -23,7 +23,7 @@ PAGE: Final = "advice.html"
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _HEAD: Final = ("candidate", "advice", "USD/h now:", "USD/h with it:", "change:", "nodes:", "pods moved:")
 _HEAD_OF_DAYS: Final = ("moved a day:",)
-_HEAD_OF_PODS: Final = ("unschedulable:", "without node:")
+_HEAD_OF_PODS: Final = ("without node for a time:", "without node at the end:")
 _NOW: Final = 2  # the column that the terminal leaves out: `change` follows from it
 
 
@@ -168,7 +168,7 @@ def _cells(one: Advised, advice: Advice) -> list[str]:
     change = wording.change(one.usd_per_hour_before, one.usd_per_hour) or "unknown"
     cells += [units.dollars(one.usd_per_hour_before), units.dollars(one.usd_per_hour), change]
     moved = [one.pods_moved, *([one.pods_moved_per_day] if _lived(advice) else [])]
-    counts = (one.nodes, *moved, one.pods_unschedulable, one.pods_without_node)
+    counts = (one.nodes, *moved, one.pods_without_node, one.pods_unschedulable)
     return cells + [f"{number:g}" if number is not None else "" for number in counts]
 
 

@@ -173,7 +173,7 @@ def test_the_page_has_charts_of_dollars_against_pods() -> None:
     written = Page(page(mixed(), CANDIDATES, {"general": {}}))
     assert set(written.values("data-series")) == {"now", "cheap", "dear"}
     assert "Dollars an hour against pods moved by the change" in written.text
-    assert "Dollars an hour against pods that were unschedulable for a time" in written.text
+    assert "Dollars an hour against pods that had no node for a time" in written.text
     assert "my `c`.json" in written.text
     assert {"cheap-1/cheap/whatif.html", "manifests/cheap.yaml"} < set(written.values("href"))
     assert not Page(page(advice(), [], {})).values("data-series")
