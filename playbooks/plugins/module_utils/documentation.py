@@ -7,6 +7,11 @@ from typing import Any
 import yaml
 
 
+def has_check_mode(documentation: str) -> bool:
+    """Return whether a module runs in check mode."""
+    return bool(yaml.safe_load(documentation)["attributes"]["check_mode"]["support"] != "none")
+
+
 def argument_spec(documentation: str, **more: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the `argument_spec` of a module.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .documentation import argument_spec
+from .documentation import argument_spec, has_check_mode
 
 
 def run(documentation: str, action: str = "", *, required_if: Any = (), **more: dict[str, Any]) -> None:
@@ -20,7 +20,9 @@ def run(documentation: str, action: str = "", *, required_if: Any = (), **more: 
         more: Option -> what documentation cannot say of it, such as `no_log`.
     """
     module = AnsibleModule(
-        argument_spec=argument_spec(documentation, **more), required_if=required_if, supports_check_mode=True
+        argument_spec=argument_spec(documentation, **more),
+        required_if=required_if,
+        supports_check_mode=has_check_mode(documentation),
     )
     options = {name: value for name, value in module.params.items() if value is not None}
     name, given = (action, options) if action else (options["name"], options["arguments"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from playbooks.plugins.module_utils.documentation import argument_spec
+from playbooks.plugins.module_utils.documentation import argument_spec, has_check_mode
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAYBOOKS = ROOT / "playbooks"
@@ -59,8 +59,7 @@ def test_a_modules_options_are_the_arguments_of_its_action(path: Path) -> None:
     assert set(options) == set(takes)
     given = {key for key, option in options.items() if option.get("required") or "default" in option}
     assert given == {key for key, one in takes.items() if one.default is Parameter.empty}
-    supported = yaml.safe_load(documents["DOCUMENTATION"])["attributes"]["check_mode"]["support"] != "none"
-    assert supported == ("check" in signature(action).parameters)
+    assert has_check_mode(documents["DOCUMENTATION"]) == ("check" in signature(action).parameters)
 
 
 def test_the_choices_of_the_module_action_are_the_actions_of_tasks() -> None:
