@@ -65,7 +65,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def test_the_recorder_is_skipped_in_check_mode() -> None:
     answer = run("recorder", OPTIONS["recorder"], check=True)
-    assert (answer["skipped"], answer["msg"]) == (True, "record would change something")
+    assert answer["skipped"]
+    assert "does not support check mode" in answer["msg"]
 
 
 @pytest.mark.parametrize("module", OPTIONS)
