@@ -31,6 +31,7 @@ REAL: Final = {
     "rehearsal/cluster/provider/api.py": "patience with this machine: nothing here takes as long",
     "rehearsal/engines/builder.py": "how long compiling takes",
     "rehearsal/engines/manifest.py": "dates of files",
+    "rehearsal/engines/pulling.py": "how long pulling takes",
     "rehearsal/host/peers.py": "how long what the kernel said is kept",
     "rehearsal/host/processes.py": "processes of this machine",
     "rehearsal/session/daemon.py": "processes of this machine",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
+from karpstack.karpenter import clock
 from karpstack.karpenter.quantities import go_duration
 from karpstack.karpenter.selectors import is_about
 
@@ -125,7 +126,7 @@ def _is_protected(pod: Object, duration: str) -> bool:
     """Whether the time is not over that the annotation of a pod names, which begins with the pod."""
     try:
         started = datetime.fromisoformat((pod.get("status") or {})["startTime"])
-        return datetime.now(UTC) < started + go_duration(duration)
+        return clock.utcnow() < started + go_duration(duration)
     except (KeyError, OverflowError, TypeError, ValueError):  # no time, or one that Karpenter does not understand
         return False
 
