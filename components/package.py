@@ -159,10 +159,12 @@ def _text(key: str, value: Any) -> str:
             "before it creates anything: pass a plain value, for example from the stack's configuration"
         )
 
-    # Pulumi sends all numbers as floats.
-    number = lambda text: int(float(text)) if float(text).is_integer() else float(text)  # noqa: E731
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(json.loads(json.dumps(value, default=refuse), parse_float=number))
-    )
+    if isinstance(value, str):
+        return value
+    return json.dumps(json.loads(json.dumps(value, default=refuse), parse_float=_number))
+
+
+def _number(text: str) -> int | float:
+    """A number of JSON; Pulumi sends all of them as floats."""
+    number = float(text)
+    return int(number) if number.is_integer() else number

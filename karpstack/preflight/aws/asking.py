@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -141,7 +141,7 @@ class Aws:
             pages = (
                 client.get_paginator(name).paginate(**given)
                 if client.can_paginate(name)
-                else [getattr(client, name)(**given)]
+                else _pages(getattr(client, name), given)
             )
             return self._all(call(service, operation), pages, result)
         except ClientError as error:
@@ -173,6 +173,17 @@ class Aws:
                 f"{asked} was not answered: AWS took more than {SECONDS_IN_ALL:.0f} s for all before",
                 refused=False,
             )
+
+
+def _pages(operation: Callable[..., Any], given: Mapping[str, Any]) -> Iterator[Any]:
+    """The pages of an answer for which boto3 has no paginator."""
+    token: dict[str, str] = {}
+    while True:
+        page = operation(**given, **token)
+        yield page
+        if not page.get("nextToken"):
+            return
+        token = {"nextToken": page["nextToken"]}
 
 
 def _answer(asked: str, answer: Any) -> dict[str, Any]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ..answers import PAGES
-from ..aws.asking import Aws
-from ..finding import NotAskedError
 from .aws import Ask
 
 #: The service has one endpoint for all regions.
@@ -16,7 +13,6 @@ _TYPES: Final = ("Compute", "EC2Instance")
 #: Karpenter's nodes: Linux without a licence, shared tenancy. Bare metal is left out.
 _LIKE_NODES: Final = {"productDescription": "linux/unix", "tenancy": "shared"}
 _DIGITS: Final = 4
-_Row = Mapping[str, Any]
 
 
 def discounts(ask: Ask, region: str, on_demand: Mapping[str, float]) -> dict[str, float]:
@@ -29,11 +25,11 @@ def discounts(ask: Ask, region: str, on_demand: Mapping[str, float]) -> dict[str
     """
     aws = ask(_ASKED_IN)
     best: dict[str, float] = {}
-    for plan in _pages(aws, "DescribeSavingsPlans", "savingsPlans", states=["active"]):
+    for plan in aws.all("savingsplans", "DescribeSavingsPlans", "savingsPlans", states=["active"]):
         if plan.get("savingsPlanType") not in _TYPES or plan.get("currency") != "USD":
             continue
-        rates = _pages(
-            aws,
+        rates = aws.all(
+            "savingsplans",
             "DescribeSavingsPlanRates",
             "searchResults",
             savingsPlanId=plan["savingsPlanId"],
@@ -44,7 +40,7 @@ def discounts(ask: Ask, region: str, on_demand: Mapping[str, float]) -> dict[str
     return {family: share for family, share in sorted(best.items()) if share > 0}
 
 
-def _by_family(rates: Iterator[_Row], on_demand: Mapping[str, float]) -> dict[str, float]:
+def _by_family(rates: Iterable[Mapping[str, Any]], on_demand: Mapping[str, float]) -> dict[str, float]:
     least: dict[str, float] = {}
     for rate in rates:
         about = {one["name"]: str(one["value"]) for one in rate.get("properties", [])}
@@ -55,14 +51,3 @@ def _by_family(rates: Iterator[_Row], on_demand: Mapping[str, float]) -> dict[st
             share = max(0.0, round(1 - float(rate["rate"]) / on_demand[name], _DIGITS))
             least[family] = min(least.get(family, share), share)
     return least
-
-
-def _pages(aws: Aws, operation: str, result: str, **given: Any) -> Iterator[_Row]:
-    """All rows of an answer; boto3 has no paginator for this service."""
-    token: str | None = ""
-    for _ in range(PAGES):
-        answer = aws.ask("savingsplans", operation, **given, **({"nextToken": token} if token else {}))
-        yield from answer.get(result, [])
-        if not (token := answer.get("nextToken")):
-            return
-    raise NotAskedError(f"savingsplans:{operation}", f"there are more than {PAGES} pages", refused=False)

@@ -102,23 +102,16 @@ class LanguageHost(LanguageServer):
         folder = request.info.program_directory
         environment = {**os.environ, **dict(pair.split("=", 1) for pair in request.env)}
         process: PackProcess | subprocess.Popen[bytes]
-        python, words = str(sys.executable), ["-m", "pulumi.policy", *request.args, folder]
-        if provides := request.kind == "resource":
-            python, words = str(_own_python(request.info) or sys.executable), [folder, *request.args]
-        try:
-            if provides:
-                raise queue.Empty
-            process = self._packs.get_nowait()
-            process.run(request.args, Path(folder), environment)
-        except queue.Empty:  # an update has one pack, as a rule
-            process = subprocess.Popen(
-                [python, "-u", *words],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
+        if request.kind == "resource":
+            python = _own_python(request.info) or sys.executable
+            process = _started([str(python), "-u", folder, *request.args], folder, environment)
+        else:
+            try:
+                process = self._packs.get_nowait()
+                process.run(request.args, Path(folder), environment)
+            except queue.Empty:  # an update has one pack, as a rule
+                command = [sys.executable, "-u", "-m", "pulumi.policy", *request.args, folder]
+                process = _started(command, folder, environment)
         context.add_callback(process.terminate)
         chunks: queue.Queue[_Chunk] = queue.Queue()
         for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
@@ -135,6 +128,17 @@ class LanguageHost(LanguageServer):
                     else language_pb2.RunPluginResponse(stderr=chunk)
                 )
         yield language_pb2.RunPluginResponse(exitcode=process.wait())
+
+
+def _started(command: list[str], folder: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def _own_python(info: Any) -> Path | None:

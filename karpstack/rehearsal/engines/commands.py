@@ -68,7 +68,7 @@ def build(stack_files: Sequence[Path] = (), *, platform: str = "") -> int:
 
 @reported(_CODES)
 def publish(place: str, stack_files: Sequence[Path] = (), *, platforms: Sequence[str] = ()) -> int:
-    """Publish engines that were built here, of this machine's platform if none is named; print where they are."""
+    """Publish engines that were built here, by default of this machine's platform, and print their place."""
     from karpstack.rehearsal.engines.publishing import publish as publish_engines
 
     _check(stack_files)

@@ -72,7 +72,7 @@ def write(root: Path) -> None:
 
 
 def seal(root: Path) -> None:
-    """Let nobody else write the files and folders of a set."""
+    """Remove the write permission of other users from the files and folders of a set."""
     for path in (root, *root.rglob("*")):
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_WRITABLE_BY_OTHERS)
 

@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import io
 import json
-import re
 import shutil
 import tarfile
 import time
@@ -24,14 +23,13 @@ from typing import IO, Any, Final, Self
 from karpstack.rehearsal.engines import EngineSet, native_platform
 
 from . import artifact, manifest
-from .reference import Reference
+from .reference import DIGEST, Reference
 from .registry import INDEX, MANIFEST, Kind, TransferError
 
 _ATTEMPTS: Final = 3
 _CHUNK: Final = 2**20
 _MOST_JSON: Final = 2**22  # bytes of an index or a manifest
 _MOST: Final = 2**31  # bytes of a part, compressed or not
-_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class PullError(Exception):
@@ -53,7 +51,8 @@ def pull(place: Reference, engines: EngineSet, parts: Sequence[str]) -> str:
     try:
         with artifact.opened(place) as store:
             layers = _layers(store, place)
-            suitable = {part: layers[part] for part in parts if not _mismatch(layers, engines, part)}
+            mismatches = {part: _mismatch(layers, engines, part) for part in parts}
+            suitable = {part: layers[part] for part in parts if not mismatches[part]}
             size = sum(layer["size"] for layer in suitable.values())
             if suitable:
                 print(
@@ -62,7 +61,7 @@ def pull(place: Reference, engines: EngineSet, parts: Sequence[str]) -> str:
             for part, layer in suitable.items():
                 _pull_part(store, layer, part, engines, str(place))
                 pulled += layer["size"]
-            why = next((found for part in parts if (found := _mismatch(layers, engines, part))), "")
+            why = next(filter(None, mismatches.values()), "")
     except (PullError, TransferError) as error:
         why = str(error)
     except (OSError, HTTPException) as error:  # a full disk, for example
@@ -110,7 +109,7 @@ def _layers(store: artifact.Store, place: Reference) -> dict[str, dict[str, Any]
 def _pointed(descriptor: Mapping[str, Any], media_type: str) -> tuple[str, int]:
     """Return the digest and the size of what a descriptor points at."""
     kind, digest, size = descriptor["mediaType"], descriptor["digest"], descriptor["size"]
-    if kind != media_type or not isinstance(size, int) or not 0 <= size <= _MOST or not _DIGEST.fullmatch(digest):
+    if kind != media_type or not isinstance(size, int) or not 0 <= size <= _MOST or not DIGEST.fullmatch(digest):
         raise PullError(f"it points at {digest!r} of {size!r} bytes and type {kind!r}, which is not used")
     return digest, size
 

@@ -16,7 +16,8 @@ _REGISTRY = re.compile(
     re.ASCII,
 )
 _ARCHIVE = re.compile(r"oci-archive:(.+)")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+#: A digest, as a registry and an archive name content.
+DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class PlaceError(ValueError):
@@ -55,7 +56,7 @@ def parse(text: str) -> Reference:
         PlaceError: It is written in another way.
     """
     place, digest = text, ""
-    if "@" in text and _DIGEST.fullmatch(text.rpartition("@")[2]):
+    if "@" in text and DIGEST.fullmatch(text.rpartition("@")[2]):
         place, _, digest = text.rpartition("@")
     if found := _REGISTRY.fullmatch(place):
         return Reference(place, digest, found[1], found[2], found[3] or "latest")

@@ -360,6 +360,11 @@ def test_discounts_of_savings_plans_are_those_that_every_type_of_a_family_has() 
             },
             {"states": ["active"]},
         )
+        stub.add_response(
+            "describe_savings_plans",
+            {"savingsPlans": [{**plan, "savingsPlanId": "two", "savingsPlanType": "EC2Instance"}]},
+            {"states": ["active"], "nextToken": "more"},
+        )
         for given, answer in (
             ({}, {"searchResults": [rate("m5.large", "0.0800"), rate("c5.large", "0.09")], "nextToken": "2"}),
             (
@@ -377,11 +382,6 @@ def test_discounts_of_savings_plans_are_those_that_every_type_of_a_family_has() 
             stub.add_response(
                 "describe_savings_plan_rates", answer, {"savingsPlanId": "one", "filters": wanted, **given}
             )
-        stub.add_response(
-            "describe_savings_plans",
-            {"savingsPlans": [{**plan, "savingsPlanId": "two", "savingsPlanType": "EC2Instance"}]},
-            {"states": ["active"], "nextToken": "more"},
-        )
         stub.add_response(
             "describe_savings_plan_rates",
             {"searchResults": [rate("c5.large", "0.06")]},
