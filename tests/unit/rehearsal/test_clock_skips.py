@@ -50,9 +50,10 @@ def test_the_ceiling_is_higher_from_the_first_skip_on(page: Page, highest: float
     governor.start()
     with page.waiting():
         governor.skip(60)
+        near = 0.95 * ceiling  # a step of less than 5 % is not made
         reached, until = 0.0, time.monotonic() + 30
-        while reached < ceiling and time.monotonic() < until:  # a busy machine slows it down again
+        while reached < near and time.monotonic() < until:  # a busy machine slows it down again
             time.sleep(0.05)
             reached = max(reached, page.speed)
-        assert reached == ceiling
+        assert near <= reached <= ceiling
     governor.stop()
