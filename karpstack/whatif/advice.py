@@ -43,7 +43,8 @@ class Advised(Part):
     pods_moved: float | None = Field(None, description="Pods that the change itself moves: the median.")
     pods_moved_per_day: float | None = Field(None, description="Pods moved a day afterwards; null without `--for`.")
     pods_without_node: float | None = Field(None, description="Pods that had no node for a time: the median.")
-    pods_unschedulable: float | None = Field(None, description="Additional pods without a node at the end: the median.")
+    waiting_before: float | None = Field(None, description="Pods without a node before the change: the median.")
+    waiting: float | None = Field(None, description="Pods without a node at the end: the median.")
 
 
 class Advice(Part):
@@ -166,7 +167,8 @@ def _advised(one: Candidate, answers: Sequence[Answer], figures: _Figures, faile
             "pods_moved": _middle([each.pods_moved if each else None for each in radius]),
             "pods_moved_per_day": moves,
             "pods_without_node": _middle([_pods_without_node(answer) for answer in answers]),
-            "pods_unschedulable": _middle([each.unschedulable if each else None for each in radius]),
+            "waiting_before": _middle([answer.before.waiting for answer in answers]),
+            "waiting": _middle([answer.after.waiting if answer.after else None for answer in answers]),
         }
     )
 

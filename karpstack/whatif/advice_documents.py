@@ -142,10 +142,26 @@ def notes(advice: Advice) -> Iterator[str]:
     if advice.pods_moved_per_day is not None:
         usd = units.dollars(advice.usd_per_hour)
         yield f"Without a change: {usd} an hour, {advice.pods_moved_per_day:g} pods moved a day."
+    yield from _homeless(advice)
     yield from (f"{name} was not rehearsed: {why}." for name, why in advice.dropped.items())
     if any(one.asked for one in advice.candidates):
         yield _spread(advice)
     yield from advice.remarks
+
+
+def _homeless(advice: Advice) -> Iterator[str]:
+    """Say whose dollars are not those of the same pods: a change can cost more because a pod gets its node."""
+    now = max((one.waiting_before or 0 for one in advice.candidates), default=0)
+    if not now:
+        return
+    yield f"Without a node now: {units.plural(int(now), 'pod')}."
+    for one in ranked(advice):
+        if (
+            one.waiting is not None
+            and one.waiting_before is not None
+            and (more := one.waiting_before - one.waiting) > 0
+        ):
+            yield f"{one.name}: {units.plural(int(more), 'pod')} more with a node, which is part of its dollars."
 
 
 def _head(advice: Advice) -> list[str]:
@@ -168,7 +184,7 @@ def _cells(one: Advised, advice: Advice) -> list[str]:
     change = wording.change(one.usd_per_hour_before, one.usd_per_hour) or "unknown"
     cells += [units.dollars(one.usd_per_hour_before), units.dollars(one.usd_per_hour), change]
     moved = [one.pods_moved, *([one.pods_moved_per_day] if _lived(advice) else [])]
-    counts = (one.nodes, *moved, one.pods_without_node, one.pods_unschedulable)
+    counts = (one.nodes, *moved, one.pods_without_node, one.waiting)
     return cells + [f"{number:g}" if number is not None else "" for number in counts]
 
 

@@ -163,6 +163,25 @@ def test_the_terminal_gets_plain_text() -> None:
     assert "Answers to the same question differ by up to $0.00 an hour; smaller differences count as none." in written
 
 
+def test_a_pod_that_gets_its_node_is_said_because_it_costs_dollars() -> None:
+    asked_of = {"more": asked("more", 0.2), "same": asked("same", 0.05)}
+    answers = {
+        name: one.model_copy(
+            update={
+                "before": one.before.model_copy(update={"waiting": 1}),
+                "after": one.after.model_copy(update={"waiting": 0 if name == "more" else 1}) if one.after else None,
+            }
+        )
+        for name, one in asked_of.items()
+    }
+    found = advice(**answers)
+    written = text(found)
+    assert "Without a node now: 1 pod." in written
+    assert "more: 1 pod more with a node, which is part of its dollars." in written
+    assert "same: " not in written.split("Without a node now")[1].split("Answers to")[0]
+    assert [line.split()[-1] for line in written.splitlines() if line.startswith(("more ", "same "))] == ["1", "0"]
+
+
 def test_without_an_answer_the_table_has_no_empty_columns() -> None:
     found = advise("c.json", CANDIDATES, {}, failed={"failed": "no room"})
     assert text(found).splitlines()[2] == "candidate  advice"
