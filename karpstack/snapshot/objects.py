@@ -10,7 +10,7 @@ from typing import Any, Final
 from karpstack.karpenter.quantities import exact
 from karpstack.karpenter.selectors import selects
 
-from . import claims, manifests, system_workloads
+from . import claims, daemon_sets, manifests, system_workloads
 from .effective_requests import written
 from .manifests import Names, as_kubernetes
 from .model import PodDisruptionBudget, Snapshot, Workload
@@ -63,7 +63,7 @@ def objects(
     """
     names = Names(labels)
     notes: list[str] = []
-    wanted = list(_without_surplus(snapshot, existing, list(_loadable(snapshot, place, existing, notes)), notes))
+    wanted = _without_surplus(snapshot, existing, list(_loadable(snapshot, place, existing, notes)), notes)
     if not place.same_region(snapshot.cluster):
         wanted = [_without_zones(workload, notes) for workload in wanted]
     classes, class_of = _priority_classes(snapshot, wanted, labels)
@@ -124,38 +124,46 @@ def _beside(workload: Workload, own: Mapping[str, str], of_pools: Collection[str
 
 def _without_surplus(
     snapshot: Snapshot, existing: Existing, wanted: Sequence[Workload], notes: list[str]
-) -> Iterator[Workload]:
+) -> list[Workload]:
     """The workloads, whose DaemonSets request so much less as the cluster's own request that the snapshot has not.
 
-    So pods have the room on a node that they had, whichever network a cluster has.
+    They are also fewer by as many, as far as others run on the same nodes. So pods have the room on a node that they
+    had, whichever network a cluster has.
     """
     known = {(one.namespace, one.name) for one in snapshot.workloads if one.controller.kind == "DaemonSet"}
     foreign = sorted(existing.on_pools - known)
+    own = ", ".join(f"{namespace}/{name}" for namespace, name in foreign)
+    of_pools = daemon_sets.of_node_pools(snapshot)
     surplus: dict[str, Decimal] = {}
     for namespace, name in foreign:
         for resource, quantity in existing.requests.get(("DaemonSet", namespace, name), {}).items():
             surplus[resource] = surplus.get(resource, _NONE) + exact(quantity)
-    of_pools = {node.name for node in snapshot.nodes if node.node_pool}
     changed: list[Workload] = []
+    found: list[Workload] = []
     for workload in wanted:
         asked = {resource: exact(quantity) for resource, quantity in workload.pod.requests.items()}
-        everywhere = workload.controller.kind == "DaemonSet" and workload.nodes.keys() >= of_pools
         less = {resource: min(amount, surplus.get(resource, _NONE)) for resource, amount in asked.items()}
-        if not everywhere or not any(less.values()):
-            yield workload
+        if not daemon_sets.everywhere(workload, of_pools) or not any(less.values()):
+            found.append(workload)
             continue
         for resource, amount in less.items():
             surplus[resource] = surplus.get(resource, _NONE) - amount
         left = {resource: written(resource, amount - less[resource]) for resource, amount in asked.items()}
         requests = {resource: quantity for resource, quantity in left.items() if exact(quantity)}
         changed.append(workload)
-        yield workload.model_copy(update={"pod": workload.pod.model_copy(update={"requests": requests})})
+        found.append(workload.model_copy(update={"pod": workload.pod.model_copy(update={"requests": requests})}))
     if changed:
-        own = ", ".join(f"{namespace}/{name}" for namespace, name in foreign)
         notes.append(
             f"Created with smaller requests, because DaemonSets that only the rehearsed cluster has ({own}) request "
             f"the rest on each node: {_list(changed)}"
         )
+    found, gone = daemon_sets.merged(found, len(foreign), of_pools)
+    if gone:
+        notes.append(
+            f"Not created, so that each node runs as many pods of DaemonSets as in the cluster, because it also runs "
+            f"those of {own}; another DaemonSet requests what they did: {_list(gone)}"
+        )
+    return found
 
 
 #: What a note says of the workloads that are loaded otherwise than they were, by why.
@@ -177,7 +185,7 @@ _NOTES: Final = {
 
 
 def _loadable(snapshot: Snapshot, place: Place, existing: Existing, notes: list[str]) -> Iterator[Workload]:
-    of_pools = {node.name for node in snapshot.nodes if node.node_pool}
+    of_pools = daemon_sets.of_node_pools(snapshot)
     with_deadline = _nodes_with_deadline(snapshot)
     noted: dict[str, list[Workload]] = {why: [] for why in _NOTES}
     for workload in snapshot.workloads:

@@ -20,9 +20,11 @@ from typing import Any, Final, NamedTuple
 from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.quantities import quantity
 
+from . import daemon_sets
 from .model import NodeClass, Snapshot
 
-#: DaemonSets of a rehearsed EKS cluster. Those that the snapshot lacks take a pod of each node.
+#: DaemonSets of a rehearsed EKS cluster. Each that the snapshot lacks takes the place of one of the snapshot's, or of
+#: another pod.
 _REHEARSED: Final = ("cilium", "cilium-envoy", "eks-pod-identity-agent")
 _VPC_CNI: Final = "aws-node"
 _SYSTEM: Final = "kube-system"
@@ -49,7 +51,11 @@ def interfaces(snapshot: Snapshot) -> Interfaces | None:
     if snapshot.cluster.cloud != _AWS:
         return None
     named = {one.name for one in snapshot.workloads if one.controller.kind == "DaemonSet" and one.namespace == _SYSTEM}
-    beside = len(set(_REHEARSED) - named)
+    nodes = daemon_sets.of_node_pools(snapshot)
+    replaceable = sum(
+        daemon_sets.interchangeable(one, nodes) for one in snapshot.workloads if one.name not in _REHEARSED
+    )
+    beside = max(len(set(_REHEARSED) - named) - max(replaceable - 1, 0), 0)
     silent = {one.name for one in snapshot.node_classes if not _limited(one.spec)}
     pools = {one.name for one in snapshot.node_pools if class_name(one.spec) in silent}
     types = Facts.load(_AWS).types

@@ -221,7 +221,7 @@ def _of_interfaces(limit: Interfaces) -> Iterator[str]:
         )
     if limit.beside:
         yield (
-            f"each rehearsed node runs {limit.beside} DaemonSet pods that yours does not, and Karpenter "
+            f"DaemonSet pods that your nodes do not have, on each rehearsed node: {limit.beside}. Karpenter "
             "does not add them to its limit of pods: nodes that are full of pods take so many fewer of yours"
         )
 

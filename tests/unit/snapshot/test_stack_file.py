@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from karpstack.snapshot.model import NodeClass, Snapshot
+from karpstack.snapshot.pod import Pod
 from karpstack.snapshot.reading import SnapshotError, load
 from karpstack.snapshot.stack_file import StackFile, stack_file
 from tests.unit.command_line import karpstack
@@ -233,11 +234,24 @@ def test_pods_of_network_interfaces_are_left_to_karpenter() -> None:
     assert limit(made) == {"maxPods": None}
     assert "reservedENIs" not in settings(made)
     (note,) = notes(made)
-    assert "each rehearsed node runs 3 DaemonSet pods that yours does not" in note
+    assert "on each rehearsed node: 3. " in note
     # One type alone would be one number for all types.
     assert limit(stack_file(of_interfaces({"m5.large": 29}, "aws-node"), EKS)) == {"maxPods": None}
     ours = stack_file(of_interfaces(ENI, "cilium", "cilium-envoy", "eks-pod-identity-agent"), EKS)
     assert (limit(ours), notes(ours)) == ({"maxPods": None}, [])
+
+
+def test_daemon_sets_that_give_way_to_the_rehearseds_are_counted() -> None:
+    snapshot = of_interfaces(ENI, "aws-node", "kube-proxy", "node-exporter")  # and one of the small snapshot
+    nodes = {node.name: 1 for node in snapshot.nodes}
+    pod = Pod.model_validate({"tolerations": [{"operator": "Exists"}]})
+    alike = [
+        one.model_copy(update={"nodes": nodes, "pod": pod}) if one.controller.kind == "DaemonSet" else one
+        for one in snapshot.workloads
+    ]
+    assert notes(stack_file(snapshot.model_copy(update={"workloads": alike}), EKS)) == []
+    (note,) = notes(stack_file(snapshot.model_copy(update={"workloads": alike[1:]}), EKS))
+    assert "on each rehearsed node: 1. " in note
 
 
 @pytest.mark.parametrize(
