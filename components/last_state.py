@@ -52,30 +52,42 @@ class LastState:
         return [each for each in self.resources.values() if each.type == type_ and name in ("", each.name)]
 
 
-def read() -> LastState:
-    """Return the last state of the stack that the engine runs."""
+def read(environment: pulumi.Resource | None = None) -> LastState:
+    """Return the last state of the stack that the engine runs.
+
+    Args:
+        environment: An environment that was just registered. Without it, a stack whose program exports nothing counts
+            as one without a state.
+    """
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     # The engine crashes if it is asked for the resources of a stack that has no state yet (v3.259,
-    # pkg/backend/backend.go, GetStackResourceOutputs). Such a stack has no outputs.
+    # pkg/backend/backend.go, GetStackResourceOutputs). Such a stack has no outputs, and its environment has none:
+    # the engine answers with those of the last state until the environment registers its own (step.go, SameStep).
     # An update without a preview writes its first state at the same moment: a backend of files moves the last one away
     # before it writes the next (pulumi/pkg/backend/diy/state.go, saveCheckpoint), so no state is asked for twice.
-    if not (_ask("readStackOutputs", name=stack) or _ask("readStackOutputs", name=stack, after=_PAUSE)):
+    if not (
+        (environment and _ask("getResource", "state", urn=environment.urn))
+        or _ask("readStackOutputs", name=stack)
+        or _ask("readStackOutputs", name=stack, after=_PAUSE)
+    ):
         return LastState({})
     return LastState(
         {urn: _resource(urn, found) for urn, found in _ask("readStackResourceOutputs", stackName=stack).items()}
     )
 
 
-def _ask(function: str, *, after: float = 0.0, tries: int = _TRIES, **arguments: str) -> Mapping[str, Any]:
-    """Return the engine's answer; a state that is being written is read again a moment later."""
+def _ask(
+    function: str, part: str = "outputs", *, after: float = 0.0, tries: int = _TRIES, **arguments: pulumi.Input[str]
+) -> Mapping[str, Any]:
+    """Return a part of the engine's answer; a state that is being written is read again a moment later."""
     time.sleep(after)
     try:
         answer = pulumi.runtime.invoke(f"pulumi:pulumi:{function}", arguments).value or {}
     except Exception as error:  # the SDK raises no other
         if _BEING_WRITTEN not in str(error) or tries == 1:
             raise
-        return _ask(function, after=_PAUSE, tries=tries - 1, **arguments)
-    return answer.get("outputs") or {}
+        return _ask(function, part, after=_PAUSE, tries=tries - 1, **arguments)
+    return answer.get(part) or {}
 
 
 def _resource(urn: str, found: Mapping[str, Any]) -> Resource:

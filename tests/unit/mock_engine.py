@@ -78,10 +78,12 @@ class _Cloud(mocks.Mocks):
         told: Mapping[str, Any],
         errors: Mapping[str, str],
         last: Mapping[str, Any],
+        exports: bool,
     ) -> None:
         self._preview = preview
         self._errors = errors
         self.last = last
+        self._exports = exports
         # What ARM says otherwise of its clusters.
         self.told = told
         # What the AWS account has already.
@@ -89,6 +91,9 @@ class _Cloud(mocks.Mocks):
         self.clusters = clusters
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        if not args.custom:  # a component has the outputs of the last state, until it registers its own
+            before = (one for urn, one in self.last.items() if urn.endswith(f"{args.typ}::{args.name}"))
+            return "", next((dict(one["outputs"]) for one in before), {})
         made, outputs = self._made(args)
         if self._preview:  # of a stack that is not there: nothing is known but what was declared
             declared = {name for name, value in args.inputs.items() if value is not None}
@@ -131,7 +136,7 @@ class _Cloud(mocks.Mocks):
     def _answers(self) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
         """What each function answers, by its name."""
         return {
-            "readStackOutputs": lambda _: {"outputs": {"cloud": "any"} if self.last else {}},
+            "readStackOutputs": lambda _: {"outputs": {"cloud": "any"} if self.last and self._exports else {}},
             "readStackResourceOutputs": lambda _: {"outputs": self.last},
             "getPartition": lambda _: {"partition": PARTITION},
             "getCallerIdentity": lambda _: {"accountId": ACCOUNT},
@@ -389,6 +394,7 @@ def deploy(
     told: Mapping[str, Any] | None = None,
     errors: Mapping[str, str] | None = None,
     last: Mapping[str, Any] | None = None,
+    exports: bool = True,
 ) -> Deployment:
     """Run `program` as a stack would be, or previewed before there is any of it, and return what it registered.
 
@@ -400,8 +406,9 @@ def deploy(
         told: What ARM says of its clusters otherwise than mostly, by its names.
         errors: What functions answer that fail, by their names.
         last: Resources of the stack's last state by URN, each with `type` and `outputs`.
+        exports: Whether the program exports anything.
     """
-    cloud = _Cloud(preview, log_groups, clusters, told or {}, errors or {}, last or {})
+    cloud = _Cloud(preview, log_groups, clusters, told or {}, errors or {}, last or {}, exports)
     monitor = _Monitor(cloud)
     mocks.set_mocks(cloud, project="karpstack", stack="test", preview=preview, monitor=monitor)
     runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))

@@ -50,12 +50,12 @@ CILIUM: dict[str, Any] = {
 }
 
 
-def environment(last: dict[str, Any] | None = None, **changes: Any) -> Deployment:
+def environment(last: dict[str, Any] | None = None, *, exports: bool = True, **changes: Any) -> Deployment:
     loaded = settings.load(example(**changes))
     assert isinstance(loaded, settings.EksSettings | settings.ExistingEksSettings)
     with pytest.MonkeyPatch.context() as patch:
         let_run(patch, BARE if changes.get("cilium") else RUNS)
-        return deploy(lambda: eks.Environment("eks", loaded), clusters=["shop", "shop-2"], last=last)
+        return deploy(lambda: eks.Environment("eks", loaded), clusters=["shop", "shop-2"], last=last, exports=exports)
 
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -233,6 +233,11 @@ def test_a_stack_without_outputs_is_asked_for_no_resources() -> None:
 
 
 read: list[LastState] = []
+
+
+def test_a_program_that_exports_nothing_is_guarded_too() -> None:
+    with pytest.raises(ReplacementError, match=r"(?s)karpstack:name = .*everything that runs in it"):
+        environment(last(), exports=False, name="other")
 
 
 @pytest.mark.parametrize(
