@@ -34,7 +34,8 @@ class Archive:
             TransferError: The archive does not have it.
         """
         try:
-            found = self._tar.extractfile(_path(digest))
+            member = self._tar.getmember(_path(digest))
+            found = self._tar.extractfile(member) if member.isreg() else None  # a link may lead in a circle
         except (KeyError, OSError, tarfile.TarError) as error:
             raise TransferError(f"{digest} is not in {self._tar.name!s}") from error
         if not found:
@@ -65,6 +66,16 @@ class Archive:
         self._tar.addfile(entry(name, size, 0o644), file)
 
 
+class _Forward(tarfile.TarInfo):
+    """A header; with a negative size, older Pythons would go back and never end (CVE-2025-8194)."""
+
+    def _block(self, count: int) -> int:
+        if count < 0:
+            raise tarfile.HeaderError(f"{self.name!r} has a negative size")
+        found: int = super()._block(count)  # type: ignore[misc]
+        return found
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Archive]:
     """Open an archive for reading.
@@ -73,7 +84,7 @@ def opened(path: Path) -> Iterator[Archive]:
         TransferError: It is no archive, or there is none.
     """
     try:
-        tar = tarfile.open(path, "r:")  # noqa: SIM115  # it is closed below
+        tar = tarfile.open(path, "r:", tarinfo=_Forward)  # noqa: SIM115  # it is closed below
     except (OSError, tarfile.TarError) as error:
         raise TransferError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}") from error
     with tar:

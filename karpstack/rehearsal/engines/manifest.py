@@ -117,7 +117,7 @@ def faults(root: Path) -> list[str]:
     """What is wrong with a set, a sentence a file that begins with its path; empty when it is as it was built."""
     try:
         listed = _listed(root)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return [f"{root / NAME} cannot be used: {error!r}"]
     known = _read_stamps(root)
     found, stamps = [], {}

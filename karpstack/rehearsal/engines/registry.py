@@ -75,10 +75,14 @@ class Registry:
             if error.code != 404:
                 raise
         begun = self._ask("POST", f"{self._base}blobs/uploads/", {"Content-Length": "0"}, b"")
-        place = urljoin(begun.url, begun.headers.get("Location", ""))
+        location = begun.headers.get("Location", "")
         begun.close()
-        if urlsplit(place).scheme not in ("http", "https"):
-            raise TransferError(f"{self._host} names {place!r} for an upload, which is no address")
+        try:
+            place = urljoin(begun.url, location)
+            if urlsplit(place).scheme not in ("http", "https"):
+                raise ValueError
+        except ValueError as error:
+            raise TransferError(f"{self._host} names {location!r} for an upload, which is no address") from error
         place += f"{'&' if '?' in place else '?'}{urlencode({'digest': digest})}"
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
         self._ask("PUT", place, headers, file).close()
@@ -115,7 +119,7 @@ class Registry:
                     continue
                 fix = f"; log in with: docker login {self._host}" if error.code in (401, 403) else ""
                 raise TransferError(f"{said}: {error.code} {error.reason}{fix}", error.code) from error
-            except (OSError, HTTPException) as error:
+            except (OSError, HTTPException, ValueError) as error:  # a redirection to what is no address, for example
                 raise TransferError(f"{said}: {getattr(error, 'reason', error)}") from error
         raise TransferError(f"{said}: 401")
 
@@ -127,10 +131,21 @@ class Registry:
         if kind.lower() == "basic" and login and login.user:
             return login.basic
         realm = fields.get("realm", "")
-        if kind.lower() == "bearer" and (realm.startswith("https://") or is_loopback(realm)):
+        if kind.lower() == "bearer" and self._may_sign_in(realm):
             query = {name: fields[name] for name in ("service", "scope") if name in fields}
             return f"Bearer {self._token(realm, query, login)}"
         raise TransferError(f"{self._host} asks for a login; log in with: docker login {self._host}")
+
+    def _may_sign_in(self, realm: str) -> bool:
+        """Whether the login may go to an address: by TLS; on this machine only if the registry is there too.
+
+        The registry names it, and what answers goes back to the registry: `file:` would be a file of the user's.
+        """
+        try:
+            scheme = urlsplit(realm).scheme
+            return scheme == "https" or (scheme == urlsplit(self._base).scheme and is_loopback(realm))
+        except ValueError:
+            return False
 
     def _token(self, realm: str, query: dict[str, str], login: _Login | None) -> str:
         if login and not login.user:
@@ -144,7 +159,7 @@ class Registry:
             with self._opener.open(request, timeout=_SECONDS) as response:
                 found = json.loads(response.read(_MOST))
             return str(found.get("token") or found["access_token"])
-        except (OSError, HTTPException, ValueError, LookupError, AttributeError, TypeError) as error:
+        except (OSError, HTTPException, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
             raise TransferError(
                 f"{self._host} does not accept the login ({error}); log in with: docker login {self._host}"
             ) from error

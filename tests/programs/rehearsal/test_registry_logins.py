@@ -27,13 +27,14 @@ class _Handler(BaseHTTPRequestHandler):
     seen: list[tuple[str, str]]
     elsewhere: str
     realm: str
+    token = b'{"token": "good"}'
 
     def do_GET(self) -> None:
         asked, login = urlsplit(self.path), self.headers.get("Authorization", "")
         self.seen.append((asked.path, login))
         if asked.path == "/token":
             good = login == f"Basic {BASIC}" and parse_qs(asked.query)["scope"] == ["repository:r:pull"]
-            self._answer(200, json.dumps({"token": "good"} if good else {}).encode())
+            self._answer(200, self.token if good else b"{}")
         elif asked.path.startswith("/elsewhere/"):
             self._answer(200, CONTENT)
         elif login != "Bearer good":
@@ -129,3 +130,33 @@ def test_the_login_stays_with_the_registry(tmp_path: Path, monkeypatch: pytest.M
         handler.realm = "http://stranger.example/token"  # a password would go there in plain text
         with pytest.raises(TransferError, match=f"{host} asks for a login"):
             read(host)
+
+
+def test_a_file_of_the_user_is_no_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    (tmp_path / "own.json").write_text('{"token": "own"}')
+    with server() as (host, handler):
+        handler.realm = f"file://localhost{tmp_path}/own.json#"
+        with pytest.raises(TransferError, match=f"{host} asks for a login"):
+            read(host)
+        assert "Bearer own" not in {login for _, login in handler.seen}
+
+
+#: What the server of a stranger answers instead.
+ANSWERS: dict[str, dict[str, Any]] = {
+    "a realm that is no address": {"realm": "http://["},
+    "a redirection to no address": {"elsewhere": "http://["},
+    "a token of two lines": {"token": b'{"token": "good\\nX-Other: 1"}'},
+    "a token without an end": {"token": b'{"token": ' + b"[" * 200_000},
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_stranger_is_an_error_in_words(answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    with server() as (host, handler):
+        (tmp_path / "config.json").write_text(json.dumps({"auths": {host: {"auth": BASIC}}}))
+        for name, value in ANSWERS[answer].items():
+            setattr(handler, name, value)
+        with pytest.raises(TransferError):
+            read(host, "blobs")

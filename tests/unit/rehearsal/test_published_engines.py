@@ -147,6 +147,10 @@ CONTENTS: dict[str, tuple[Callable[[str], bytes], str]] = {
         "bin/python is not part of the set",
     ),
     "no manifest": (lambda prefix: packed((f"{prefix}bin/etcd", b"etcd")), "manifest.json cannot be used"),
+    "a manifest without an end": (
+        lambda prefix: packed((f"{prefix}manifest.json", b"[" * 200_000), (f"{prefix}bin/etcd", b"etcd")),
+        "manifest.json cannot be used: RecursionError",
+    ),
     "other content than listed": (
         lambda prefix: packed((f"{prefix}manifest.json", LISTED), (f"{prefix}bin/etcd", b"etcd")),
         "has other content than was built",
@@ -185,6 +189,25 @@ def test_an_archive_that_is_none_is_not_used(
     machines.pull(place)
     assert machines.built == list(FILES)
     assert "engines.tar cannot be read: " in capsys.readouterr().out
+
+
+LOOP = f"blobs/sha256/{'0' * 64}"
+#: Headers of an archive that would be read forever.
+ENDLESS = {
+    "a link to itself": header(LOOP, tarfile.SYMTYPE, "0" * 64),
+    "a size that leads back": header("x", tarfile.REGTYPE, size=-512),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_an_archive_without_an_end_is_not_used(
+    machines: Machines, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "engines.tar"
+    path.write_bytes(
+        header("oci-layout", tarfile.REGTYPE).tobuf() + ENDLESS[kind].tobuf(tarfile.GNU_FORMAT) + bytes(1024)
+    )
+    refused(machines, f"oci-archive:{path}@sha256:{'0' * 64}", "", capsys)
 
 
 @pytest.mark.parametrize("text", ["oci://h.example/r:1", "oci://127.0.0.1:5000/a/b", "oci-archive:engines.tar"])
