@@ -40,7 +40,7 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
 
     Args:
         snapshot: The cluster before.
-        manifests: What is applied. What it does not name stays.
+        manifests: What is applied. What it does not name stays, and what it removes goes.
         before: What was applied earlier from the same place, and is in the snapshot: what is in this alone goes, as it
             does where manifests are pruned, and what a snapshot does not have can be compared.
 
@@ -52,7 +52,8 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     ledger = Ledger()
     pools = {one.name: one for one in snapshot.node_pools}
     classes = {one.name: one for one in snapshot.node_classes}
-    for kind, name in (before.objects.keys() - manifests.objects.keys()) if before else ():
+    gone = before.objects.keys() - manifests.objects.keys() if before else set()
+    for kind, name in gone | manifests.removed:
         (pools if kind == _POOL else classes).pop(name, None)
     zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
     for (kind, name), item in manifests.objects.items():

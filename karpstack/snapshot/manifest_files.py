@@ -34,11 +34,20 @@ class Manifests:
         objects: NodePools and node classes, by kind and name.
         ignored: How many objects of each other kind there are.
         others: These objects, by kind and name.
+        removed: Kind and name of each NodePool and node class that a plan of Terraform's deletes.
     """
 
     objects: Mapping[tuple[str, str], Mapping[str, Any]]
     ignored: Mapping[str, int]
     others: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    removed: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Removed:
+    """An object that a plan deletes."""
+
+    item: Mapping[str, Any]
 
 
 def read(path: Path) -> Manifests:
@@ -52,9 +61,12 @@ def read(path: Path) -> Manifests:
     places: dict[tuple[str, str], Path] = {}
     ignored: dict[str, int] = {}
     others: dict[tuple[str, str], Mapping[str, Any]] = {}
+    removed: set[tuple[str, str]] = set()
     for file in _files(path):
-        for item in _items(_documents(file)):
-            kind, name = str(item.get("kind")), str((item.get("metadata") or {}).get("name"))
+        documents = _documents(file)
+        removed |= {_key(one) for one in _items(one.item for one in documents if isinstance(one, _Removed))}
+        for item in _items(documents):
+            kind, name = _key(item)
             if kind not in KINDS:
                 ignored[kind] = ignored.get(kind, 0) + 1
                 namespace = item["metadata"].get("namespace")
@@ -71,9 +83,17 @@ def read(path: Path) -> Manifests:
             objects[kind, name], places[kind, name] = item, file
     if path.is_dir() and (hidden := sum(_is_hidden(path, file) for file in _below(path))):
         ignored["file in a hidden folder"] = hidden
-    if not objects:
+    removed = {(kind, name) for kind, name in removed if kind in KINDS}
+    for kind, name in removed & objects.keys():
+        why = f"{visible(f'{kind} {name}')} is deleted and created again, with all of its nodes; that is not rehearsed"
+        raise SnapshotError.of(finding("snapshot-manifest-unreadable", path, why=why))
+    if not objects and not removed:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
-    return Manifests(objects, dict(sorted(ignored.items())), others)
+    return Manifests(objects, dict(sorted(ignored.items())), others, frozenset(removed))
+
+
+def _key(item: Mapping[str, Any]) -> tuple[str, str]:
+    return str(item.get("kind")), str((item.get("metadata") or {}).get("name"))
 
 
 def _files(path: Path) -> list[Path]:
@@ -129,12 +149,17 @@ def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
     """The manifests of a plan of Terraform's: of resources kubernetes_manifest and kubectl_manifest.
 
+    Those that the plan deletes are in `_Removed`.
+
     Raises:
         YamlError: One is not YAML, or a part of a NodePool is not known yet: the plan leaves it out.
     """
     changes = [
         (str(one.get("address")), _mapping(one.get("change"))) for one in _mappings(plan.get("resource_changes"))
     ]
+    for _, change in changes:
+        if isinstance(actions := change.get("actions"), list) and "delete" in actions:
+            yield from map(_Removed, _manifests_of(_mapping(change.get("before"))))
     unknown = {address: _mapping(change.get("after_unknown")) for address, change in changes}
     for address in (address for address, parts in unknown.items() if parts.get("yaml_body") is True):
         yield {"kind": "kubectl_manifest that is known after apply", "metadata": {"name": address}}
@@ -143,16 +168,19 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
         module = modules.pop()
         modules += _mappings(module.get("child_modules"))
         for resource in _mappings(module.get("resources")):
-            values = _mapping(resource.get("values"))
-            if isinstance(manifest := values.get("manifest"), dict):
-                address = str(resource.get("address"))
-                if manifest.get("kind") == "NodePool" and _has_unknown(unknown.get(address, {}).get("manifest")):
-                    raise YamlError(
-                        f"of {cut(visible(address), 200)} a part is known after apply alone; apply that first"
-                    )
-                yield manifest
-            elif isinstance(text := values.get("yaml_body"), str):
-                yield from parse_all(text.encode(), _MOST)
+            values, address = _mapping(resource.get("values")), str(resource.get("address"))
+            is_pool = _mapping(values.get("manifest")).get("kind") == "NodePool"
+            if is_pool and _has_unknown(unknown.get(address, {}).get("manifest")):
+                raise YamlError(f"of {cut(visible(address), 200)} a part is known after apply alone; apply that first")
+            yield from _manifests_of(values)
+
+
+def _manifests_of(values: Mapping[str, Any]) -> Iterator[Any]:
+    """The manifests of a resource of Terraform's, by its values."""
+    if isinstance(manifest := values.get("manifest"), dict):
+        yield manifest
+    elif isinstance(text := values.get("yaml_body"), str):
+        yield from parse_all(text.encode(), _MOST)
 
 
 def _has_unknown(parts: Any) -> bool:

@@ -181,6 +181,31 @@ def test_a_plan_of_terraform_is_read(tmp_path: Path) -> None:
     assert read(plan).objects == {("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}
 
 
+def planned(folder: Path, actions: list[str], *kept: Any) -> Path:
+    """A plan that does something to a NodePool and to a ConfigMap."""
+    changes = [
+        {"change": {"actions": actions, "before": {"manifest": POOL}}},
+        {"change": {"actions": actions, "before": {"yaml_body": yaml.safe_dump(OTHER)}}},
+    ]
+    root = {"resources": [{"values": {"manifest": one}} for one in kept]}
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps({"planned_values": {"root_module": root}, "resource_changes": changes}))
+    return plan
+
+
+@pytest.mark.parametrize("kept", [(), (CLASS,)])
+def test_a_node_pool_that_a_plan_of_terraform_deletes_goes(tmp_path: Path, kept: tuple[Any, ...]) -> None:
+    made = applied(CLUSTER, read(planned(tmp_path, ["delete"], *kept)))
+    assert [one.name for one in made.snapshot.node_pools] == ["batch"]
+    assert not any("general" in note for note in made.notes)
+
+
+def test_a_node_pool_that_a_plan_of_terraform_replaces_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match="NodePool general is deleted and created again"):
+        read(planned(tmp_path, ["delete", "create"], POOL))
+    assert not read(planned(tmp_path, ["update"], POOL)).removed
+
+
 @pytest.mark.parametrize(
     ("unknown", "refused"),
     [({"spec": {"template": {}}}, False), ({"spec": {"template": {"spec": {"taints": [{"value": True}]}}}}, True)],
