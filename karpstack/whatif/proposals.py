@@ -335,7 +335,8 @@ def derive(snapshot: Snapshot, given: Collection[str] = (), only: Collection[str
         only: Names of the proposals that are wanted; empty for all.
 
     Raises:
-        ValueError: The snapshot has no NodePools or is of no cloud that is known, or a name is no proposal's.
+        ValueError: The snapshot has no NodePools or is of no cloud that is known, a NodePool is not as Karpenter has
+            it, or a name is no proposal's.
     """
     names = [one.name for one in PROPOSALS]
     if unknown := [name for name in only if name not in names]:
@@ -354,7 +355,13 @@ def derive(snapshot: Snapshot, given: Collection[str] = (), only: Collection[str
             result.dropped[one.name] = f"needs {_OPTIONS[one.needs]}"
             continue
         pools, before = pools_of(snapshot), pools_of(snapshot)
-        one.change(pools, types)
+        try:
+            one.change(pools, types)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"a NodePool of the snapshot is not as Karpenter has it ({type(error).__name__}: {error}), so "
+                f"{one.name} cannot be derived; take the snapshot again with `karpstack snapshot take`"
+            ) from error
         changed = [name for name in pools if pools[name] != before[name]]
         same = next((other.name for other in result.candidates if other.pools == pools), None)
         if pools == before or same:

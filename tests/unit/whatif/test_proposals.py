@@ -201,5 +201,19 @@ def test_a_snapshot_without_node_pools_is_refused() -> None:
         derived()
 
 
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        ("later", pool(disruption=None)),
+        ("quiet-hours", pool(disruption={"budgets": [1]})),
+        ("spot", pool({"key": CAPACITY, "operator": "In"})),
+        ("later", pool(disruption={"consolidateAfter": "soon"})),
+    ],
+)
+def test_a_node_pool_of_another_shape_is_refused(name: str, spec: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"is not as Karpenter has it .*{name} cannot be derived; take the snapshot"):
+        derived(name, general=spec)
+
+
 def test_names_are_unique() -> None:
     assert len({one.name for one in PROPOSALS}) == len(PROPOSALS)
