@@ -6,6 +6,7 @@ Nothing is created or changed.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -117,7 +118,7 @@ def link_pack(pack: Path, folder: Path) -> None:
     """Make a folder in which Pulumi runs the pack with this Python: a description, and links to the rest.
 
     Raises:
-        FileExistsError: The folder exists.
+        OSError: The folder exists, or cannot be made; nothing of it is left then.
     """
     described = yaml.safe_load((pack / _DESCRIPTION).read_text(encoding="utf-8"))
     options = described["runtime"]["options"]
@@ -126,10 +127,14 @@ def link_pack(pack: Path, folder: Path) -> None:
     else:
         options["virtualenv"] = sys.prefix
     folder.mkdir(parents=True)
-    for path in pack.iterdir():
-        if path.name != _DESCRIPTION:
-            (folder / path.name).symlink_to(path)
-    (folder / _DESCRIPTION).write_text(yaml.safe_dump(described), encoding="utf-8")
+    try:
+        for path in pack.iterdir():
+            if path.name != _DESCRIPTION:
+                (folder / path.name).symlink_to(path)
+        (folder / _DESCRIPTION).write_text(yaml.safe_dump(described), encoding="utf-8")
+    except OSError:  # a file system without links, for example
+        shutil.rmtree(folder)
+        raise
 
 
 def made(project: Path, events: Path, stack: str) -> Preview:

@@ -17,6 +17,8 @@ from judging import Case, Resource, judge
 from rules import tokens
 from rules.rule import ResourceRule, Rule
 
+from karpstack.review.preview import link_pack
+
 HERE = Path(__file__).resolve().parent
 PACK = HERE.parents[1] / "policies"
 RULES: list[Rule] = runpy.run_path(str(PACK), run_name="pack")["RULES"]
@@ -215,3 +217,13 @@ def test_the_version_of_an_api_is_no_part_of_a_type(token: str, expected: str) -
 def test_a_class_that_the_sdk_lacks_stops_the_pack() -> None:
     with pytest.raises(LookupError, match="no class Clutser"):
         tokens.aws("eks", "Clutser")
+
+
+def test_a_folder_that_cannot_be_linked_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    with pytest.raises(OSError, match="not supported"):
+        link_pack(PACK, tmp_path / "pack")
+    assert not (tmp_path / "pack").exists()
