@@ -18,6 +18,7 @@ from .tokens import EXISTING_CLUSTER, HELM_RELEASE, NODE_POOL, with_patch
 
 # Reasons for which pods move; empty nodes may all go at once.
 _MOVING: Final = ("Underutilized", "Drifted")
+_NONE: Final = ("0", "0%")
 # Begins on a Monday, and a month ends in it: what most schedules do in a year, they do in this week.
 _WEEK: Final = datetime(2026, 1, 26, tzinfo=UTC)
 
@@ -73,7 +74,7 @@ def _disruption_budgets(node_pool: Properties, judgement: Judgement) -> None:
             nodes = _nodes(entries[index])
             if nodes.endswith("%") and float(nodes.rstrip("%")) > largest:
                 judgement.violation(f"{path} lets {nodes} of the nodes go at a time, more than {largest:g}%.")
-            if nodes in ("0", "0%") and not entries[index].get("schedule"):
+            if nodes in _NONE and not entries[index].get("schedule"):
                 reasons = entries[index].get("reasons")
                 what = ", ".join(reasons) if reasons else "any reason"
                 judgement.violation(f"{path} lets no node go, at no time, for {what}.")
@@ -95,6 +96,11 @@ def _always_limited(entries: list[dict[str, Any]], judgement: Judgement) -> None
             f"spec.disruption.budgets limit nothing for {reasons} on {moment:%A at %H:%M} UTC, for example: all nodes "
             "may go at once."
         )
+    closing = [each for each in kept if each.nodes in _NONE and each.schedule]
+    closed = [one for one in budgets.REASONS if not budgets.unlimited(closing, one, _WEEK, _WEEK + timedelta(days=7))]
+    if closed:
+        reasons = ", ".join(closed)
+        judgement.violation(f"spec.disruption.budgets: the schedules of budgets of 0 leave no time for {reasons}.")
 
 
 def _budget(entry: Properties) -> dict[str, Any]:
