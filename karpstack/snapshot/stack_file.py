@@ -105,7 +105,7 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
-    notes = [*_taken(config, snapshot, base, like.name), *_notes(snapshot, classes, limit)]
+    notes = [*_taken(config, snapshot, base, classes, like.name), *_notes(snapshot, classes, limit)]
     return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
 
 
@@ -168,14 +168,16 @@ def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]
     return {**mapping, "ebs": {**disk, **known}}
 
 
-def _taken(config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any], like: str) -> Iterator[str]:
+def _taken(
+    config: Mapping[str, Any], snapshot: Snapshot, base: Mapping[str, Any], classes: Mapping[str, Any], like: str
+) -> Iterator[str]:
     """What is taken from the other file and decides what Karpenter does, because a snapshot does not have it."""
     karpenter, cluster = (config.get(f"karpstack:{key}") or {} for key in ("karpenter", "cluster"))
     found = {f"karpenter.{key}": karpenter.get(key) for key in _OF_KARPENTER}
     found["cluster.version"] = cluster.get("version")
     told = [f"{key}: {json.dumps(value)}" for key, value in found.items() if value]
     own = {key for one in snapshot.node_classes for key in one.spec if key not in OF_THE_IMAGE}
-    if keys := sorted(base.keys() - own):
+    if keys := sorted(key for key in base.keys() - own if any(one.get(key) == base[key] for one in classes.values())):
         told.append(f"of each node class {', '.join(keys)}")
     if told:
         yield (

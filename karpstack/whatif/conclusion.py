@@ -69,7 +69,10 @@ def _reason(limit: Limit, radius: BlastRadius) -> str:
                 for one in radius.workloads_without_node
                 if one.at_the_end > one.before
             ]
-            return f"{plural(radius.unschedulable, 'pod')} would stay without a node ({listed(left, _NAMED)})"
+            said = f"{plural(radius.unschedulable, 'pod')} would stay without a node ({listed(left, _NAMED)})"
+            return (
+                f"{said}, and {more} more when their nodes are gone" if (more := _without_node_later(radius)) else said
+            )
         case "maxWorkloadsWithoutNodePool":
             none = [f"{one.namespace}/{one.workload}" for one in radius.not_schedulable_again]
             return f"no NodePool would fit {listed(none, _NAMED)} any more"
@@ -81,6 +84,16 @@ def _reason(limit: Limit, radius: BlastRadius) -> str:
         case "mustSettle":
             return "the cluster had not settled when the rehearsal ended, so the end is not known"
     return f"{limit.name} is exceeded ({limit.measured}; {limit.limit})"
+
+
+def _without_node_later(radius: BlastRadius) -> int:
+    """How many pods run on nodes that must go, until Karpenter deletes or evicts them, and no NodePool fits them."""
+    none = {(one.namespace, one.workload) for one in radius.not_schedulable_again}
+    return sum(
+        one.pods
+        for one in radius.blocked_evictions
+        if (one.deleted_at or one.until) and not one.done and (one.namespace, one.workload) in none
+    )
 
 
 def _later(stayed: Sequence[RemainingNode]) -> str | None:

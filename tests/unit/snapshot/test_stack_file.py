@@ -232,6 +232,7 @@ def test_pods_of_network_interfaces_are_left_to_karpenter() -> None:
     made = stack_file(of_interfaces(ENI, "aws-node", "kube-proxy"), EKS)
     # An expression would need Karpenter's feature gate NodeClassCEL, without which no node class becomes ready.
     assert limit(made) == {"maxPods": None}
+    assert not any("kubelet" in note for note in made.notes if note.startswith("these settings are"))
     assert "reservedENIs" not in settings(made)
     (note,) = notes(made)
     assert "on each rehearsed node: 3. " in note
