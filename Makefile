@@ -21,7 +21,8 @@ export MYPY_CACHE_DIR  := $(KARPSTACK_CACHE)/mypy
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN  := .venv/bin
-READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
+# With the version, which the installed package reports.
+READY := .venv/.ready-$(shell { cat requirements.lock; grep '^version = ' pyproject.toml; } | cksum | cut -d' ' -f1)
 # A .venv that the project did not create, or a link, is neither emptied nor removed.
 OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
 CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")

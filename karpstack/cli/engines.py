@@ -50,7 +50,7 @@ def _build(
     return commands.build(stack_files or (), platform=platform)
 
 
-@command(app, "publish", "karpstack engines publish oci://registry.example/karpstack/engines:0.1.0")
+@command(app, "publish", "karpstack engines publish oci://registry.example/karpstack/engines:0.2.0")
 def _publish(
     place: Annotated[str, argument("PLACE", "oci://REGISTRY/REPOSITORY:TAG, or oci-archive:FILE.tar")],
     stack_files: _StackFiles = None,

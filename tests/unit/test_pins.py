@@ -98,3 +98,20 @@ def test_the_document_names_the_versions_that_can_be_rehearsed() -> None:
 def test_the_kubernetes_versions_of_each_release_are_known(version: str) -> None:
     assert charts.release(version) >= charts.release(versions.KARPENTER_AWS_OLDEST)
     assert charts.release(versions.COMPATIBILITY["karpenter-aws"][-1].since) <= charts.release(version)
+
+
+def test_the_version_of_the_project_stands_in_pyproject_and_elsewhere_as_there() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    expected = {
+        "playbooks/galaxy.yml": r"^version: ([\d.]+)",
+        "policies/PulumiPolicy.yaml": r"^version: ([\d.]+)",
+        "README.md": r"Alpha \(([\d.]+)\)",
+        "docs/how-to/engines.md": r"engines:([\d.]+\d)",
+        "karpstack/cli/engines.py": r"engines:([\d.]+\d)",
+        "playbooks/README.md": r"scale_test-([\d.]+)\.tar",
+    }
+    for name, pattern in expected.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert set(re.findall(pattern, text, re.MULTILINE)) == {version}, name
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[([\w.]+)\]", changes, re.MULTILINE)[:2] == ["Unreleased", version]
