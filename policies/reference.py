@@ -9,10 +9,11 @@ import json
 import runpy
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from rules import tokens
-from rules.rule import Rule
+from rules.rule import ResourceRule, Rule, StackRule
 
 PACK: Final = Path(__file__).resolve().parent
 DOCUMENT: Final = PACK.parent / "docs" / "reference" / "policies.md"
@@ -38,11 +39,12 @@ NodePools is not checked.
 _READ: Final = """\
 ## Resource types that the rules read
 
-The rules read these types of resources, and of them only the properties that a rule names. A class of azure-native
-for one version of the API, for example `azure-native:authorization/v20220401:RoleAssignment`, counts as its type, and
-so does each API version of Karpenter's own objects. **All other types pass unread**, for example
-`aws:ec2/instance:Instance`, `aws:ec2/launchConfiguration:LaunchConfiguration`,
-`kubernetes:storage.k8s.io/v1:StorageClass`, and the resources of other providers such as aws-native.
+The rules read these types of resources, and of them only the properties that a rule names. Each rule above lists its
+own. A class of azure-native for one version of the API, for example
+`azure-native:authorization/v20220401:RoleAssignment`, counts as its type, and so does each API version of Karpenter's
+own objects. **All other types pass unread**, for example `aws:ec2/instance:Instance`,
+`aws:ec2/launchConfiguration:LaunchConfiguration`, `kubernetes:storage.k8s.io/v1:StorageClass`, and the resources of
+other providers such as aws-native.
 """
 
 
@@ -84,6 +86,41 @@ def document(rules: Sequence[Rule]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def types_read(rule: Rule) -> list[str]:
+    """Return the resource types that a rule reads: those that it judges, and those that its functions name."""
+    functions: list[object] = [rule.check] if isinstance(rule, StackRule) else []
+    judged: set[str] = set()
+    if isinstance(rule, ResourceRule):
+        functions, judged = [*rule.checks.values()], set(rule.checks)
+    seen: set[object] = set()
+    named = {token for function in functions for token in _named(function, seen)}
+    return sorted((judged | named) & set(tokens.all_of_them()))
+
+
+def _named(value: object, seen: set[object]) -> Iterator[str]:
+    """Give the texts that a value of the rules' code leads to; a function leads to what its code names."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple | list | set | frozenset):
+        for one in value:
+            yield from _named(one, seen)
+    elif isinstance(value, FunctionType) and value.__module__.startswith("rules") and value not in seen:
+        seen.add(value)
+        names = set(_names(value.__code__))
+        found = [value.__globals__[name] for name in names if name in value.__globals__]
+        modules = [one for one in found if isinstance(one, ModuleType) and one.__name__.startswith("rules")]
+        attributes = [getattr(module, name) for module in modules for name in names if hasattr(module, name)]
+        for one in (*found, *attributes, *(cell.cell_contents for cell in value.__closure__ or ())):
+            yield from _named(one, seen)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
 def _level(rule: Rule, environment: str) -> str:
     level = rule.enforcement[environment].value
     return "off" if level == "disabled" else level
@@ -94,6 +131,8 @@ def _section(rule: Rule) -> Iterator[str]:
     yield f"{rule.description} {rule.rationale}\n"
     yield f"- Otherwise: {rule.consequence}"
     yield f"- Fix: {rule.remediation}"
+    if types := types_read(rule):
+        yield f"- Reads: {', '.join(f'`{token}`' for token in types)}"
     yield f"- See <{rule.url}>\n"
     if rule.settings:
         yield "| setting | type | baseline | production |\n| --- | --- | --- | --- |"

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -164,12 +164,17 @@ def needed(described: metadata.Distribution, extra: str = "") -> Iterator[metada
                 yield from needed(library, each)
 
 
+def link(folder: Path, libraries: Iterable[metadata.Distribution]) -> None:
+    """Link the modules of some libraries into a folder, where no other can be imported."""
+    for library in libraries:
+        for name in {file.parts[0] for file in library.files or ()} - {"..", "__pycache__"}:
+            if not (folder / name).exists():
+                (folder / name).symlink_to(Path(sysconfig.get_path("purelib")) / name)
+
+
 def test_a_command_without_extras_helps_or_says_what_to_install(installed: Path, tmp_path: Path) -> None:
     (described,) = installed.glob("karpstack-*.dist-info")
-    for library in needed(metadata.Distribution.at(described)):
-        for name in {file.parts[0] for file in library.files or ()} - {"..", "__pycache__"}:
-            if not (tmp_path / name).exists():
-                (tmp_path / name).symlink_to(Path(sysconfig.get_path("purelib")) / name)
+    link(tmp_path, needed(metadata.Distribution.at(described)))
     path = [str(installed), str(tmp_path)]
     code = f"import sys; sys.path[:0] = {path}; from karpstack.cli import main; sys.exit(main())"
     for line, expected, words in (
