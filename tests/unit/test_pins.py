@@ -115,3 +115,17 @@ def test_the_version_of_the_project_stands_in_pyproject_and_elsewhere_as_there()
         assert set(re.findall(pattern, text, re.MULTILINE)) == {version}, name
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## \[([\w.]+)\]", changes, re.MULTILINE)[:2] == ["Unreleased", version]
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", ".devcontainer/Dockerfile"])
+def test_an_image_begins_with_one_of_a_known_digest(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    bases = [base for base in re.findall(r"^(?:FROM |ARG BASE=)(\S+)", text, re.MULTILINE) if base != "${BASE}"]
+    assert len(bases) == 1
+    assert re.fullmatch(r"docker\.io/library/\w+:[\w.-]+@sha256:[0-9a-f]{64}", bases[0])
+
+
+def test_the_image_gets_every_file_that_it_reads() -> None:
+    first, *kept = (ROOT / ".dockerignore").read_text().splitlines()
+    read = set(re.findall(r"/source/([\w./*-]+)", (ROOT / "Dockerfile").read_text()))
+    assert (first, {line.removeprefix("!") for line in kept}) == ("*", read)

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,10 @@ ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "rehearse.yml"
 FILES = (ACTION, WORKFLOW)
+#: The others too, for what holds for each.
+ALL = (ACTION, *sorted(WORKFLOW.parent.glob("*.yml")))
 EXAMPLE = ROOT / "examples" / "any-repository" / ".github" / "workflows" / "rehearse.yml"
+COMPONENT = ROOT / "templates" / "rehearse.yml"
 DOCUMENT = ROOT / "docs" / "how-to" / "pull-request.md"
 
 Step = dict[str, Any]
@@ -52,17 +56,18 @@ def strings(content: Any) -> Iterator[str]:
         yield content
 
 
-RUNS = [pytest.param(path, step, id=f"{path.stem}-{number}") for path in FILES for number, step in enumerate(steps(path)) if "run" in step]  # fmt: skip # noqa: E501
+RUNS = {path: [pytest.param(path, step, id=f"{path.stem}-{number}") for number, step in enumerate(steps(path)) if "run" in step] for path in ALL}  # fmt: skip # noqa: E501
 
 
-@pytest.mark.parametrize(("path", "step"), RUNS)
+@pytest.mark.parametrize(("path", "step"), [each for runs in RUNS.values() for each in runs])
 def test_no_script_is_put_together_of_what_others_wrote(path: Path, step: Step) -> None:
     """GitHub replaces expressions before the shell reads the script, so that a branch's name would be a command."""
     assert "${{" not in step["run"]
     assert step["shell"] == "bash"
+    subprocess.run(["bash", "-n", "-c", step["run"]], check=True)
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", ALL)
 def test_what_is_used_is_pinned_by_commit_with_its_version_beside_it(path: Path) -> None:
     used = [step["uses"] for step in steps(path) if "uses" in step and not step["uses"].startswith("./")]
     assert used
@@ -73,7 +78,7 @@ def test_what_is_used_is_pinned_by_commit_with_its_version_beside_it(path: Path)
 
 
 def test_one_commit_of_an_action_is_used_everywhere() -> None:
-    used = [step["uses"] for path in FILES for step in steps(path) if "@" in step.get("uses", "")]
+    used = [step["uses"] for path in ALL for step in steps(path) if "@" in step.get("uses", "")]
     pins = {(action.split("/")[1], commit) for action, commit in (one.split("@") for one in used)}
     assert len(pins) == len({action for action, _ in pins})
 
@@ -166,6 +171,23 @@ def test_the_documented_job_of_gitlab_runs_commands_that_there_are() -> None:
     subprocess.run(["bash", "-n", "-c", script], check=True)
 
 
+def test_the_component_of_gitlab_hands_each_input_on_as_a_variable() -> None:
+    head, jobs = yaml.safe_load_all(COMPONENT.read_text())
+    job = jobs["rehearse"]
+    inputs = set(head["spec"]["inputs"])
+    named = {text: re.findall(r"\$\[\[ inputs\.(\w+) ]]", text) for text in strings(jobs)}
+    assert {name for names in named.values() for name in names} == inputs
+    # GitLab replaces inputs before the shell reads a script.
+    assert not any("[[" in line for line in [*job["script"], *job["after_script"]])
+    assert inputs - {"image", "stage"} <= set(read(ACTION)["inputs"])
+    subprocess.run(["bash", "-n", "-c", "\n".join([*job["script"], *job["after_script"]])], check=True)
+    (words,) = (line.removeprefix("karpstack pull-request ") for line in job["script"] if "rehearse" in line)
+    given = parser().parse_args(shlex.split(words))
+    assert {given.base, given.manifests, given.workloads, given.limits, given.prices} <= {
+        f"${name}" for name in job["variables"]
+    }
+
+
 @pytest.mark.parametrize(
     ("digest", "unpacked"), [("", False), ("0" * 64, False), ("of another cache", False), ("its own", True)]
 )
@@ -193,7 +215,8 @@ def test_the_workflow_of_the_example_is_the_documented_one_and_ours() -> None:
     (job,), (documented_job,) = example["jobs"].values(), documented()[0]["jobs"].values()
     checkout, act = job["steps"]
     assert documented_job["steps"][0] == checkout == ours["jobs"]["stacks"]["steps"][0]
-    assert act["uses"] == documented_job["steps"][1]["uses"] == "OWNER/karpstack/.github/actions/rehearse@v1"
+    major = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"].partition(".")[0]
+    assert act["uses"] == documented_job["steps"][1]["uses"] == f"OWNER/karpstack/.github/actions/rehearse@v{major}"
     assert set(documented_job["steps"][1]["with"]) <= set(act["with"]) <= set(read(ACTION)["inputs"])
     assert (example[True], example["permissions"], example["concurrency"]) == (
         {"pull_request": None, "push": {"branches": ["main"]}},
@@ -227,7 +250,7 @@ case "$*" in *" stacks "*) echo '["eks"]';; *) echo said;; esac
 """
 
 
-@pytest.mark.parametrize(("path", "step"), RUNS)
+@pytest.mark.parametrize(("path", "step"), [each for path in FILES for each in RUNS[path]])
 def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: Path) -> None:
     hostile = "a b'\"$(touch pwned)`touch pwned`;touch pwned"
     log = tmp_path / "log"
