@@ -6,11 +6,7 @@ from pathlib import Path
 # Python puts this folder first. Its `kubernetes` and others would hide packages of these names.
 sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).resolve().parent]
 
-from importlib.metadata import version  # noqa: E402
-
-from pulumi.provider.experimental import component_provider_host  # noqa: E402
-
-from karpstack.components.package import COMPONENTS  # noqa: E402
+from karpstack.components.package import serve  # noqa: E402
 
 if __name__ == "__main__":
-    component_provider_host(COMPONENTS, "karpstack", version=version("karpstack"))
+    serve()

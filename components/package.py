@@ -8,11 +8,16 @@ of the stack. They are plain values: they decide which resources there are, so a
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Final, NoReturn, NotRequired, TypedDict, cast
+from importlib.metadata import version
+from typing import Any, NoReturn, NotRequired, TypedDict, cast
 
 import pulumi
+from pulumi.provider import ConstructResult, main
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.server import ComponentInitError
 from pydantic.alias_generators import to_camel
 
 from . import settings
@@ -142,7 +147,25 @@ class AksEnvironment(_Environment):
             self._show(aks.Environment(name, chosen, child).outputs)
 
 
-COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [EksEnvironment, AksEnvironment]
+class Provider(ComponentProvider):
+    """Makes the components in a process of its own."""
+
+    def __init__(self) -> None:
+        super().__init__([EksEnvironment, AksEnvironment], "karpstack", None, version("karpstack"))
+
+    def construct(self, *args: Any, **named: Any) -> ConstructResult:
+        """Make a component; what it refuses is told without a traceback, as a program's."""
+        try:
+            return super().construct(*args, **named)
+        except ComponentInitError as error:
+            if isinstance(error.inner, pulumi.RunError):
+                raise pulumi.InputPropertiesError(str(error.inner), []) from error  # none: an AttributeError
+            raise
+
+
+def serve() -> None:
+    """Be the provider that the engine has started, with its address as the argument."""
+    main(Provider(), sys.argv[1:])
 
 
 def _settings(cloud: str, args: Mapping[str, Any]) -> settings.Settings:
@@ -154,7 +177,7 @@ def _text(key: str, value: Any) -> str:
     """A value as the engine gives configuration."""
 
     def refuse(_: object) -> NoReturn:
-        raise TypeError(
+        raise pulumi.RunError(
             f"{key}: is or holds an output or a secret; it decides which resources there are, so Pulumi must know it "
             "before it creates anything: pass a plain value, for example from the stack's configuration"
         )

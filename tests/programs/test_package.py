@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+import grpc
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from tests.unit.whatif.told import lines
 
@@ -123,12 +125,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def without_the_checkout(site: Path, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a program of the environment."""
-    names = ("PYTHONPATH", "VIRTUAL_ENV")
-    variables = {name: value for name, value in os.environ.items() if name not in names}
     program = site.parents[2] / "bin" / arguments[0]
     return subprocess.run(
-        [str(program), *arguments[1:]], cwd=folder, env=variables, capture_output=True, text=True, check=False
+        [str(program), *arguments[1:]], cwd=folder, env=variables(), capture_output=True, text=True, check=False
     )
+
+
+def variables() -> dict[str, str]:
+    """The environment, without what leads to the checkout."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
 
 def test_the_wheel_has_every_file_of_the_package_and_nothing_else(installed: Path) -> None:
@@ -263,6 +268,21 @@ def test_commands_and_modules_work_without_a_checkout(installed: Path, tmp_path:
     assert int(counted.stdout) > 1, counted.stderr
     listed = without_the_checkout(installed, "karpstack", "--help", folder=tmp_path)
     assert (listed.returncode, listed.stdout[:16]) == (0, "Usage: karpstack")
+
+
+def test_pulumi_can_start_the_provider_by_its_name(installed: Path, tmp_path: Path) -> None:
+    program = installed.parents[2] / "bin" / "pulumi-resource-karpstack"
+    command = [str(program), "127.0.0.1:1"]
+    with subprocess.Popen(command, cwd=tmp_path, env=variables(), stdout=subprocess.PIPE) as provider:
+        assert provider.stdout is not None
+        try:
+            with grpc.insecure_channel(f"127.0.0.1:{int(provider.stdout.readline())}") as channel:
+                asked = provider_pb2_grpc.ResourceProviderStub(channel)
+                schema = json.loads(asked.GetSchema(provider_pb2.GetSchemaRequest()).schema)
+        finally:
+            provider.kill()
+    expected = json.loads((ROOT / "components" / "schema.json").read_text())
+    assert schema == expected | {"version": metadata.version("karpstack")}
 
 
 @pytest.mark.parametrize(

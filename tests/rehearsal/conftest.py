@@ -36,10 +36,11 @@ IN_THE_ENVIRONMENT = {
 
 @dataclass
 class RehearsedStack:
-    """One stack of the rehearsal, driven by its commands."""
+    """One stack of the rehearsal, driven by its commands in the folder of its program."""
 
     folder: StackFolder
     configuration: Path
+    project: Path = ROOT
 
     def words(self, name: str, *arguments: str) -> list[str]:
         """The words of `karpstack COMMAND STACK ...`."""
@@ -57,7 +58,7 @@ class RehearsedStack:
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
-            cwd=ROOT,
+            cwd=self.project,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
