@@ -34,7 +34,7 @@ _BEHAVIOUR: Final[Mapping[str, type[AwsResource]]] = {
     for kind in (
         *(ec2.Route, ec2.RouteTableAssociation, ec2.VpcEndpoint, LaunchTemplate),
         *(eks.Cluster, eks.Addon, NodeGroup),
-        *(iam.Role, iam.QueuePolicy, iam.OpenIdConnectProvider),
+        *(iam.Role, iam.RolePolicy, iam.QueuePolicy, iam.OpenIdConnectProvider),
     )
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from karpstack.rehearsal.state.folder import StackFolder
 _HELM_TIMEOUT = 300.0
 _GONE_TIMEOUT = 120.0
 _INSTANCE = "app.kubernetes.io/instance"
+_NODE_POOLS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.karpenter.sh"
 _WITHOUT_CALLBACKS = Path(__file__).with_name("without-callbacks")
 
 
@@ -101,7 +103,8 @@ class Releases:
             self._karpenters.add((namespace, name))
         given = ["--namespace", namespace, "--reset-values", "--values", "-", "--output", "json"]
         given += ["--timeout", f"{timeout:g}s", *options]
-        answer = json.loads(self._run("upgrade", name, str(chart.folder), *given, text=_values(values)))
+        folder = self._published(chart, namespace)
+        answer = json.loads(self._run("upgrade", name, str(folder), *given, text=_values(values)))
         installed = answer["chart"]["metadata"]
         versions = installed["name"], installed["version"], installed.get("appVersion", "")
         status = _status(answer, *versions, answer["version"], answer["info"]["status"])
@@ -125,6 +128,22 @@ class Releases:
         """
         options = ("--namespace", namespace, "--no-hooks", "--values", "-")
         return _parse(self._run("template", name, str(chart.folder), *options, text=_values(values)))
+
+    def _published(self, chart: Chart, namespace: str) -> Path:
+        """Return the chart as its registry has it: Karpenter's has the CRDs too, to which its module only links.
+
+        Helm installs them with a new release, if they do not exist yet.
+        """
+        definitions = chart.folder.with_name("karpenter-crd")
+        if chart.name != "karpenter" or not definitions.is_dir() or self._objects.get(_NODE_POOLS) is not None:
+            return chart.folder
+        made = self._home / "charts" / f"{chart.name}-{chart.version}"
+        if not made.exists():
+            crds = self.render(definitions.name, namespace, Chart(definitions.name, chart.version, definitions), {})
+            shutil.copytree(chart.folder, made)
+            (made / "crds").mkdir()
+            (made / "crds" / "all.yaml").write_text(yaml.safe_dump_all(crds), encoding="utf-8")
+        return made
 
     def _judge_callbacks(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any]) -> None:
         if self._pods_reachable:

@@ -25,6 +25,7 @@ LISTED = {
     **{"name": "karpenter", "namespace": "kube-system", "revision": "2", "status": "deployed"},
     **{"chart": "karpenter-1.14.1", "app_version": "1.14.1"},
 }
+DEFINITION = "kind: CustomResourceDefinition\n"
 #: What Helm makes of a chart whose pods the API server calls in the overlay.
 CALLED = """
 kind: APIService
@@ -58,6 +59,10 @@ class Secrets:
             raise self.problem
         return self.found
 
+    def get(self, path: str) -> dict[str, Any] | None:
+        self.asked.append((path, ""))
+        return self.found[0] if self.found else None
+
 
 class Helm(Releases):
     """With answers in place of the program."""
@@ -70,6 +75,8 @@ class Helm(Releases):
         self.started: list[str] = []
         self.post_renderers: list[str] = []
         self.values: list[str] = []
+        #: What was in the folder for CRDs of the installed chart.
+        self.definitions: list[str] = []
 
     def _run(self, *arguments: str, text: str = "") -> str:
         self.started.append(arguments[0])
@@ -77,7 +84,9 @@ class Helm(Releases):
         if "--post-renderer" in arguments:
             self.post_renderers.append(Path(arguments[arguments.index("--post-renderer") + 1]).name)
         if arguments[0] == "template":
-            return CALLED
+            return DEFINITION if arguments[1] == "karpenter-crd" else CALLED
+        if (crds := Path(arguments[2]) / "crds").is_dir():
+            self.definitions += [path.read_text() for path in sorted(crds.iterdir())]
         return json.dumps({"upgrade": ANSWER, "list": [LISTED]}[arguments[0]])
 
 
@@ -131,3 +140,13 @@ def test_where_it_reaches_pods_it_is_installed_without_being_called(tmp_path: Pa
     helm.install("metrics-server", "kube-system", calling(tmp_path), {})
     assert helm.started == ["upgrade"]
     assert helm.post_renderers == ["without-callbacks"]
+
+
+@pytest.mark.parametrize("exist", [True, False])
+def test_karpenters_chart_brings_its_crds_where_they_do_not_exist(tmp_path: Path, exist: bool) -> None:
+    for name in ("karpenter", "karpenter-crd"):
+        (tmp_path / name).mkdir()
+    helm = Helm(tmp_path / "state", Secrets(*([{}] if exist else [])))
+    helm.install("karpenter", "kube-system", Chart("karpenter", "1.14.1", tmp_path / "karpenter"), {})
+    assert helm.definitions == ([] if exist else [DEFINITION])
+    assert helm.started == (["upgrade"] if exist else ["template", "upgrade"])

@@ -32,7 +32,6 @@ _STRICTER = {
     "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
     "aws:ec2/vpcEndpoint:VpcEndpoint": {"serviceName"},
     "aws:ec2/route:Route": {"destinationCidrBlock"},
-    "aws:cloudwatch/eventTarget:EventTarget": {"targetId"},
 }
 
 

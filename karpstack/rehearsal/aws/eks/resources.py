@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from karpstack.karpenter import fact_dates, releases
 from karpstack.karpenter.ranges import NOT_PUBLIC, within
-from karpstack.rehearsal.attachment.resource import Failure, Properties, RefusedError
+from karpstack.rehearsal.attachment.resource import UNKNOWN, Failure, Properties, RefusedError
 from karpstack.rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
 from karpstack.rehearsal.aws.iam.policies import decision
 from karpstack.rehearsal.aws.resource import AwsRefusalError, AwsResource, Session
@@ -33,6 +33,8 @@ FAILED_ADDON = (
 _ENDPOINT_DEFAULTS = {"endpointPrivateAccess": False, "endpointPublicAccess": True}
 NO_CLUSTER = "No cluster found for name: {name}."
 
+#: What EKS puts into a new cluster by itself (`bootstrapSelfManagedAddons`); an add-on of the name takes it over.
+_SELF_MANAGED = ("vpc-cni", "kube-proxy", "coredns")
 _DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
 _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
@@ -62,16 +64,20 @@ class Cluster(EksResource):
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """What needs no account to be refused."""
-        if inputs["bootstrapSelfManagedAddons"] is True:
-            yield Failure(
-                "bootstrapSelfManagedAddons",
-                "true lets EKS install the VPC CNI, kube-proxy and CoreDNS, which the rehearsal cannot run "
-                "and which stand in the way of an overlay; set it to false",
-            )
         network = inputs.get("kubernetesNetworkConfig")
         cidr = network.get("serviceIpv4Cidr") if isinstance(network, dict) else None
         if isinstance(cidr, str):
             yield from _service_cidr_failures(cidr)
+
+    def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
+        """As for every type; what EKS chooses inside vpcConfig is unknown until it has chosen."""
+        found = super().preview(inputs, id=id, state=state)
+        if isinstance(access := found.get("vpcConfig"), dict):
+            cluster = self.account.eks.backend.clusters.get(id)
+            made = cluster.resources_vpc_config if cluster else {}
+            chosen = {name: made.get(name, UNKNOWN) for name in ("clusterSecurityGroupId", "vpcId")}
+            found["vpcConfig"] = {**chosen, **access}
+        return found
 
     def make(self, inputs: Properties) -> str:
         """create_cluster."""
@@ -107,12 +113,15 @@ class Cluster(EksResource):
         return str(inputs["name"])
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
-        """Start the control plane and publish where it is."""
+        """Start the control plane, publish where it is, and install what EKS installs by itself unless told not to."""
+        services = _service_cidr(inputs)
         try:
-            start_control_plane(self.session, id, _service_cidr(inputs), self.account.timing.deployer_known)
+            running = start_control_plane(self.session, id, services, self.account.timing.deployer_known)
         except ValueError as error:
             # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
             raise RefusedError(str(error)) from error
+        for addon in _SELF_MANAGED if inputs["bootstrapSelfManagedAddons"] else ():
+            running.apply(manifests(addon, "", running, _dns(services)))
 
     def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Version, endpoint access, subnets, logs, zonal shift, protection and support; the rest has no stand-in."""
@@ -258,9 +267,9 @@ class Addon(EksResource):
     def manifests(self, cluster: str, addon: str) -> list[dict[str, Any]]:
         """The workload of an add-on in a cluster."""
         described = self.client.describe_cluster(name=cluster)["cluster"]
-        services = ipaddress.ip_network(described["kubernetesNetworkConfig"]["serviceIpv4Cidr"])
+        services = described["kubernetesNetworkConfig"]["serviceIpv4Cidr"]
         values = self.client.describe_addon(clusterName=cluster, addonName=addon)["addon"].get("configurationValues")
-        return manifests(addon, values or "", self.control_plane(cluster), str(services[10]))
+        return manifests(addon, values or "", self.control_plane(cluster), _dns(services))
 
     def _check_configuration(self, inputs: Properties) -> None:
         values = inputs.get("configurationValues") or ""
@@ -282,6 +291,11 @@ class Addon(EksResource):
         if said != "allowed":
             return f"pods of the {whose} crash: the role {association['roleArn']} does not allow {need.action}: {said}"
         return ""
+
+
+def _dns(services: str) -> str:
+    """Address of the cluster's DNS, which EKS prescribes."""
+    return str(ipaddress.ip_network(services)[10])
 
 
 def _service_cidr(inputs: Properties) -> str:

@@ -30,6 +30,21 @@ class Role(AwsResource):
         super().check_documents(inputs)
 
 
+class RolePolicy(AwsResource):
+    """A policy inside a role. ID: `<role>:<name>`."""
+
+    type = "aws:iam/rolePolicy:RolePolicy"
+
+    def check_documents(self, inputs: Properties) -> None:
+        """Like the policies that are attached, with another sentence for one that is too long."""
+        try:
+            super().check_documents(inputs)
+        except AwsRefusalError as error:
+            limit = self.row.documents["policy"][1]
+            text = f"Maximum policy size of {limit} bytes exceeded for role {inputs['role']}"
+            raise AwsRefusalError("LimitExceeded", text) from error
+
+
 class QueuePolicy(AwsResource):
     """The policy of a queue. ID: the queue's URL."""
 
