@@ -84,6 +84,15 @@ Project = Annotated[
         help="folder with Pulumi.yaml (default: the nearest one upward from the current folder)",
     ),
 ]
+Program = Annotated[
+    Path | None,
+    option(
+        "--program",
+        metavar="FOLDER",
+        help="folder of a Pulumi program in Python, also one that is not karpstack's (default: the nearest folder with "
+        "Pulumi.yaml upward from the current one)",
+    ),
+]
 State = Annotated[
     Path | None,
     option(

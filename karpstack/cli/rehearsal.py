@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .options import ConfigFile, Format, Quiet, Speed, Stack, State, Verbose, option, parsed
+from .options import ConfigFile, Format, Program, Quiet, Speed, Stack, State, Verbose, option, parsed
 from .shape import command
 
 _Days = Annotated[
@@ -18,6 +18,7 @@ _Days = Annotated[
 
 def _up(
     stack: Stack,
+    program: Program = None,
     config_file: ConfigFile = None,
     review: Annotated[
         Path | None,
@@ -39,7 +40,7 @@ def _up(
     """
     from karpstack.rehearsal import commands
 
-    target = commands.Target(stack, state, config_file, "up")
+    target = commands.Target(stack, state, config_file, "up", program, any_program=program is not None)
     return commands.up(
         target, review_folder=review, write_review=not no_review, keep=keep, highest_speed=speed, days=days
     )
@@ -47,6 +48,7 @@ def _up(
 
 def _run(
     stack: Stack,
+    program: Program = None,
     config_file: ConfigFile = None,
     scenarios: Annotated[
         str, option("--scenarios", metavar="NAMES", help="names of scenarios, separated by commas")
@@ -84,7 +86,7 @@ def _run(
     from karpstack.rehearsal import commands
 
     return commands.run(
-        commands.Target(stack, state, config_file, "run"),
+        commands.Target(stack, state, config_file, "run", program, any_program=program is not None),
         scenarios=scenarios,
         labels=labels,
         scenario_dir=scenario_dir,
@@ -97,6 +99,7 @@ def _run(
 
 def _down(
     stack: Stack,
+    program: Program = None,
     force: Annotated[
         bool,
         option(
@@ -110,24 +113,24 @@ def _down(
     """Destroy a stack with `pulumi destroy` and stop all its engines."""
     from karpstack.rehearsal import commands
 
-    return commands.down(commands.Target(stack, state, command="down"), force=force)
+    return commands.down(commands.Target(stack, state, command="down", given_project=program), force=force)
 
 
-def _status(stack: Stack, form: Format = "text", state: State = None) -> int:
+def _status(stack: Stack, program: Program = None, form: Format = "text", state: State = None) -> int:
     """Show the engines of a stack, their memory and logs, and the open ports with their protection.
 
     Exit code 1: the stack is down, or an engine crashed.
     """
     from karpstack.rehearsal import commands
 
-    return commands.status(commands.Target(stack, state), form=form)
+    return commands.status(commands.Target(stack, state, given_project=program), form=form)
 
 
-def _env(stack: Stack, state: State = None) -> int:
+def _env(stack: Stack, program: Program = None, state: State = None) -> int:
     """Print shell exports, so that pulumi, kubectl, helm and ansible-playbook use the stack."""
     from karpstack.rehearsal import commands
 
-    return commands.env(commands.Target(stack, state))
+    return commands.env(commands.Target(stack, state, given_project=program))
 
 
 def _rights(

@@ -31,7 +31,7 @@ from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.rights import completeness, reasons
-from karpstack.rehearsal.session import crashes, daemon, descriptions, lifetime, lock, speed
+from karpstack.rehearsal.session import crashes, daemon, descriptions, lifetime, lock, other_program, speed
 from karpstack.rehearsal.session.deployment import PROTECTION, CommandError, Deployment, environment, protected
 from karpstack.rehearsal.session.lifetime import TOOLS, Tools
 from karpstack.rehearsal.session.removal import NotCheckedError
@@ -64,6 +64,7 @@ class Target:
         config_file: The stack's configuration; `Pulumi.<stack>.yaml` of the project if None.
         command: Name of the command, for others that wait for it.
         given_project: Folder with Pulumi.yaml; found from the current folder upward if None.
+        any_program: Whether the folder may have a program that is not karpstack's.
         tools: What starts programs.
     """
 
@@ -72,6 +73,7 @@ class Target:
     config_file: Path | None = None
     command: str = ""
     given_project: Path | None = None
+    any_program: bool = False
     tools: Tools = TOOLS
 
     def __post_init__(self) -> None:
@@ -85,7 +87,8 @@ class Target:
 
     def stack_file(self) -> StackFile:
         """Read the configuration."""
-        return StackFile.load((self.config_file or self.project / f"Pulumi.{self.stack}.yaml").resolve())
+        file = self.config_file or self.project / f"Pulumi.{self.stack}.yaml"
+        return StackFile.load(file.resolve(), any_program=self.any_program)
 
     def folder(self) -> StackFolder:
         """Return the stack's folder, which is ours if it exists."""
@@ -120,13 +123,15 @@ def up(
     stack_file = target.stack_file()
     stack_file.check_versions()  # before engines are built, which may take a quarter of an hour
     with target.alone() as folder:
+        write_review = write_review and not stack_file.other_program  # the pack did not judge it
         output = target.results(review_folder, "review", "--review") if write_review else None
         lifetime.bring_up(folder, stack_file, target.project, keep=keep, stay=True, tools=target.tools)
         if output:
             _review_again(target, folder, stack_file, output)
+    where = escape(f" --program {shlex.quote(str(target.given_project))}") if target.any_program else ""
     console.print(
-        f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(karpstack env {folder.stack})"[/]; '
-        f"scale tests: [bold]karpstack run {folder.stack}[/]",
+        f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(karpstack env {folder.stack}{where})"[/]; '
+        f"scale tests: [bold]karpstack run {folder.stack}{where}[/]",
         soft_wrap=True,
     )
     return Code.GOOD
@@ -177,6 +182,11 @@ def run(
             f"--scenario-dir {scenario_dir} has no scenario (*.yml), so nothing would be tested; name the "
             "folder of yours, or leave the option out for playbooks/scenarios"
         )
+    if stack_file.other_program and not scenario_dir:
+        raise ValueError(
+            "the shipped scenarios are written for karpstack's own clusters, whose nodes wait for Cilium, so that they "
+            "would fail on this one; write your own and name their folder: --scenario-dir FOLDER"
+        )
     with target.alone() as folder:
         results = target.results(report, "rehearsal", "--report")
         return _run_alone(target, folder, stack_file, _choice(scenarios, labels, scenario_dir), results, keep=keep)
@@ -194,7 +204,12 @@ def _run_alone(
         lifetime.bring_up(folder, stack_file, target.project, keep=keep, stay=keep, tools=target.tools)
     try:
         with lifetime.watched(folder, stop_on_failure=ours and not keep):
-            code = _play_in_time(target, folder, {**choice, "report_dir": str(report)}, report)
+            variables = {**choice, "report_dir": str(report)}
+            if stack_file.other_program:
+                described = other_program.outputs(folder, stack_file)
+                files.write(folder.described_outputs, json.dumps(described), private=True)
+                variables["stack_outputs"] = f"@{folder.described_outputs}"
+            code = _play_in_time(target, folder, variables, report)
     except KeyboardInterrupt:
         if not ours:
             print_message(

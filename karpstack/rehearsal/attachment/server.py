@@ -35,6 +35,7 @@ from karpstack.rehearsal.attachment.resource import (
     RefusedError,
     Resource,
 )
+from karpstack.rehearsal.attachment.survey import NOTHING, Survey, Unsupported
 from karpstack.rehearsal.host.guard import OwnUserCalls
 from karpstack.text.shown import cut, visible
 
@@ -55,8 +56,8 @@ _ENGINE_SETTINGS: Final = frozenset({"version"})
 class ProviderServer:
     """Serves one package on a loopback port."""
 
-    def __init__(self, package: str, version: str, configuration: Configuration) -> None:
-        self._servicer = Servicer(package, version, configuration)
+    def __init__(self, package: str, version: str, configuration: Configuration, survey: Survey | None = None) -> None:
+        self._servicer = Servicer(package, version, configuration, survey)
         self._guard = OwnUserCalls()
         self._server = grpc.server(
             futures.ThreadPoolExecutor(_THREADS, thread_name_prefix=f"provider-{package}"),
@@ -86,10 +87,11 @@ class _Instance:
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """The protocol; its methods are the engine's calls and are documented in Pulumi's provider.proto."""
 
-    def __init__(self, package: str, version: str, configuration: Configuration) -> None:
+    def __init__(self, package: str, version: str, configuration: Configuration, survey: Survey | None = None) -> None:
         self._package = package
         self._version = version
         self._configuration = configuration
+        self._survey = survey or Survey()
         self._instances: dict[str, _Instance] = {}
 
     # -- the plugin
@@ -129,6 +131,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
+        if self._survey.under_way:
+            self._note_settings(request)
+            return provider_pb2.CheckResponse(inputs=request.news)
         # Secrets come without their marks here, so no failure may name its property; see `_failure`.
         known = self._configuration.names
         return provider_pb2.CheckResponse(
@@ -170,7 +175,11 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             given = values.decode(request.news)
             given.pop(AUTOMATIC, None)
             plain = values.reveal(given)
-            if unknown := resource.unknown(plain):
+            unknown = resource.unknown(plain)
+            if unknown and self._survey.under_way:
+                self._survey.note(request.type, request.name, f"the property {', '.join(unknown)}")
+                given, plain = (_only(each, each.keys() - set(unknown)) for each in (given, plain))
+            elif unknown:
                 return _checked(
                     given,
                     [
@@ -248,6 +257,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         with self._answering(context, request.tok):
             invokes = self._instance(context).provider.invokes
             if request.tok not in invokes:
+                if self._survey.under_way:
+                    self._survey.note("function", request.tok)
+                    return provider_pb2.InvokeResponse()  # its results are missing, but the program goes on
                 raise RefusedError(
                     f"the rehearsal has no stand-in for the function {request.tok}; it knows {_listing(invokes)}"
                 )
@@ -260,6 +272,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     # -- what a stand-in does not do
 
     def Construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> NoReturn:
+        self._survey.note(request.type, request.name)
         _abort(
             context,
             grpc.StatusCode.UNIMPLEMENTED,
@@ -268,6 +281,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         )
 
     def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> NoReturn:
+        self._survey.note("method", request.tok)
         _abort(
             context,
             grpc.StatusCode.UNIMPLEMENTED,
@@ -286,7 +300,23 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return instance
 
     def _resource(self, request: Any, context: grpc.ServicerContext) -> Resource:
-        return self._instance(context).provider.resource(request.type)
+        provider = self._instance(context).provider
+        try:
+            return provider.resource(request.type)
+        except RefusedError:
+            if not self._survey.under_way:
+                raise
+            self._survey.note(request.type, request.name)
+            return Unsupported(request.type)
+
+    def _note_settings(self, request: provider_pb2.CheckRequest) -> None:
+        """Record unsupported settings of the provider, and another major version of its package."""
+        asked = str(request.news["version"] or self._version)
+        for name in sorted(request.news.fields.keys() - self._configuration.names - _ENGINE_SETTINGS):
+            self._survey.note(request.type, request.name, f"the setting {name}")
+        if asked.partition(".")[0] != self._version.partition(".")[0] and self._configuration is not NOTHING:
+            told = f"version {asked} of the package; the rehearsal plays {self._version}"
+            self._survey.note(request.type, request.name, told)
 
     @contextmanager
     def _answering(

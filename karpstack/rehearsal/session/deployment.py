@@ -24,7 +24,7 @@ from karpstack.rehearsal.cluster.plugins.__main__ import TOKEN_FILE
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import ending, mark, stop_marked
-from karpstack.rehearsal.session import crashes, daemon, pulumi_by_hand, removal, speed
+from karpstack.rehearsal.session import crashes, daemon, other_program, pulumi_by_hand, removal, speed
 from karpstack.rehearsal.session.clouds import CLOUDS
 from karpstack.rehearsal.session.command import Shown, call
 from karpstack.rehearsal.session.daemon import DaemonInfo
@@ -222,6 +222,35 @@ class Deployment:
             shutil.copyfile(self._program / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
             self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
 
+    def survey(self, stack_file: StackFile) -> StackFile:
+        """Preview a program that is not karpstack's; return the stack file with the versions that it asks for.
+
+        Raises:
+            CommandError: The preview failed.
+            other_program.UnsupportedError: The program needs what the rehearsal does not have.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        events = self._folder.preview_events
+        events.unlink(missing_ok=True)  # Pulumi goes on in a file that is there
+        attached = self._environment[pulumi_by_hand.PROVIDERS].split(",")
+        names = [one.partition(":")[0] for one in attached]
+        print_message("Previewing first, to check that the rehearsal has all that the program needs.")
+        with other_program.surveyed(self._folder, self._program, names) as ports:
+            providers = ",".join([*attached, *(f"{name}:{port}" for name, port in ports.items())])
+            preview = ["preview", *self._configured, "--event-log", str(events), "--non-interactive"]
+            command = ["env", f"{pulumi_by_hand.PROVIDERS}={providers}", str(self._pulumi), *preview]
+            if code := self._call([*command, "--color", _colour()], self._program, self._shown()):
+                raise CommandError(f"`pulumi preview` failed (exit code {code}), so nothing was created")
+        return other_program.releases(self._folder, stack_file)
+
+    def check_charts(self, engines: EngineSet) -> None:
+        """Check that the rehearsal has the charts of the last preview.
+
+        Raises:
+            other_program.UnsupportedError: A chart is missing.
+        """
+        other_program.check_charts(self._folder, engines)
+
     def up(self, *, judged: bool = True) -> None:
         """Create or update the stack, judged by the policy pack with the stack's configuration of it.
 
@@ -238,7 +267,7 @@ class Deployment:
         print_message(
             f"Judged by {words}."
             if judged
-            else "Not judged by the policy pack, for it stands for what is there already."
+            else "Not judged by the policy pack: this is an existing environment, or not karpstack's program."
         )
         self._folder.judge.unlink(missing_ok=True)
         self._folder.update_events.unlink(missing_ok=True)  # Pulumi goes on in a file that is there
@@ -321,6 +350,8 @@ class Deployment:
         Raises:
             NotLookedError: It could not be asked.
         """
+        if other_program.is_up(self._folder):  # whose outputs say nothing that could be looked for
+            return []
         return removal.find_blockers(
             self._folder.stack, self._folder.stack_configuration, self._program, self._environment
         )

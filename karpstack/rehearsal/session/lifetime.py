@@ -13,7 +13,7 @@ from karpstack.rehearsal.cluster.startup_taints import permanent_taints
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
 from karpstack.rehearsal.host.processes import stop_marked
-from karpstack.rehearsal.session import crashes, daemon, descriptions, lock
+from karpstack.rehearsal.session import crashes, daemon, descriptions, lock, other_program
 from karpstack.rehearsal.session.deployment import CommandError, Deployment
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import print_message
@@ -77,6 +77,8 @@ def bring_up(
         keep: Whether the daemon is to stay also after a failure.
         stay: Whether it is to stay when this command has ended.
     """
+    if stack_file.other_program:
+        other_program.check(program)
     for sentence in permanent_taints(stack_file.node_pools()):
         print_message(f"{sentence}.")
     descriptions.check_stack(stack_file)
@@ -95,7 +97,7 @@ def bring_up(
         deployment = tools.deploy(folder, engines, running, program)
         with watched(folder):
             deployment.prepare(stack_file)
-            deployment.up(judged=judged)
+            _update(deployment, stack_file, judged=judged, tools=tools)
         return
     remove_earlier_state(folder)
     started = time.monotonic()
@@ -103,10 +105,19 @@ def bring_up(
         starting, deployment = start(folder, stack_file, engines, program, tools=tools)
         if keep:
             starting.stay()
-        deployment.up(judged=judged)
+        _update(deployment, stack_file, judged=judged, tools=tools)
         if stay and not keep:
             starting.stay()
     print_message(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+
+
+def _update(deployment: Deployment, stack_file: StackFile, *, judged: bool, tools: Tools) -> None:
+    """Update the stack; before that, check that the rehearsal has all that a program of others needs."""
+    if stack_file.other_program:
+        asked = deployment.survey(stack_file)
+        asked.check_versions()
+        deployment.check_charts(tools.build([asked.cloud], asked.releases))
+    deployment.up(judged=judged and not stack_file.other_program)
 
 
 def start(

@@ -94,7 +94,7 @@ def stack_file(arguments: Sequence[str], variables: Mapping[str, str], folder: P
             )
         return edited
     if words[:1] != ["stack"]:  # which reads no setting, and shall answer whatever is in the file
-        StackFile.load(edited).copy_to(copy)
+        StackFile.load(edited, any_program=True).copy_to(copy)
     return copy
 
 

@@ -22,6 +22,7 @@ from karpstack.rehearsal import control
 from karpstack.rehearsal.attachment.package import Configuration, Provider
 from karpstack.rehearsal.attachment.resource import Properties
 from karpstack.rehearsal.attachment.server import ProviderServer
+from karpstack.rehearsal.attachment.survey import Survey
 from karpstack.rehearsal.cluster import provider as kubernetes
 from karpstack.rehearsal.cluster.charts import Charts
 from karpstack.rehearsal.cluster.control_plane import Clusters
@@ -72,10 +73,11 @@ class Daemon:
                 self._governor.skip if self._governor and os.environ.get(DAYS) else None,
             )
         )
+        configuration, survey = self._when_started(cloud.configuration), Survey(folder.survey)
         self._servers = {
-            cloud.package: ProviderServer(cloud.package, cloud.version, self._when_started(cloud.configuration)),
+            cloud.package: ProviderServer(cloud.package, cloud.version, configuration, survey),
             kubernetes.PACKAGE: ProviderServer(
-                kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts)
+                kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts), survey
             ),
         }
 
@@ -156,7 +158,7 @@ def main() -> int:
     threading.Thread(target=_end_with_starter, args=(stopped,), name="starter", daemon=True).start()
     folder = StackFolder(stack, Path(root))
     try:
-        daemon = Daemon(folder, StackFile.load(Path(stack_file)), EngineSet(Path(engines)), stopped)
+        daemon = Daemon(folder, StackFile.load(Path(stack_file), any_program=True), EngineSet(Path(engines)), stopped)
         try:
             daemon.start()
             gc.freeze()

@@ -12,7 +12,7 @@ import re
 import reprlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class StackFile:
         karpenter: Version of Karpenter's charts, `1.14.3`; empty where it says none that could be one.
         cilium: The same of Cilium's chart.
         waits: How the waits of its NodePools are changed in Pulumi's copy.
+        other_program: Whether it belongs to a program that is not karpstack's: it has no setting of karpstack.
     """
 
     path: Path
@@ -64,6 +65,7 @@ class StackFile:
     karpenter: str = ""
     cilium: str = ""
     waits: Waits = AS_ASKED
+    other_program: bool = False
 
     @property
     def network(self) -> Path:
@@ -76,11 +78,12 @@ class StackFile:
         return _description(self.path)
 
     @classmethod
-    def load(cls, path: Path, *, described: bool = True) -> StackFile:
+    def load(cls, path: Path, *, described: bool = True, any_program: bool = False) -> StackFile:
         """Read and check a stack's configuration.
 
         Args:
             described: Whether the network and the cluster that it names as existing must be described beside it.
+            any_program: Whether the stack may belong to a program that is not karpstack's.
 
         Raises:
             StackFileError: There is no such file, it is no stack's configuration, or it is for a cloud without a
@@ -100,7 +103,9 @@ class StackFile:
                 f"{path} holds secrets that only the environment's own key can open ({', '.join(encrypted)}); a "
                 "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
             )
-        cloud, cluster = _cloud(path, config), _section(config, "cluster")
+        other = any_program and not any(str(key).startswith("karpstack:") for key in config)
+        cloud = _cloud_of_region(path, config) if other else _cloud(path, config)
+        cluster = _section(config, "cluster")
         exists = cluster.get("existing") is not None
         version = _described_version(_description(path)) if exists else cluster.get("version")
         karpenter, cilium = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
@@ -113,6 +118,7 @@ class StackFile:
             _matching(_MINOR, version),
             _matching(_RELEASE, karpenter),
             _matching(_RELEASE, cilium),
+            other_program=other,
         )
         if described:
             loaded._check_described(config)
@@ -137,6 +143,15 @@ class StackFile:
                 f"only if {self.network} describes it, and there is no such file, so that the cluster would have none; "
                 f"docs/how-to/{page}.md says how to write it, and `karpstack network` makes one"
             )
+
+    def asking(self, *, kubernetes: object, karpenter: object, cilium: object) -> StackFile:
+        """Return a copy with the versions that a program asks for; a value that is no version is left out."""
+        return replace(
+            self,
+            kubernetes=_matching(_MINOR, kubernetes),
+            karpenter=_matching(_RELEASE, karpenter),
+            cilium=_matching(_RELEASE, cilium),
+        )
 
     @property
     def described(self) -> str:
@@ -232,8 +247,19 @@ def _cloud(path: Path, config: Mapping[str, Any]) -> Cloud:
     if cloud is None:
         raise StackFileError(
             f"{path}: karpstack:cloud is {reprlib.repr(name)}; the rehearsal plays: {', '.join(CLOUDS)}"
+            + ("; for a program that is not karpstack's: --program FOLDER" if name is None else "")
         )
     return cloud
+
+
+def _cloud_of_region(path: Path, config: Mapping[str, Any]) -> Cloud:
+    aws, azure = CLOUDS["aws"], CLOUDS["azure"].region[0]
+    if azure in config and aws.region[0] not in config:
+        raise StackFileError(
+            f"{path}: {azure}: of programs that are not karpstack's, the rehearsal plays those of AWS alone, so "
+            "nothing was started; karpstack's own program makes clusters of AKS: docs/how-to/aks/deploy.md"
+        )
+    return aws
 
 
 def _region(path: Path, config: Mapping[str, Any], cloud: Cloud) -> str:

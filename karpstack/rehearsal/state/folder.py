@@ -66,6 +66,12 @@ class StackFolder:
     changed_configuration = _Below("pulumi/change/Pulumi.{stack}.yaml")
     #: What Pulumi's engine said of the last update, for its review.
     update_events = _Below("pulumi/update.jsonl")
+    #: Events of the preview that checks a program which is not karpstack's (see `session.other_program`).
+    preview_events = _Below("pulumi/preview.jsonl")
+    #: What that preview needs and the rehearsal does not have, while providers record it.
+    survey = _Below("pulumi/survey.jsonl")
+    #: Outputs of the stack of such a program, for a scale test.
+    described_outputs = _Below("pulumi/outputs.json")
     #: File that says which configuration of the policy pack judged the last update.
     judge = _Below("pulumi/judge")
     #: File with the path of the stack file that the user edits (see `karpstack.rehearsal.session.pulumi_by_hand`).

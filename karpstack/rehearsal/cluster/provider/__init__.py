@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from karpstack.rehearsal.attachment.package import Configuration, Provider
 from karpstack.rehearsal.attachment.resource import Properties, RefusedError
 from karpstack.rehearsal.cluster.provider.connection import Connection, active_cluster
-from karpstack.rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
-from karpstack.rehearsal.cluster.provider.patches import kubernetes_patch
+from karpstack.rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object, object_kind
+from karpstack.rehearsal.cluster.provider.patches import kubernetes_patch, patched_kind
 from karpstack.rehearsal.cluster.provider.release import Release
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ _SETTINGS: Final = frozenset(
     }
 )
 _CLUSTER_SETTINGS: Final = ("kubeconfig", "context", "cluster")
+
+
+def is_known(token: str) -> bool:
+    """Return whether the type is supported; a preview does not ask the provider before there is a cluster."""
+    return token == Release.token or bool(object_kind(token) or patched_kind(token))
 
 
 def configuration(clusters: Clusters, charts: Charts) -> Configuration:

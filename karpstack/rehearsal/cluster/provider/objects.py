@@ -63,13 +63,19 @@ _FRESH: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "m
 
 def kubernetes_object(token: str, connection: Connection) -> KubernetesObject | None:
     """The resource for a type token such as `kubernetes:apps/v1:Deployment`; None for what is no object."""
+    parsed = object_kind(token)
+    return KubernetesObject(token, *parsed, connection) if parsed else None
+
+
+def object_kind(token: str) -> tuple[str, str] | None:
+    """API version and kind of a type token; None for what is no object."""
     package, group_version, kind = (*token.split(":"), "", "")[:3]
     group, _, version = group_version.partition("/")
     if package != "kubernetes" or not version or not kind or kind.endswith(("Patch", "List")):
         return None
     if group in ("helm.sh", "yaml", "kustomize"):
         return None
-    return KubernetesObject(token, version if group == "core" else group_version, kind, connection)
+    return version if group == "core" else group_version, kind
 
 
 class KubernetesObject(Resource):

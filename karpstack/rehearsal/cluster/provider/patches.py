@@ -15,10 +15,16 @@ _SUFFIX = "Patch"
 
 def kubernetes_patch(token: str, connection: Connection) -> KubernetesPatch | None:
     """The resource for a type token such as `kubernetes:apps/v1:DaemonSetPatch`; None for what is no patch."""
+    parsed = patched_kind(token)
+    return KubernetesPatch(token, *parsed, connection) if parsed else None
+
+
+def patched_kind(token: str) -> tuple[str, str] | None:
+    """API version and kind of the objects that a type token patches; None for what is no patch."""
     package, group_version, kind = (*token.split(":"), "", "")[:3]
     if package != "kubernetes" or "/" not in group_version or not kind.endswith(_SUFFIX):
         return None
-    return KubernetesPatch(token, group_version.removeprefix("core/"), kind.removesuffix(_SUFFIX), connection)
+    return group_version.removeprefix("core/"), kind.removesuffix(_SUFFIX)
 
 
 class KubernetesPatch(KubernetesObject):
