@@ -110,6 +110,16 @@ def problems(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Problem]:
     return _judged(_schemas(cloud)[kind], spec)
 
 
+def completed(cloud: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec as the API server stores it: with the schema's defaults.
+
+    Raises:
+        KeyError: The cloud has no such kind.
+    """
+    made: dict[str, Any] = _completed(spec, _schemas(cloud)[kind])
+    return made
+
+
 def _judged(schema: Schema, value: Mapping[str, Any]) -> list[Problem]:
     errors = _WITH_RULES(schema).iter_errors(_completed(value, schema))
     return sorted(map(_problem, errors), key=lambda problem: [str(step) for step in problem.path])

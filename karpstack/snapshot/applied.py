@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from karpstack.karpenter import crds
 from karpstack.text.shown import listed
 
 from .api_nodes import CLOUDS, OF_THE_IMAGE, class_of, pool_of, spec_of_class
@@ -61,7 +62,9 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
             earlier = before.objects.get((kind, name)) if before else None
             if kind == _POOL:
                 notes += _unseen_annotations(item, earlier)
-                pools[name] = pool_of(item, ledger)
+                made_pool = pool_of(item, ledger)
+                notes += _whole(str(snapshot.cluster.cloud), pools.get(name), made_pool)
+                pools[name] = made_pool
                 continue
             if CLOUDS[kind] != (cloud := str(snapshot.cluster.cloud)):
                 raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=cloud))
@@ -92,6 +95,36 @@ def _others(before: Manifests, after: Manifests) -> Iterator[str]:
             raise SnapshotError.of(finding("snapshot-manifest-kind-unseen", "", f"{kind} {name}", kind=kind))
     if changed:
         yield f"also changed in the manifests, and not rehearsed: {listed([' '.join(key) for key in changed], _NAMED)}"
+
+
+def _whole(cloud: str, had: NodePool | None, made: NodePool) -> list[str]:
+    """Refuse a part of a NodePool, which the API server would refuse too; say what the cluster's has besides.
+
+    A manifest is a whole object: what it does not have counts as removed.
+    """
+    subject = f"{_POOL} {made.name}"
+    missing = [
+        ".".join(map(str, ("spec", *one.path)))
+        for one in crds.problems(cloud, _POOL, made.spec)
+        if one.code == "missing"
+    ]
+    if missing:
+        raise SnapshotError.of(finding("snapshot-manifest-part", "", subject, keys=", ".join(missing)))
+    old, new = (crds.completed(cloud, _POOL, one.spec) if one else {} for one in (had, made))
+    gone = [".".join(("spec", *path)) for path in _gone(old, new, made.spec)]
+    if not gone:
+        return []
+    return [f"{subject}: the manifest does not have {', '.join(gone)}, so they count as removed, or have their default"]
+
+
+def _gone(old: Mapping[str, Any], new: Mapping[str, Any], given: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of the fields that become another because they are not given."""
+    for key, value in old.items():
+        part = given.get(key) if isinstance(given, Mapping) else None
+        if part is None and new.get(key) != value:
+            yield (key,)
+        elif isinstance(value, Mapping) and isinstance(new.get(key), Mapping):
+            yield from ((key, *rest) for rest in _gone(value, new[key], part))
 
 
 def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:

@@ -15,7 +15,18 @@ from karpstack.snapshot.manifest_files import Manifests, read
 from karpstack.snapshot.problems import SnapshotError
 from tests.unit.snapshot.made import snapshot
 
-POOL = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"}, "spec": {"weight": 5}}
+TEMPLATE = {
+    "spec": {
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+        "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}],
+    }
+}
+POOL = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "general"},
+    "spec": {"weight": 5, "template": TEMPLATE},
+}
 CLASS = {
     "apiVersion": "karpenter.k8s.aws/v1",
     "kind": "EC2NodeClass",
@@ -46,7 +57,7 @@ def changed(of: Any, **spec: Any) -> dict[str, Any]:
 
 
 def annotated(annotations: dict[str, str]) -> dict[str, Any]:
-    return changed(POOL, template={"metadata": {"annotations": annotations}})
+    return changed(POOL, template={**TEMPLATE, "metadata": {"annotations": annotations}})
 
 
 def written(folder: Path, *items: Any, name: str = "a.yaml") -> Path:
@@ -276,6 +287,26 @@ def test_a_change_of_an_object_that_karpenter_reads_and_a_rehearsal_lacks_is_ref
     for after in ([POOL, overlay("0.1")], [POOL]):
         with pytest.raises(SnapshotError, match="NodeOverlay cheap"):
             applied(CLUSTER, read(written(tmp_path / "after", *after)), before)
+
+
+@pytest.mark.parametrize("missing", ["nodeClassRef", "requirements"])
+def test_a_part_of_a_node_pool_is_refused(missing: str) -> None:
+    part = {"spec": {key: value for key, value in TEMPLATE["spec"].items() if key != missing}}
+    with pytest.raises(SnapshotError, match=rf"spec\.template\.spec\.{missing}, which a NodePool needs"):
+        applied(CLUSTER, manifests(changed(POOL, template=part)))
+
+
+def test_what_a_manifest_no_longer_has_is_said() -> None:
+    limits, taints = {"cpu": "10", "memory": "40Gi"}, [{"key": "a", "effect": "NoSchedule"}]
+    # Of what the cluster has, the API server writes expireAfter into each NodePool.
+    template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "taints": taints, "expireAfter": "720h"}}
+    spec = {"weight": 1, "limits": limits, "disruption": {"consolidateAfter": "1m"}, "template": template}
+    cluster = snapshot(nodePools=[{"name": "general", "spec": spec}])
+    notes = applied(cluster, manifests(changed(POOL, limits={"cpu": "10"}))).notes
+    assert notes == [
+        "NodePool general: the manifest does not have spec.disruption, spec.limits.memory, spec.template.spec.taints, "
+        "so they count as removed, or have their default"
+    ]
 
 
 def test_an_object_is_none_of_a_plan_by_a_key_of_plans(tmp_path: Path) -> None:
