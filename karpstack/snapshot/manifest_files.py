@@ -81,7 +81,7 @@ def read(path: Path) -> Manifests:
             if (before := places.get((kind, name))) is not None:
                 raise SnapshotError.of(finding("snapshot-manifest-twice", file, f"{kind} {name}", other=before))
             objects[kind, name], places[kind, name] = item, file
-    if path.is_dir() and (hidden := sum(_is_hidden(path, file) for file in _below(path))):
+    if _is_folder(path) and (hidden := sum(_is_hidden(path, file) for file in _below(path))):
         ignored["file in a hidden folder"] = hidden
     removed = {(kind, name) for kind, name in removed if kind in KINDS}
     for kind, name in removed & objects.keys():
@@ -97,7 +97,7 @@ def _key(item: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
+    if not _is_folder(path):
         return [path]
     found = [file for file in _below(path) if not _is_hidden(path, file)]
     if not found or len(found) > _FILES:
@@ -105,6 +105,13 @@ def _files(path: Path) -> list[Path]:
             finding("snapshot-manifest-folder", path, count=len(found), most=_FILES, suffixes=", ".join(_SUFFIXES))
         )
     return found
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _below(folder: Path) -> list[Path]:

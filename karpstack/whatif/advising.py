@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from karpstack.snapshot.reading import load as load_snapshot
 from karpstack.text.codes import Code, reported
-from karpstack.text.files import write
+from karpstack.text.files import OutputError, is_ours, make_ours, write
 from karpstack.text.shown import visible
 
 from . import advice_documents as documents
@@ -86,6 +86,7 @@ def run(asked: Asked, tools: Tools) -> int:
     given = [name for name, is_given in (("arm64", asked.arm64), ("days", asked.days)) if is_given]
     derived = derive(snapshot, given, asked.only)
     asked = replace(asked, output=tools.place(asked.output))
+    _claim(asked.output)
     now = pools_of(snapshot)
     _write_manifests(asked.output, derived.candidates, now)
     if asked.only_list or not derived.candidates:
@@ -107,6 +108,16 @@ def run(asked: Asked, tools: Tools) -> int:
     if outcome.interrupted:
         return Code.INTERRUPTED
     return Code.UNKNOWN if documents.missing(found) else Code.GOOD
+
+
+def _claim(folder: Path) -> None:
+    """Refuse a folder with files that are not an advice's: it has names that are usual, such as `manifests`."""
+    if any(folder.iterdir()) and not is_ours(folder):
+        raise OutputError(
+            f"--output {visible(folder)}: has files that no advice has written and that could be lost, so nothing is "
+            "written; name a new folder, or an empty one"
+        )
+    make_ours(folder)
 
 
 def _answers(commands: Sequence[_Command], outcome: Outcome) -> tuple[dict[str, list[Answer]], dict[str, str]]:

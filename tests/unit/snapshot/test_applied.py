@@ -192,6 +192,11 @@ def test_a_plan_of_terraform_is_read(tmp_path: Path) -> None:
     assert read(plan).objects == {("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}
 
 
+def test_a_name_that_no_file_can_have_is_an_error_in_words() -> None:
+    with pytest.raises(SnapshotError, match="File name too long"):
+        read(Path("x" * 300))
+
+
 def planned(folder: Path, actions: list[str], *kept: Any) -> Path:
     """A plan that does something to a NodePool and to a ConfigMap."""
     changes = [

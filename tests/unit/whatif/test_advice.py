@@ -11,6 +11,8 @@ import pytest
 
 from karpstack.rehearsal.whatif.candidates import Outcome
 from karpstack.snapshot.examples import FOLDER
+from karpstack.text.codes import Code
+from karpstack.text.files import make_ours
 from karpstack.whatif.advice import Advice, Advised, advise
 from karpstack.whatif.advice_chart import _labels, _Point
 from karpstack.whatif.advice_documents import markdown, page, text
@@ -279,8 +281,21 @@ BOTH: Mapping[str, Callable[[], Answer] | int] = {
 }
 
 
+def test_a_folder_with_other_files_stays_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = tmp_path / "manifests" / "arm64.yaml"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    assert Rehearsed(BOTH).ask(tmp_path, only_list=True) == Code.WRONG
+    assert "has files that no advice has written and that could be lost" in capsys.readouterr().err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [mine]
+    assert mine.read_text() == "mine"
+    for _ in range(2):  # what an advice has written is replaced
+        assert Rehearsed(BOTH).ask(tmp_path / "new", only_list=True) == Code.GOOD
+
+
 def test_the_command_asks_a_what_if_of_each_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rehearsed = Rehearsed(BOTH)
+    make_ours(tmp_path)  # by an earlier advice
     stale = tmp_path / "manifests" / "arm64.yaml"
     stale.parent.mkdir()
     stale.write_text("of another cluster")
