@@ -29,7 +29,7 @@ from karpstack.text.projects import find_project
 from karpstack.text.shown import visible
 
 from . import removal_aws, removal_azure
-from .comparison import page
+from .comparison import TITLE, page
 from .cost import bill
 from .leftovers import TAG
 from .leftovers import find_leftovers as find_left
@@ -42,6 +42,7 @@ Form = Literal["text", "json"]
 _LEAST: Final = 30.0
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     InputError: Code.WRONG,
+    files.OutputError: Code.WRONG,
     UnknowableError: Code.UNKNOWN,
     NotAskedError: Code.UNKNOWN,
     OSError: Code.WRONG,
@@ -134,6 +135,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
 @reported(_CODES, _print_error)
 def compare(rehearsed: Path, real: Path, output: Path) -> int:
     """Write a page that compares a real run with its rehearsal."""
+    files.check_output(output, "--output", "page of a real run", lambda it: it.startswith(TITLE.encode()))
     folders = {"rehearsed": rehearsed, "real": real}
     runs = {which: _read(folder / _RUN) for which, folder in folders.items() if (folder / _RUN).is_file()}
     reports = {which: _checked(_report(folder)) for which, folder in folders.items()}

@@ -12,6 +12,8 @@ Report = Mapping[str, Any]
 #: In the order in which they come at the same moment.
 _EVENTS: Final = ("created", "launched", "registered", "initialized", "disrupted", "drained", "gone")
 _NONE: Final = "none"
+#: The first line of a page.
+TITLE: Final = "# A real run and its rehearsal"
 
 
 def page(rehearsed: Report, real: Report, runs: Mapping[str, Report]) -> str:
@@ -29,7 +31,7 @@ def page(rehearsed: Report, real: Report, runs: Mapping[str, Report]) -> str:
     differing = [
         f"{name}: {what}" for name in both for what, one, other in rows[name] if one != other and _judged(what)
     ]
-    lines = ["# A real run and its rehearsal", "", _environment(rehearsed, real), ""]
+    lines = [TITLE, "", _environment(rehearsed, real), ""]
     lines += [f"{len(both)} stories were run in both. " + (_differing(differing) if differing else "Nothing differs.")]
     missing = sorted(before.keys() ^ after.keys())
     if missing:

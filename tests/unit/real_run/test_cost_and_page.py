@@ -154,6 +154,17 @@ def test_a_report_of_others_is_shown_as_text(project: Path) -> None:
     assert not any(part in text for part in ("<img", "@team", "](", "https://"))
 
 
+def test_a_page_replaces_a_page_and_nothing_else(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "before").mkdir(exist_ok=True)
+    (project / "before" / "report.json").write_text(json.dumps(Example().report()))
+    for _ in range(2):
+        assert main(["compare", "before", "before", "--output", "page.md"]) == 0
+    (project / "notes.md").write_text("mine")
+    assert main(["compare", "before", "before", "--output", "notes.md"]) == 2
+    assert "notes.md: is no page of a real run" in capsys.readouterr().err
+    assert (project / "notes.md").read_text() == "mine"
+
+
 @pytest.mark.parametrize("content", ["{}", "[" * 100_000, '{"stories": [{}]}', "[]"])
 def test_what_is_no_report_is_refused(project: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "before" / "report.json").write_text(content)
