@@ -161,13 +161,15 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
     Raises:
         YamlError: One is not YAML, or a part of a NodePool is not known yet: the plan leaves it out.
     """
-    changes = [
-        (str(one.get("address")), _mapping(one.get("change"))) for one in _mappings(plan.get("resource_changes"))
-    ]
-    for _, change in changes:
-        if isinstance(actions := change.get("actions"), list) and "delete" in actions:
+    unknown = {}
+    for one in _mappings(plan.get("resource_changes")):
+        address, change = str(one.get("address")), _mapping(one.get("change"))
+        unknown[address] = _mapping(change.get("after_unknown"))
+        actions = change.get("actions")
+        if isinstance(actions, list) and "delete" in actions:
             yield from map(_Removed, _manifests_of(_mapping(change.get("before"))))
-    unknown = {address: _mapping(change.get("after_unknown")) for address, change in changes}
+        if one.get("type") == "helm_release" and actions not in (None, ["no-op"]):
+            yield {"kind": "helm_release that the plan changes", "metadata": {"name": address}}
     for address in (address for address, parts in unknown.items() if parts.get("yaml_body") is True):
         yield {"kind": "kubectl_manifest that is known after apply", "metadata": {"name": address}}
     modules = list(_mappings([_mapping(plan[_PLAN]).get("root_module")]))

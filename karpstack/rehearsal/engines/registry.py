@@ -158,7 +158,10 @@ class Registry:
         try:
             with self._opener.open(request, timeout=_SECONDS) as response:
                 found = json.loads(response.read(_MOST))
-            return str(found.get("token") or found["access_token"])
+            token = str(found.get("token") or found["access_token"])
+            if not (token.isascii() and token.isprintable()):
+                raise ValueError("its token can be no header")
+            return token
         except (OSError, HTTPException, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
             raise TransferError(
                 f"{self._host} does not accept the login ({error}); log in with: docker login {self._host}"

@@ -216,6 +216,17 @@ def test_a_node_pool_that_a_plan_of_terraform_deletes_goes(tmp_path: Path, kept:
     assert not any("general" in note for note in made.notes)
 
 
+def test_a_chart_that_a_plan_of_terraform_changes_is_named(tmp_path: Path) -> None:
+    changes = [
+        {"type": "helm_release", "address": f"helm_release.{action}", "change": {"actions": [action]}}
+        for action in ("update", "no-op")
+    ]
+    planned = {"root_module": {"resources": [{"values": {"manifest": POOL}}]}}
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"planned_values": planned, "resource_changes": changes}))
+    assert read(plan).ignored == {"helm_release that the plan changes": 1}
+
+
 def test_a_node_pool_that_a_plan_of_terraform_replaces_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="NodePool general is deleted and created again"):
         read(planned(tmp_path, ["delete", "create"], POOL))
