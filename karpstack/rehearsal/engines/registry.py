@@ -227,8 +227,10 @@ class _Proxies(ProxyHandler):
         super().__init__({"http": "see proxy_open", "https": "see proxy_open"})
 
     def proxy_open(self, req: Request, proxy: str, type: str) -> Any:
-        found = proxy_for(req.full_url)
-        return super().proxy_open(req, found, type) if found else None
+        if found := proxy_for(req.full_url):
+            return super().proxy_open(req, found, type)
+        req.remove_header("Proxy-authorization")  # of the address that led here
+        return None
 
 
 def _opener(*, secure: bool) -> OpenerDirector:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from karpstack.rehearsal.engines.registry import Registry, TransferError
+from karpstack.rehearsal.engines.registry import Registry, TransferError, _opener
 from tests.serving import serving
 
 BASIC = base64.b64encode(b"user:secret").decode()
@@ -160,3 +160,33 @@ def test_a_stranger_is_an_error_in_words(answer: str, tmp_path: Path, monkeypatc
             setattr(handler, name, value)
         with pytest.raises(TransferError):
             read(host, "blobs")
+
+
+class _Proxy(BaseHTTPRequestHandler):
+    """A proxy with a password, behind which a registry leads to an address of this machine."""
+
+    elsewhere: str
+
+    def do_GET(self) -> None:
+        assert self.headers["Proxy-Authorization"]
+        self.send_response(307)
+        self.send_header("Location", f"{self.elsewhere}/elsewhere/blob")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_the_login_of_a_proxy_stays_with_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with server() as (host, handler):
+        seen: list[str] = []
+        monkeypatch.setattr(
+            handler, "do_GET", lambda it: (seen.append(str(it.headers["Proxy-Authorization"])), it._answer(200, b""))
+        )
+        proxy: type[_Proxy] = type("Proxy", (_Proxy,), {"elsewhere": f"http://{host}"})
+        with serving(ThreadingHTTPServer(("127.0.0.1", 0), proxy)) as started:
+            monkeypatch.setenv("http_proxy", f"http://user:secret@127.0.0.1:{started.server_address[1]}")
+            monkeypatch.delenv("no_proxy", raising=False)
+            monkeypatch.delenv("NO_PROXY", raising=False)
+            _opener(secure=False).open("http://registry.example/v2/", timeout=10).close()
+        assert seen == ["None"]
