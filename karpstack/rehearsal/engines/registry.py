@@ -106,15 +106,15 @@ class Registry:
             if body is not None and not isinstance(body, bytes):
                 body.seek(0)
             request = Request(url, data=body, headers=dict(headers or {}), method=method)  # noqa: S310  # see `Registry`
-            # Neither a redirection nor an upload elsewhere gets the login.
-            if self._authorization and urlsplit(url).netloc == urlsplit(self._base).netloc:
+            # Neither a redirection nor an upload elsewhere gets the login, and who is there cannot ask for it.
+            if self._authorization and self._is_own(url):
                 request.add_unredirected_header("Authorization", self._authorization)
             try:
                 response: HTTPResponse = self._opener.open(request, timeout=_SECONDS)
                 return response
             except HTTPError as error:
                 error.close()
-                if error.code == 401 and not last:
+                if error.code == 401 and not last and self._is_own(error.url):
                     self._authorization = self._sign_in(error.headers.get("WWW-Authenticate", ""))
                     continue
                 fix = f"; log in with: docker login {self._host}" if error.code in (401, 403) else ""
@@ -122,6 +122,9 @@ class Registry:
             except (OSError, HTTPException, ValueError) as error:  # a redirection to what is no address, for example
                 raise TransferError(f"{said}: {getattr(error, 'reason', error)}") from error
         raise TransferError(f"{said}: 401")
+
+    def _is_own(self, url: str) -> bool:
+        return urlsplit(url)[:2] == urlsplit(self._base)[:2]
 
     def _sign_in(self, challenge: str) -> str:
         """Return the value of a header that answers the registry's challenge."""

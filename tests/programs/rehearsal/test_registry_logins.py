@@ -127,6 +127,13 @@ def test_the_login_stays_with_the_registry(tmp_path: Path, monkeypatch: pytest.M
         handler.elsewhere = f"http://{other}"
         assert read(host, "blobs") == CONTENT
         assert stranger.seen == [("/elsewhere/blob", "")]
+        stranger.seen.clear()
+        handler.elsewhere = f"http://{other}/v2"  # where a stranger asks for a login
+        registry = Registry(host, "r")
+        registry.open("manifests", "sha256:0").close()
+        with pytest.raises(TransferError, match="401"):
+            registry.open("blobs", "sha256:0")
+        assert stranger.seen == [("/v2/elsewhere/blob", "")]
         handler.realm = "http://stranger.example/token"  # a password would go there in plain text
         with pytest.raises(TransferError, match=f"{host} asks for a login"):
             read(host)
