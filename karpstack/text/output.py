@@ -1,17 +1,24 @@
-"""Programs of which somebody reads only the beginning, as with `| head`, end without a traceback."""
+"""Programs end without a traceback if their output is read only in part, as with `| head`, or cannot be written."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import select
 import sys
 from collections.abc import Callable
+from typing import Final
 
 from .codes import Code
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def run(program: Callable[[], int]) -> int:
-    """Run a program; its exit code, or `Code.UNREAD`."""
+    """Run a program; its exit code, or `Code.UNREAD`, or `Code.UNKNOWN` if the disk is full."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal has the lines of tables
     try:
         try:
             return program()
@@ -21,6 +28,12 @@ def run(program: Callable[[], int]) -> int:
         if not unread():
             raise
         return Code.UNREAD
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _discard()
+        print(f"error: not everything could be written ({error.strerror}); make room, and try again", file=sys.stderr)
+        return Code.UNKNOWN
 
 
 def unread() -> bool:
@@ -29,8 +42,12 @@ def unread() -> bool:
     output.register(sys.stdout, 0)  # for what the kernel says unasked: that the other end is closed
     if not output.poll(0):
         return False
+    _discard()
+    return True
+
+
+def _discard() -> None:
     # Python writes the rest at its end, and would complain. https://docs.python.org/3/library/signal.html
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
-    return True

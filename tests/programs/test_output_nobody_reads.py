@@ -39,6 +39,25 @@ def test_output_that_nobody_reads_is_no_error(command: str) -> None:
     assert ended.returncode == 141
 
 
+SHOW = [sys.executable, "-m", "karpstack", "snapshot", "show", "examples/snapshots/20-pods.json"]
+
+
+def test_an_output_that_cannot_be_written_is_an_error_in_words() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(SHOW, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (
+        ended.stderr == "error: not everything could be written (No space left on device); make room, and try again\n"
+    )
+    assert ended.returncode == 3
+
+
+def test_a_terminal_without_utf_8_gets_escapes() -> None:
+    variables = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    ended = subprocess.run(SHOW, cwd=ROOT, env=variables, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"20 pods in 7 workloads" in ended.stdout
+
+
 def test_another_pipe_that_breaks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail() -> int:
         raise BrokenPipeError("the daemon's")
