@@ -66,9 +66,9 @@ def read(environment: pulumi.Resource | None = None) -> LastState:
     # An update without a preview writes its first state at the same moment: a backend of files moves the last one away
     # before it writes the next (pulumi/pkg/backend/diy/state.go, saveCheckpoint), so no state is asked for twice.
     if not (
-        (environment and _ask("getResource", "state", urn=environment.urn))
-        or _ask("readStackOutputs", name=stack)
+        _ask("readStackOutputs", name=stack)
         or _ask("readStackOutputs", name=stack, after=_PAUSE)
+        or (environment and _ask("getResource", "state", urn=environment.urn))
     ):
         return LastState({})
     return LastState(
