@@ -134,6 +134,7 @@ def rehearse(
     values = {name: value for name, value in (passed_on or {}).items() if value}
     if touching.manifests:
         manifests.check_kept(folder, changed, touched, values)
+        manifests.check_results(folder, changed.head, results)
     question = Question(
         project,
         changed.base,

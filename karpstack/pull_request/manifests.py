@@ -87,6 +87,20 @@ def check_kept(repository: Path, changed: Change, touched: Sequence[AffectedStac
                     )
 
 
+def check_results(repository: Path, commit: str, results: Path) -> None:
+    """Refuse a folder of results that is in a commit: its files would be shown as results.
+
+    Raises:
+        StacksError: The commit has it.
+    """
+    for place in {results.absolute(), results.resolve()}:
+        if place.is_relative_to(repository) and _names(repository, commit, str(place.relative_to(repository))):
+            raise StacksError(
+                f"--results {shown.visible(results)}: commit {commit[:12]} has files there, which would be shown as "
+                "results, so nothing is rehearsed; give a folder that is not in the repository"
+            )
+
+
 def _holds(path: str, other: str) -> bool:
     """Whether a path is another one, or above it, where a link may stand instead of a folder."""
     return other == path or other.startswith(f"{path}/")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from karpstack.pull_request.manifests import check_results
+from karpstack.pull_request.stacks import StacksError
 from karpstack.rehearsal.whatif.manifests import Cluster
 from tests.programs.pull_request.github_server import WRITES, GitHubServer, served
 from tests.programs.pull_request.repository import ROOT, STACK, Repository, act
@@ -87,6 +89,16 @@ def test_nothing_that_the_pull_request_brings_is_run_or_believed(repository: Rep
     assert [one[0] for one in repository.asked()] == ["whatif"]
     assert ROW in github.comments[0]["body"]
     assert "prod" not in github.comments[0]["body"]
+
+
+def test_results_that_a_change_brings_are_refused(repository: Repository) -> None:
+    repository.commit(**{"build/pull-request/prod/outcome.json": "{}"})
+    (repository.folder / "link").symlink_to("build")
+    commit = repository.git("rev-parse", "HEAD")
+    for folder in ("build", "link"):
+        with pytest.raises(StacksError, match="has files there, which would be shown as results"):
+            check_results(repository.folder, commit, repository.folder / folder / "pull-request")
+    check_results(repository.folder, commit, repository.folder / "build" / "others")
 
 
 @pytest.mark.parametrize("brought", ["cluster.json", "limits/nodepools.yml", "Pulumi.eks.yaml"])

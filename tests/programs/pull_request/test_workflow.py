@@ -181,6 +181,7 @@ def test_the_component_of_gitlab_hands_each_input_on_as_a_variable() -> None:
     assert not any("[[" in line for line in [*job["script"], *job["after_script"]])
     assert inputs - {"image", "stage"} <= set(read(ACTION)["inputs"])
     subprocess.run(["bash", "-n", "-c", "\n".join([*job["script"], *job["after_script"]])], check=True)
+    assert job["script"][0] == "rm -rf build/pull-request"  # what the merge request brought
     (words,) = (line.removeprefix("karpstack pull-request ") for line in job["script"] if "rehearse" in line)
     given = parser().parse_args(shlex.split(words))
     assert {given.base, given.manifests, given.workloads, given.limits, given.prices} <= {
