@@ -7,6 +7,7 @@ authorities are those of the environment. A registry on this machine is asked by
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin, urlsplit
-from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from karpstack.text.proxies import is_loopback, proxy_for
 
@@ -223,6 +224,16 @@ def _helped(helper: str, name: str) -> _Login | None:
     return _Login("" if user == "<token>" else user, str(found.get("Secret", "")))
 
 
+class _Redirections(HTTPRedirectHandler):
+    """Follows redirections without reading what comes with them, which may have no end."""
+
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any) -> Any:
+        fp.close()
+        return super().http_error_302(req, io.BytesIO(), code, msg, headers)
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
 class _Proxies(ProxyHandler):
     """Asks the project's one rule for each address, that of a redirection too."""
 
@@ -238,11 +249,11 @@ class _Proxies(ProxyHandler):
 
 def _opener(*, secure: bool) -> OpenerDirector:
     if not secure:  # reading all authorities takes a tenth of a second
-        return build_opener(_Proxies())
+        return build_opener(_Proxies(), _Redirections())
     context = ssl.create_default_context()  # with SSL_CERT_FILE and SSL_CERT_DIR
     if more := os.environ.get("REQUESTS_CA_BUNDLE"):
         try:
             context.load_verify_locations(**{"capath" if Path(more).is_dir() else "cafile": more})
         except OSError as error:
             raise TransferError(f"REQUESTS_CA_BUNDLE={more} cannot be read: {error}") from error
-    return build_opener(_Proxies(), HTTPSHandler(context=context))
+    return build_opener(_Proxies(), _Redirections(), HTTPSHandler(context=context))
