@@ -186,15 +186,18 @@ class _Proxy(BaseHTTPRequestHandler):
 
 
 def test_the_login_of_a_proxy_stays_with_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+
+    def answer(self: _Handler) -> None:
+        seen.append(self.headers["Proxy-Authorization"])
+        self._answer(200, b"")
+
     with server() as (host, handler):
-        seen: list[str] = []
-        monkeypatch.setattr(
-            handler, "do_GET", lambda it: (seen.append(str(it.headers["Proxy-Authorization"])), it._answer(200, b""))
-        )
+        monkeypatch.setattr(handler, "do_GET", answer)
         proxy: type[_Proxy] = type("Proxy", (_Proxy,), {"elsewhere": f"http://{host}"})
         with serving(ThreadingHTTPServer(("127.0.0.1", 0), proxy)) as started:
             monkeypatch.setenv("http_proxy", f"http://user:secret@127.0.0.1:{started.server_address[1]}")
             monkeypatch.delenv("no_proxy", raising=False)
             monkeypatch.delenv("NO_PROXY", raising=False)
             _opener(secure=False).open("http://registry.example/v2/", timeout=10).close()
-        assert seen == ["None"]
+    assert seen == [None]
