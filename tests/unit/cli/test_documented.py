@@ -43,8 +43,11 @@ def commands(path: Path) -> Iterator[tuple[str, bool]]:
 
 def words(line: str) -> list[str]:
     """The words of a command line; none where one of them stands for others."""
-    plain = re.split(r"\s+#|\s*[;&>)]|\s\|\s", line)[0].rstrip("\"'")
-    found = shlex.split(plain)
+    plain = re.split(r"\s+#|\s*[;&>)]|\s\|\s", line)[0]
+    try:
+        found = shlex.split(plain)
+    except ValueError:  # a quote around the command, whose beginning is not here
+        found = shlex.split(plain.rstrip("\"'"))
     return [] if any(_PLACEHOLDER.search(word) for word in found) else found
 
 
