@@ -18,10 +18,14 @@ RUN --mount=type=bind,target=/source set -eu; \
     wheel=$(ls /source/build/release/karpstack-*-py3-none-any.whl); \
     /tmp/uv/bin/uv pip install --quiet --no-cache --only-binary :all: --compile-bytecode \
         --python /opt/karpstack/bin/python --constraint /source/requirements.lock \
-        "karpstack[aws,azure,rehearsal] @ file://$wheel"
-RUN --mount=type=bind,target=/source \
+        "karpstack[aws,azure,rehearsal] @ file://$wheel"; \
+    info=$(echo /opt/karpstack/lib/python*/site-packages/karpstack-*.dist-info); \
+    sed -i /uv_cache.json/d "$info/RECORD"; \
+    rm "$info/uv_cache.json"  # it has the time of the wheel
+RUN --mount=type=bind,target=/source set -eu; \
     KARPSTACK_CACHE=/cache KARPSTACK_ENGINES="oci-archive:/source/build/engines.tar@$ENGINES" \
-    /opt/karpstack/bin/karpstack engines build
+    /opt/karpstack/bin/karpstack engines build; \
+    rm /cache/engines/*/*.stamps.json  # they are of this file system
 
 FROM ${BASE}
 ARG VERSION
