@@ -152,16 +152,17 @@ def _without_surplus(
         requests = {resource: quantity for resource, quantity in left.items() if exact(quantity)}
         changed.append(workload)
         found.append(workload.model_copy(update={"pod": workload.pod.model_copy(update={"requests": requests})}))
-    if changed:
+    found, gone = daemon_sets.merged(found, len(foreign), of_pools)
+    left_out = {(one.namespace, one.name) for one in gone}
+    if smaller := [one for one in changed if (one.namespace, one.name) not in left_out]:
         notes.append(
             f"Created with smaller requests, because DaemonSets that only the rehearsed cluster has ({own}) request "
-            f"the rest on each node: {_list(changed)}"
+            f"the rest on each node: {_list(smaller)}"
         )
-    found, gone = daemon_sets.merged(found, len(foreign), of_pools)
     if gone:
         notes.append(
-            f"Not created, so that each node runs as many pods of DaemonSets as in the cluster, because it also runs "
-            f"those of {own}; another DaemonSet requests what they did: {_list(gone)}"
+            f"Not created, because DaemonSets that only the rehearsed cluster has ({own}) take their places on each "
+            f"node; another DaemonSet requests what these do not: {_list(gone)}"
         )
     return found
 
