@@ -78,6 +78,9 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error
     notes += _left(snapshot, manifests, pools, classes)
+    if before is None:
+        same = list(pools.values()) == snapshot.node_pools and list(classes.values()) == snapshot.node_classes
+        notes += _unknown(manifests, is_all=same)
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
         notes.append(f"ignored in the manifests: {counted}")
@@ -91,7 +94,7 @@ def _others(before: Manifests, after: Manifests) -> Iterator[str]:
     changed = [key for key in keys if before.others.get(key) != after.others.get(key)]
     for kind, name in changed:
         item = after.others.get((kind, name)) or before.others[kind, name]
-        if str(item.get("apiVersion")).partition("/")[0] in _GROUPS:
+        if _is_karpenters(item):
             raise SnapshotError.of(finding("snapshot-manifest-kind-unseen", "", f"{kind} {name}", kind=kind))
     if changed:
         yield f"also changed in the manifests, and not rehearsed: {listed([' '.join(key) for key in changed], _NAMED)}"
@@ -125,6 +128,21 @@ def _gone(old: Mapping[str, Any], new: Mapping[str, Any], given: Any) -> Iterato
             yield (key,)
         elif isinstance(value, Mapping) and isinstance(new.get(key), Mapping):
             yield from ((key, *rest) for rest in _gone(value, new[key], part))
+
+
+def _unknown(manifests: Manifests, *, is_all: bool) -> Iterator[str]:
+    """Say which objects that Karpenter reads may change unseen; refuse them if nothing else changes."""
+    found = [key for key, item in sorted(manifests.others.items()) if _is_karpenters(item)]
+    if found and is_all:
+        kind, name = found[0]
+        raise SnapshotError.of(finding("snapshot-manifest-kind-alone", "", f"{kind} {name}", kind=kind))
+    if found:
+        named = listed([" ".join(key) for key in found], _NAMED)
+        yield f"not rehearsed, so the answer leaves out what they do and whether they change: {named}"
+
+
+def _is_karpenters(item: Mapping[str, Any]) -> bool:
+    return str(item.get("apiVersion")).partition("/")[0] in _GROUPS
 
 
 def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:

@@ -325,6 +325,16 @@ def test_what_a_manifest_no_longer_has_is_said() -> None:
     ]
 
 
+def test_an_object_that_karpenter_reads_is_no_question_of_its_own(tmp_path: Path) -> None:
+    """Without the manifests before the change it is not known whether it changes: `Changes nothing` would be wrong."""
+    alone = read(written(tmp_path / "alone", POOL, overlay("0.1")))
+    same = applied(CLUSTER, read(written(tmp_path / "same", POOL))).snapshot
+    with pytest.raises(SnapshotError, match="NodeOverlay cheap") as error:
+        applied(same, alone)
+    assert code(error) == "snapshot-manifest-kind-alone"
+    assert any(note.endswith("whether they change: NodeOverlay cheap") for note in applied(CLUSTER, alone).notes)
+
+
 def test_an_object_is_none_of_a_plan_by_a_key_of_plans(tmp_path: Path) -> None:
     found = read(written(tmp_path, {**POOL, "planned_values": {}}))
     assert list(found.objects) == [("NodePool", "general")]
