@@ -67,8 +67,13 @@ def change(before: float | None, after: float | None) -> str:
         return ""
     if _alike(before, after):
         return "none"
-    share = f" ({_sign(after - before)}{abs(after - before) / before:.0%})" if before else ""
-    return f"{signed_dollars(round(after - before, 6))}{share}".replace("%", " %")
+    share = f" ({_sign(after - before)}{_percent(abs(after - before) / before)})" if before else ""
+    return f"{signed_dollars(round(after - before, 6))}{share}"
+
+
+def _percent(share: float) -> str:
+    """`5 %`, or `0.4 %` of what would be none."""
+    return f"{100 * share:.1g} %" if 0 < share < 0.005 else units.share(share)
 
 
 def counted(before: int, after: int) -> str:
@@ -246,7 +251,7 @@ def _dollars(before: Inventory, after: Inventory, stayed: Sequence[RemainingNode
             return f"{both}, {plural(after.launching, 'node')} not launched yet{so_far}{marked}"
         by = units.dollars(round(abs(after.usd_per_hour - before.usd_per_hour), 6))
         share = abs(after.usd_per_hour / before.usd_per_hour - 1) if before.usd_per_hour else None
-        much = f" ({units.share(share)})" if share is not None else ""
+        much = f" ({_percent(share)})" if share is not None else ""
         return f"{by}{much} an hour {direction(before, after)}, {both}{so_far}{marked}"
     either = direction(before, after)
     return (

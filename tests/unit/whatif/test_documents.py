@@ -265,3 +265,9 @@ def test_nodes_are_called_by_their_node_claims_and_by_the_snapshots_names() -> N
 @pytest.mark.timeout(10)
 def test_long_words_of_a_controller_are_searched_once() -> None:
     assert wording._POD.sub("", f"{'a' * 100_000}! can't evict ns/web-1 => x").endswith("can't evict  => x")
+
+
+def test_a_difference_is_no_share_of_nothing() -> None:
+    minus = "\N{MINUS SIGN}"
+    assert wording.change(2.217526, 2.208995) == f"{minus}$0.0085 ({minus}0.4 %)"
+    assert wording.change(2.0, 2.5) == "+$0.500 (+25 %)"
