@@ -171,10 +171,16 @@ def judge(folder: Path, source: Source, *, form: Form = "text") -> int:
 @reported(_CODES)
 def report(folder: Path, source: Source, *, output: Path | None = None, form: Form = "text") -> int:
     """Judge a timeline and write report.json, report.html and junit.xml."""
-    from .reports.writing import write
+    from .reports.writing import DOCUMENTS, write
 
-    made = _made(folder, source)
     results = output or folder
+    there = [name for name in DOCUMENTS if os.path.lexists(results / name)]
+    if there and len(there) < len(DOCUMENTS) and results.resolve() != folder.resolve():
+        raise InputError(
+            f"--output {visible(results)}: has {' and '.join(there)} but not all of {', '.join(DOCUMENTS)}, as every "
+            "report has, so that somebody else's file would be overwritten; give another folder, or move it away"
+        )
+    made = _made(folder, source)
     results.mkdir(parents=True, exist_ok=True)
     write(made, folder / TIMELINE, results)
     return _shown(made, form)

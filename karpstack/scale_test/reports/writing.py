@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from karpstack.text.files import write as write_file
 
@@ -13,6 +13,9 @@ from ..recording.timeline import Reader
 from ..scenarios.environments import Stack
 from . import page
 from .junit import junit
+
+#: Names of what a report consists of.
+DOCUMENTS: Final = ("report.json", "report.html", "junit.xml")
 
 
 class TimelineInfo(NamedTuple):
@@ -63,8 +66,8 @@ def write(made: Mapping[str, Any], timeline: Path, folder: Path) -> None:
         folder: Where to; it exists.
     """
     lines = page.read_lines(timeline, page.wanted_lines(made))
-    write_file(folder / "report.json", json.dumps(made, indent=2) + "\n")
-    write_file(folder / "report.html", page.render(made, lines))
-    suites = folder / "junit.xml"
+    report, html, suites = (folder / name for name in DOCUMENTS)
+    write_file(report, json.dumps(made, indent=2) + "\n")
+    write_file(html, page.render(made, lines))
     suites.unlink(missing_ok=True)
     junit(made).write(str(suites), pretty=True)

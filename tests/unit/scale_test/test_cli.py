@@ -85,6 +85,16 @@ def test_the_report_is_the_same_each_time(folder: Path, tmp_path_factory: pytest
     assert (other / "comparison.html").is_file()
 
 
+def test_a_report_replaces_no_file_of_others(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / "junit.xml").write_text("of pytest")
+    assert main(["report", str(folder), "--output", str(other)]) == 2
+    assert "has junit.xml but not all of report.json, report.html, junit.xml" in capsys.readouterr().err
+    assert [path.read_text() for path in other.iterdir()] == ["of pytest"]
+
+
 def test_reasons_and_a_comparison_as_data(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
