@@ -23,8 +23,9 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 from tests.unit.whatif.told import lines
 
 ROOT = Path(__file__).resolve().parents[2]
+STACKS = ("eks", "aks-nap", "aks-self-hosted")
 FOLDERS_IN_THE_WHEEL = ("components", "karpstack", "playbooks", "policies")
-IN_THE_WHEEL = ("Pulumi.yaml", "__main__.py", "ansible.cfg")
+IN_THE_WHEEL = ("Pulumi.yaml", *(f"Pulumi.{stack}.yaml" for stack in STACKS), "__main__.py", "ansible.cfg")
 IN_A_PROJECT = ("Pulumi.yaml", "__main__.py", "Pulumi.eks.yaml")
 CONTAINER = {"name": "web", "image": "web", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
 POD = {
@@ -268,6 +269,23 @@ def test_commands_and_modules_work_without_a_checkout(installed: Path, tmp_path:
     assert int(counted.stdout) > 1, counted.stderr
     listed = without_the_checkout(installed, "karpstack", "--help", folder=tmp_path)
     assert (listed.returncode, listed.stdout[:16]) == (0, "Usage: karpstack")
+
+
+SIDE = """
+import pathlib
+from karpstack.rehearsal.whatif.manifests import Cluster
+
+here = pathlib.Path.cwd()
+print(Cluster(here / "cluster.json", "aks-nap", here, here / "sides").base().stack_file.path.name)
+"""
+
+
+def test_a_what_if_needs_no_stack_file_beside_it(installed: Path, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "snapshots" / "20-pods.json", tmp_path / "cluster.json")
+    asked = without_the_checkout(installed, "python", "-c", SIDE, folder=tmp_path)
+    assert "aks-nap: there is no" not in asked.stderr
+    made = without_the_checkout(installed, "python", "-c", SIDE.replace("aks-nap", "eks"), folder=tmp_path)
+    assert made.stdout.strip() == "Pulumi.snapshot.yaml", made.stderr
 
 
 def test_pulumi_can_start_the_provider_by_its_name(installed: Path, tmp_path: Path) -> None:

@@ -368,7 +368,13 @@ class Deployment:
             CommandError: Ansible was killed.
             LostError: The rehearsal has ended meanwhile.
         """
-        given = json.dumps({key: {"__ansible_unsafe": value} for key, value in variables.items()})
+        # An installed package has no checkout around its playbooks, in which Pulumi could run.
+        given = json.dumps(
+            {
+                key: {"__ansible_unsafe": value}
+                for key, value in {"karpstack_project": str(self._program), **variables}.items()
+            }
+        )
         ansible = Path(sys.executable).parent / "ansible-playbook"
         command = [
             sys.executable,
