@@ -140,7 +140,7 @@ release-check: environment pack ## Build the wheel, the source distribution, the
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir build/release
 	@$(BIN)/ansible-galaxy collection build playbooks --output-path build/release
 	@tar -C build --exclude=.made-by-karpstack -czf build/release/karpstack-policies.tar.gz pack
-	@$(BIN)/python -m pytest -q tests/unit/test_pins.py tests/unit/test_package.py tests/unit/scale_test/test_modules.py tests/programs/test_package.py tests/programs/test_collection.py tests/programs/test_policy_pack.py
+	@$(BIN)/python -m pytest -q tests/release tests/unit/test_pins.py tests/unit/test_package.py tests/unit/scale_test/test_modules.py tests/programs/test_package.py tests/programs/test_collection.py tests/programs/test_policy_pack.py
 	@$(BIN)/uv venv --quiet --python $(BIN)/python build/release/lowest
 	@$(BIN)/uv pip install --quiet --python build/release/lowest/bin/python --resolution lowest-direct --all-extras -r pyproject.toml $$(sed -nE 's/^ *"((pytest|hypothesis)[a-z-]*==[0-9.]+)",/\1/p' pyproject.toml)
 	@build/release/lowest/bin/python -m pytest -q -p no:cacheprovider -W ignore tests/unit/cli tests/unit/test_settings.py tests/unit/test_eks.py tests/unit/test_aks.py tests/unit/snapshot
