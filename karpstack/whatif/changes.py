@@ -6,12 +6,18 @@ The form is `apitype.EngineEvent` of github.com/pulumi/pulumi (sdk/go/common/api
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from karpstack.text.shown import listed
 
 # What upgrades are known by; of other properties the names alone are told, for a value may be a secret.
 _VERSIONS = ("version", "kubernetesVersion")
+#: A NodePool has no secrets, so its fields are told with their values.
+_NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
+_NAMED: Final = 6  # fields of a NodePool
+_LONGEST: Final = 120  # characters of a value
 # Of a replacement there are three steps; this is the one that stands for it.
 _CHANGING = ("create", "update", "delete", "replace", "import")
 
@@ -47,9 +53,46 @@ def _changed(lines: list[str]) -> Iterator[dict[str, str]]:
 
 
 def _changed_properties(step: dict[str, Any]) -> Iterator[str]:
-    """The properties that differ; of a version also how."""
+    """The properties that differ; of a version and of a NodePool's fields also how."""
     old, new = ((step.get(side) or {}).get("inputs") or {} for side in ("old", "new"))
     for key in step.get("diffs") or ():
         before, after = old.get(key), new.get(key)
+        if step["type"] == _NODE_POOL and key == "spec" and before and after:
+            yield listed(list(_changed_fields("", _by_key(before), _by_key(after))), _NAMED)
+            continue
         told = key in _VERSIONS and isinstance(before, str) and isinstance(after, str)
         yield f"{key} {before} to {after}" if told else str(key)
+
+
+def _changed_fields(path: str, before: Any, after: Any) -> Iterator[str]:
+    """The fields that differ: `limits.cpu 40 to 20`."""
+    if before == after:
+        return
+    if isinstance(before, Mapping) or isinstance(after, Mapping):
+        old, new = (value if isinstance(value, Mapping) else {} for value in (before, after))
+        for key in sorted({*old, *new}):
+            yield from _changed_fields(f"{path}{key}" if key[0] == "[" else f"{path}.{key}", old.get(key), new.get(key))
+    else:
+        yield f"{path.removeprefix('.')} {_short(before)} to {_short(after)}"
+
+
+def _by_key(value: Any) -> Any:
+    """A value in which requirements and taints are found by their key, whatever their order."""
+    if isinstance(value, Mapping):
+        return {key: _by_key(item) for key, item in value.items()}
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) and "key" in one for one in value):
+        return value
+    named = {}
+    for one in value:
+        rest = {key: item for key, item in one.items() if key not in ("key", "operator", "effect")}
+        what = one.get("operator") or one.get("effect") or ""
+        named[f"[{one['key']} {what}]"] = rest.get("values", rest or "set")
+    return named if len(named) == len(value) else value
+
+
+def _short(value: Any) -> str:
+    """A value in a sentence."""
+    if value is None:
+        return "(not set)"
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -52,3 +52,24 @@ def test_what_differs_is_told_and_of_a_version_how(tmp_path: Path) -> None:
     }
     (found,) = changes(log(tmp_path, release))
     assert found["what"] == "version 1.14.3 to 1.15.1, values"
+
+
+def test_of_a_node_pool_each_field_is_told_with_its_values(tmp_path: Path) -> None:
+    def spec(*requirements: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        return {"inputs": {"spec": {**fields, "template": {"spec": {"requirements": list(requirements)}}}}}
+
+    arch = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
+    old = {"key": "a/size", "operator": "In", "values": ["4", "8"]}
+    changed = step("update")
+    changed["resourcePreEvent"]["metadata"] |= {
+        "diffs": ["spec"],
+        "old": spec(arch, old, weight=10, limits={"cpu": "40"}),
+        "new": spec({**old, "values": ["8"]}, {"key": "b", "operator": "Exists"}, arch, limits={"cpu": "20"}),
+    }
+    (found,) = changes(log(tmp_path, changed))
+    assert found["what"] == (
+        "limits.cpu 40 to 20, "
+        'template.spec.requirements[a/size In] ["4", "8"] to ["8"], '
+        "template.spec.requirements[b Exists] (not set) to set, "
+        "weight 10 to (not set)"
+    )
