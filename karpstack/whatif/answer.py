@@ -45,8 +45,8 @@ class Planned(Part):
     type: str = Field(description="Pulumi's type of the resource.")
     name: str = Field(description="Name of the resource.")
     what: str = Field(
-        description="The properties that an update changes; for versions and the fields of a NodePool, also the old and "
-        "the new one. Empty if unknown."
+        description="The properties that an update changes; for versions and the fields of a NodePool, also the old "
+        "and the new one. Empty if unknown."
     )
 
 
