@@ -27,6 +27,7 @@ Why = Literal[
     "spot to spot",
     "waiting",  # for consolidateAfter, or for something that passes
     "not replaced yet",  # nothing holds it, and Karpenter has not come to it
+    "not settled",  # nodes came and went until the record ended
     "other",
     "unknown",
 ]

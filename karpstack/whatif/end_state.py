@@ -7,6 +7,7 @@ empty. The sum at the end of the record is then one end of a range.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -43,6 +44,8 @@ def open_end(told: WhatifTimeline, market: Priced, after: Inventory, stayed: Seq
         causes += [one for why, one in blocked.items() if one.used_up or (why == "Empty" and empty)][:1]
     if later := sum(one.drifted and not one.drifted_before and not one.never for one in stayed):
         causes.append(Cause(why="not replaced yet", details=f"{plural(later, 'drifted node')} not replaced yet"))
+    if told.phases.get("change-settled", {}).get("gaveUp"):
+        causes.append(Cause(why="not settled", details=_movement(told)))
     if not causes:
         return None
     usd = after.usd_per_hour
@@ -51,6 +54,19 @@ def open_end(told: WhatifTimeline, market: Priced, after: Inventory, stayed: Seq
     return OpenEnd(
         causes=causes, empty=empty, nodes=after.nodes - len(empty), usd_per_hour=None if usd is None else round(usd, 6)
     )
+
+
+def _movement(told: WhatifTimeline) -> str:
+    """Say in which NodePools nodes came and went again: two rules that contradict each other can do so for ever."""
+    short = Counter(
+        claim.node_pool
+        for claim in told.claims
+        if claim.first_seen >= told.before and claim.gone and claim.gone <= told.end
+    )
+    if not short:
+        return "the cluster had not settled when the rehearsal ended"
+    counted = ", ".join(f"{plural(number, 'node')} of NodePool {pool}" for pool, number in sorted(short.items()))
+    return f"the cluster had not settled when the rehearsal ended; {counted} came and went again"
 
 
 def _staying(told: WhatifTimeline) -> Iterator[NodeClaim]:

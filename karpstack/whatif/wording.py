@@ -42,6 +42,7 @@ WHY = {
     "replacement": "nothing can replace it",
     "limits": "the NodePool's limits",
     "not replaced yet": "Karpenter's own pace",
+    "not settled": "nodes come and go",
     "spot to spot": "from spot to spot",
     "waiting": "it waits",
     "other": "another cause",
