@@ -131,6 +131,7 @@ pack: ## Write the complete policy pack to build/pack, for `pulumi policy publis
 	@tar -cf - --exclude=__pycache__ --exclude=karpstack/karpenter/crds.py --exclude=karpstack/karpenter/schemas karpstack/__init__.py karpstack/karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
 	@grep -oE '^(pulumi|pulumi-policy|cronsim|pyyaml)==[0-9.]+' requirements.lock > build/pack/requirements.txt
+	@echo /.venv/ > build/pack/.gitignore  # `pulumi policy publish` leaves out what it names
 	@echo "The pack is in build/pack"
 
 # The lowest versions get an environment of their own, with the tools of the tests in the versions of the checkout.

@@ -34,9 +34,9 @@ def _up(
 ) -> int:
     """Start a stack on this machine: engines, control plane, `pulumi up` with the policy pack.
 
-    The stack runs until `karpstack down`.
+    The stack runs until `karpstack down`. A program that is not karpstack's is not checked by the policy pack.
 
-    Exit code 1: Pulumi failed; 3: an engine cannot be built or started.
+    Exit code 1: Pulumi failed; 2: wrong input, or unsupported resources; 3: an engine cannot be built or started.
     """
     from karpstack.rehearsal import commands
 

@@ -99,7 +99,8 @@ def _stack(
         option(
             "--workloads",
             metavar="FILE",
-            help="snapshot of the cluster (default: examples/snapshots/200-pods.json, a made-up one)",
+            help="snapshot of the cluster; required without --base and with manifests (default: "
+            "examples/snapshots/200-pods.json, a fictional one)",
         ),
     ] = None,
     project: StackFiles = None,
