@@ -92,9 +92,10 @@ def _engines() -> Iterator[Check]:
         return
     yield from _cache(cache_folder())
     missing = [part for part in required_parts(list(CONTROLLERS)) if not engines.complete(part)]
-    yield _built(missing, engines.root)
-    yield from _go(needed=bool(missing) and not os.environ.get(VARIABLE))
-    least = _ROOM_TO_BUILD if missing else _ROOM
+    built = _built(missing, engines.root)
+    yield built
+    yield from _go(needed=built.severity == "bad")
+    least = _ROOM_TO_BUILD if built.severity == "bad" else _ROOM
     for name, folder in (("disk of the cache", cache_folder()), ("disk of this folder", Path.cwd())):
         existing = next(place for place in (folder, *folder.parents) if place.exists())
         free = shutil.disk_usage(existing).free
@@ -108,9 +109,9 @@ def _built(missing: list[str], folder: Path) -> Check:
         return Check("engines", "good", f"built, {folder}")
     ready = [cloud for cloud in CONTROLLERS if not {*required_parts([cloud])} & {*missing}]
     found = f"not built: {', '.join(missing)}" + (f"; complete for {', '.join(ready)}" if ready else "")
-    fix = "karpstack engines build (all clouds, about 15 minutes), or karpstack engines build Pulumi.eks.yaml"
     if os.environ.get(VARIABLE):
-        fix = f"none is needed: a rehearsal pulls them from {VARIABLE}"
+        return Check("engines", "note", f"{found}; a rehearsal pulls them from {VARIABLE}")
+    fix = "karpstack engines build (all clouds, about 15 minutes), or karpstack engines build Pulumi.eks.yaml"
     return Check("engines", "note" if ready else "bad", found, fix)
 
 

@@ -54,7 +54,11 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     pools = {one.name: one for one in snapshot.node_pools}
     classes = {one.name: one for one in snapshot.node_classes}
     gone = before.objects.keys() - manifests.objects.keys() if before else set()
-    for kind, name in gone | manifests.removed:
+    removed = sorted(gone | manifests.removed)
+    absent = [f"{kind} {name}" for kind, name in removed if name not in (pools if kind == _POOL else classes)]
+    if absent:
+        notes.append(f"the change removes {listed(absent, _NAMED)}, which the cluster does not have")
+    for kind, name in removed:
         (pools if kind == _POOL else classes).pop(name, None)
     zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
     for (kind, name), item in manifests.objects.items():
@@ -105,6 +109,8 @@ def _whole(cloud: str, had: NodePool | None, made: NodePool) -> list[str]:
 
     A manifest is a whole object: what it does not have counts as removed.
     """
+    if cloud not in CLOUDS.values():
+        return []  # the stack file is refused for it
     subject = f"{_POOL} {made.name}"
     missing = [
         ".".join(map(str, ("spec", *one.path)))

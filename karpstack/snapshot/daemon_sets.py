@@ -41,7 +41,6 @@ def interchangeable(workload: Workload, nodes: Collection[str]) -> bool:
         and any(one.operator == "Exists" and not one.key and not one.effect for one in pod.tolerations)
         and all(_admits_all(key, [value]) for key, value in pod.node_selector.items())
         and _affine_to_all(pod)
-        and not pod.host_ports
         and not pod.topology_spread_constraints
     )
 

@@ -58,7 +58,8 @@ def _changed_properties(step: dict[str, Any]) -> Iterator[str]:
     for key in step.get("diffs") or ():
         before, after = old.get(key), new.get(key)
         if step["type"] == _NODE_POOL and key == "spec" and before and after:
-            yield listed(list(_changed_fields("", _by_key(before), _by_key(after))), _NAMED)
+            fields = list(_changed_fields("", _by_key(before), _by_key(after)))
+            yield listed(fields, _NAMED) if fields else "spec, in its order only"
             continue
         told = key in _VERSIONS and isinstance(before, str) and isinstance(after, str)
         yield f"{key} {before} to {after}" if told else str(key)
@@ -86,7 +87,7 @@ def _by_key(value: Any) -> Any:
     for one in value:
         rest = {key: item for key, item in one.items() if key not in ("key", "operator", "effect")}
         what = one.get("operator") or one.get("effect") or ""
-        named[f"[{one['key']} {what}]"] = rest.get("values", rest or "set")
+        named[f"[{one['key']} {what}]"] = rest["values"] if rest.keys() == {"values"} else rest or "set"
     return named if len(named) == len(value) else value
 
 

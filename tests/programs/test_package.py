@@ -133,8 +133,10 @@ def without_the_checkout(site: Path, *arguments: str, folder: Path) -> subproces
 
 
 def variables() -> dict[str, str]:
-    """The environment, without what leads to the checkout."""
-    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    """The environment, without what leads to the checkout or to a Pulumi of the machine."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    path = [one for one in kept["PATH"].split(os.pathsep) if not (Path(one) / "pulumi").exists()]
+    return {**kept, "PATH": os.pathsep.join(path)}
 
 
 def test_the_wheel_has_every_file_of_the_package_and_nothing_else(installed: Path) -> None:

@@ -311,7 +311,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def _note_settings(self, request: provider_pb2.CheckRequest) -> None:
         """Record unsupported settings of the provider, and another major version of its package."""
-        asked = str(request.news["version"] or self._version)
+        given = request.news.fields
+        asked = (given["version"].string_value if "version" in given else "") or self._version
         for name in sorted(request.news.fields.keys() - self._configuration.names - _ENGINE_SETTINGS):
             self._survey.note(request.type, request.name, f"the setting {name}")
         if asked.partition(".")[0] != self._version.partition(".")[0] and self._configuration is not NOTHING:

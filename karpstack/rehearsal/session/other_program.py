@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sysconfig
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -102,7 +102,8 @@ def check_charts(folder: StackFolder, engines: EngineSet) -> None:
     for one in _previewed(folder):
         if one.type == _RELEASE:
             try:
-                repository = (one.inputs.get("repositoryOpts") or {}).get("repo")
+                options = one.inputs.get("repositoryOpts")  # no mapping while it is unknown
+                repository = options.get("repo") if isinstance(options, dict) else None
                 Charts(engines).find(str(one.inputs.get("chart")), one.inputs.get("version"), repository)
             except ChartNotFoundError as error:
                 missing.append(f"{one.type} {one.name}: {error}")
@@ -181,9 +182,10 @@ def _chart(inputs: Mapping[str, Any]) -> str:
 def _previewed(folder: StackFolder) -> Iterator[_Resource]:
     events = folder.preview_events
     for line in events.read_text(encoding="utf-8").splitlines() if events.is_file() else ():
-        step = (json.loads(line).get("resourcePreEvent") or {}).get("metadata") or {}
-        if new := step.get("new"):
-            yield _resource(new)
+        with suppress(ValueError):  # the last one, of a preview that was ended
+            step = (json.loads(line).get("resourcePreEvent") or {}).get("metadata") or {}
+            if new := step.get("new"):
+                yield _resource(new)
 
 
 def _made(folder: StackFolder) -> Iterator[_Resource]:

@@ -203,9 +203,14 @@ class StackFile:
         ):
             known = [*releases(part)]
             if version not in ("", *known):
+                named = " and ".join(one if _is_built(one, part) else f"{one} ({_LATER})" for one in known)
+                if self.other_program:
+                    raise StackFileError(
+                        f"the program asks for {what} {version}: the rehearsal has {named} alone, so nothing was "
+                        f"created; let it ask for {known[0]}, for example by a setting of your program"
+                    )
                 described = part == "kubernetes" and self.cluster.is_file()
                 where = f"{self.cluster}: the cluster's version" if described else f"{self.path}: karpstack:{key}"
-                named = " and ".join(one if _is_built(one, part) else f"{one} ({_LATER})" for one in known)
                 raise StackFileError(
                     f'{where} = "{version}": the rehearsal has {what} {named} '
                     f'alone, so something else would be rehearsed; nothing was started. Write "{known[0]}", or '

@@ -74,6 +74,13 @@ def test_everything_unsupported_is_listed_once_and_the_preview_goes_on(servicer:
     ]
 
 
+def test_settings_without_a_version_are_those_of_the_package_that_is_there(servicer: Servicer, survey: Survey) -> None:
+    survey.begin()
+    news = encode({"region": "x"})
+    servicer.CheckConfig(request(provider_pb2.CheckRequest, "pulumi:providers:fake", news=news), Context())
+    assert survey.end() == []
+
+
 def test_without_a_survey_the_first_one_is_refused(servicer: Servicer, survey: Survey) -> None:
     survey.begin()
     assert survey.end() == []

@@ -216,6 +216,12 @@ def test_a_node_pool_that_a_plan_of_terraform_deletes_goes(tmp_path: Path, kept:
     assert not any("general" in note for note in made.notes)
 
 
+def test_what_a_plan_of_terraform_deletes_and_the_cluster_does_not_have_is_named(tmp_path: Path) -> None:
+    cluster = snapshot(nodePools=[{"name": "batch", "spec": {"weight": 2}}])
+    made = applied(cluster, read(planned(tmp_path, ["delete"])))
+    assert made.notes[0] == "the change removes NodePool general, which the cluster does not have"
+
+
 def test_a_chart_that_a_plan_of_terraform_changes_is_named(tmp_path: Path) -> None:
     changes = [
         {"type": "helm_release", "address": f"helm_release.{action}", "change": {"actions": [action]}}

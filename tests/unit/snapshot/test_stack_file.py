@@ -245,7 +245,8 @@ def test_pods_of_network_interfaces_are_left_to_karpenter() -> None:
 def test_daemon_sets_that_give_way_to_the_rehearseds_are_counted() -> None:
     snapshot = of_interfaces(ENI, "aws-node", "kube-proxy", "node-exporter")  # and one of the small snapshot
     nodes = {node.name: 1 for node in snapshot.nodes}
-    pod = Pod.model_validate({"tolerations": [{"operator": "Exists"}]})
+    # A pod of the node's network has a port of the node for each of its own.
+    pod = Pod.model_validate({"tolerations": [{"operator": "Exists"}], "hostPorts": [{"port": 61678}]})
     alike = [
         one.model_copy(update={"nodes": nodes, "pod": pod}) if one.controller.kind == "DaemonSet" else one
         for one in snapshot.workloads

@@ -54,6 +54,20 @@ def test_what_differs_is_told_and_of_a_version_how(tmp_path: Path) -> None:
     assert found["what"] == "version 1.14.3 to 1.15.1, values"
 
 
+def test_the_order_of_requirements_and_their_min_values_are_told(tmp_path: Path) -> None:
+    def told(*requirements: dict[str, Any]) -> str:
+        changed = step("update")
+        sides = [{"inputs": {"spec": {"requirements": one}}} for one in (list(before), list(requirements))]
+        changed["resourcePreEvent"]["metadata"] |= {"diffs": ["spec"], "old": sides[0], "new": sides[1]}
+        return changes(log(tmp_path, changed))[0]["what"]
+
+    before = [{"key": key, "operator": "In", "values": ["a", "b"]} for key in ("x", "y")]
+    assert told(*reversed(before)) == "spec, in its order only"
+    words = "requirements[x In].minValues (not set) to 2"
+    assert words in told({**before[0], "minValues": 2}, before[1])
+    assert words in told({**before[0], "minValues": 2, "values": ["a"]}, before[1])
+
+
 def test_of_a_node_pool_each_field_is_told_with_its_values(tmp_path: Path) -> None:
     def spec(*requirements: dict[str, Any], **fields: Any) -> dict[str, Any]:
         return {"inputs": {"spec": {**fields, "template": {"spec": {"requirements": list(requirements)}}}}}
