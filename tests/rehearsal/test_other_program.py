@@ -37,7 +37,8 @@ class OtherStack(RehearsedStack):
 
 
 def new(folder: Path, program: Path, stack: str) -> OtherStack:
-    return OtherStack(StackFolder(stack, folder / "state" / stack), program / f"Pulumi.{stack}.yaml", program)
+    configuration = program / f"Pulumi.{stack}.yaml"
+    return OtherStack(StackFolder(stack, folder / "state" / stack), configuration, program=program)
 
 
 @pytest.fixture
