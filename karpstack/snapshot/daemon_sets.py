@@ -76,6 +76,7 @@ def merged(workloads: Sequence[Workload], many: int, nodes: Collection[str]) -> 
         nodes: The nodes that have a NodePool.
     """
     alike = [workload for workload in workloads if interchangeable(workload, nodes)]
+    alike.sort(key=lambda workload: bool(workload.pod.host_ports))  # what keeps a port of the node goes last
     gone, kept = alike[:many][: max(len(alike) - 1, 0)], alike[-1:]
     if not gone:
         return list(workloads), []
