@@ -25,6 +25,8 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell { cat requirements.lock; grep '^version = ' pyproject.toml; } | cksum | cut -d' ' -f1)
 # A .venv that the project did not create, or a link, is neither emptied nor removed.
 OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
+# An empty folder below build/. A folder that the project did not create, or a link, is not removed.
+EMPTY = [ ! -L build ] && { [ ! -e $(1) ] || { [ ! -L $(1) ] && [ -f $(1)/.made-by-karpstack ]; }; } || { echo "error: $(1) was not made by this project and would be removed; move it away" >&2; exit 1; }; rm -rf $(1) && mkdir -p $(1) && touch $(1)/.made-by-karpstack
 CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
 # Rehearsals wait half of the time, so there are two workers more than cores. With many more, stories would be late.
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
@@ -125,8 +127,7 @@ goldens: environment ## Write all golden files and generated pages again
 
 # Without what looks at previews or writes documents, and of karpstack/karpenter/ only what the rules read.
 pack: ## Write the complete policy pack to build/pack, for `pulumi policy publish`
-	@[ ! -L build ] && { [ ! -e build/pack ] || { [ ! -L build/pack ] && [ -f build/pack/.made-by-karpstack ]; }; } || { echo "error: build/pack was not made by this project and would be removed; move it away" >&2; exit 1; }
-	@rm -rf build/pack && mkdir -p build/pack && touch build/pack/.made-by-karpstack
+	@$(call EMPTY,build/pack)
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpstack/karpenter/crds.py --exclude=karpstack/karpenter/schemas karpstack/__init__.py karpstack/karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
@@ -136,8 +137,7 @@ pack: ## Write the complete policy pack to build/pack, for `pulumi policy publis
 
 # The lowest versions get an environment of their own, with the tools of the tests in the versions of the checkout.
 release-check: environment pack ## Build the wheel, the source distribution, the collection and the pack into build/release, and check them
-	@[ ! -e build/release ] || { [ ! -L build/release ] && [ -f build/release/.made-by-karpstack ]; } || { echo "error: build/release was not made by this project and would be removed; move it away" >&2; exit 1; }
-	@rm -rf build/release && mkdir -p build/release && touch build/release/.made-by-karpstack
+	@$(call EMPTY,build/release)
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir build/release
 	@$(BIN)/ansible-galaxy collection build playbooks --output-path build/release
 	@tar -C build --exclude=.made-by-karpstack -czf build/release/karpstack-policies.tar.gz pack

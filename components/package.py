@@ -154,7 +154,7 @@ class Provider(ComponentProvider):
         super().__init__([EksEnvironment, AksEnvironment], "karpstack", None, version("karpstack"))
 
     def construct(self, *args: Any, **named: Any) -> ConstructResult:
-        """Make a component; what it refuses is told without a traceback, as a program's."""
+        """Make a component. A refusal is shown without a traceback, as for karpstack's own program."""
         try:
             return super().construct(*args, **named)
         except ComponentInitError as error:

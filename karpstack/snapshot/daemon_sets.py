@@ -7,16 +7,12 @@ as many pods. So as many DaemonSets of the snapshot are left out, and another on
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from decimal import Decimal
 from typing import Final
 
-from karpstack.karpenter.quantities import exact
-
-from .effective_requests import written
+from .effective_requests import Amounts, added, amounts, written
 from .model import Snapshot, Workload
 from .pod import Pod
 
-_NONE: Final = Decimal(0)
 #: Label -> values that nodes of NodePools can have. What admits all of them runs on all nodes.
 _ON_ALL_NODES: Final = {"kubernetes.io/os": {"linux"}, "kubernetes.io/arch": {"amd64", "arm64"}}
 #: Fargate, Auto Mode or hybrid; nodes of NodePools do not have it.
@@ -80,10 +76,9 @@ def merged(workloads: Sequence[Workload], many: int, nodes: Collection[str]) -> 
     gone, kept = alike[:many][: max(len(alike) - 1, 0)], alike[-1:]
     if not gone:
         return list(workloads), []
-    requests: dict[str, Decimal] = {}
+    requests: Amounts = {}
     for workload in (*gone, *kept):
-        for resource, amount in workload.pod.requests.items():
-            requests[resource] = requests.get(resource, _NONE) + exact(amount)
+        requests = added(requests, amounts(workload.pod.requests))
     changed = {resource: written(resource, amount) for resource, amount in requests.items()}
     left = [
         one.model_copy(update={"pod": one.pod.model_copy(update={"requests": changed})}) if one in kept else one

@@ -29,17 +29,17 @@ def requests(spec: Mapping[str, Any]) -> dict[str, str]:
     for container in spec.get("initContainers") or ():
         asked = _asked(container)
         if container.get("restartPolicy") == "Always":
-            sidecars = _sum(sidecars, asked)
+            sidecars = added(sidecars, asked)
             highest = _max(highest, sidecars)
         else:
-            highest = _max(highest, _sum(sidecars, asked))
+            highest = _max(highest, added(sidecars, asked))
     running = sidecars
     for container in spec.get("containers") or ():
-        running = _sum(running, _asked(container))
+        running = added(running, _asked(container))
     total = _max(highest, running) | _asked(spec)
-    overhead = {resource: exact(amount) for resource, amount in (spec.get("overhead") or {}).items()}
+    overhead = amounts(spec.get("overhead") or {})
     return {
-        resource: written(resource, amount) for resource, amount in sorted(_sum(total, overhead).items()) if amount > 0
+        resource: written(resource, amount) for resource, amount in sorted(added(total, overhead).items()) if amount > 0
     }
 
 
@@ -60,10 +60,20 @@ def _asked(container: Mapping[str, Any]) -> Amounts:
     """What a container asks for: where it has only a limit, that."""
     resources = container.get("resources") or {}
     both = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {resource: exact(amount) for resource, amount in both.items()}
+    return amounts(both)
 
 
-def _sum(one: Amounts, other: Amounts) -> Amounts:
+def amounts(quantities: Mapping[str, str]) -> Amounts:
+    """Quantities as numbers.
+
+    Raises:
+        ValueError: A quantity is none.
+    """
+    return {resource: exact(quantity) for resource, quantity in quantities.items()}
+
+
+def added(one: Amounts, other: Amounts) -> Amounts:
+    """The sums of two requests."""
     return {resource: one.get(resource, _ZERO) + other.get(resource, _ZERO) for resource in {**one, **other}}
 
 

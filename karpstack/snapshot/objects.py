@@ -11,7 +11,7 @@ from karpstack.karpenter.quantities import exact
 from karpstack.karpenter.selectors import selects
 
 from . import claims, daemon_sets, manifests, system_workloads
-from .effective_requests import written
+from .effective_requests import Amounts, added, amounts, written
 from .manifests import Names, as_kubernetes
 from .model import PodDisruptionBudget, Snapshot, Workload
 from .portability import Place, placement_obstacle
@@ -134,14 +134,13 @@ def _without_surplus(
     foreign = sorted(existing.on_pools - known)
     own = ", ".join(f"{namespace}/{name}" for namespace, name in foreign)
     of_pools = daemon_sets.of_node_pools(snapshot)
-    surplus: dict[str, Decimal] = {}
+    surplus: Amounts = {}
     for namespace, name in foreign:
-        for resource, quantity in existing.requests.get(("DaemonSet", namespace, name), {}).items():
-            surplus[resource] = surplus.get(resource, _NONE) + exact(quantity)
+        surplus = added(surplus, amounts(existing.requests.get(("DaemonSet", namespace, name), {})))
     changed: list[Workload] = []
     found: list[Workload] = []
     for workload in wanted:
-        asked = {resource: exact(quantity) for resource, quantity in workload.pod.requests.items()}
+        asked = amounts(workload.pod.requests)
         less = {resource: min(amount, surplus.get(resource, _NONE)) for resource, amount in asked.items()}
         if not daemon_sets.everywhere(workload, of_pools) or not any(less.values()):
             found.append(workload)

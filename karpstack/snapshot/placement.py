@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from karpstack.karpenter.quantities import exact
-
 from . import claims
+from .effective_requests import amounts
 from .model import Workload
 
 _PODS = "pods"
@@ -35,7 +34,7 @@ class Room:
 
     def take(self, requests: Mapping[str, str], *, must: bool = False) -> bool:
         """Whether a pod has room; if so, or if it is there in any case, it takes it."""
-        asked = {_PODS: _ONE, **{resource: exact(amount) for resource, amount in requests.items()}}
+        asked = {_PODS: _ONE, **amounts(requests)}
         asked = {resource: amount for resource, amount in asked.items() if amount}
         if not must and any(self.free.get(resource, Decimal()) < amount for resource, amount in asked.items()):
             return False

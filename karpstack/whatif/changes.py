@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from karpstack.text.shown import listed
+from karpstack.text.shown import cut, listed
 
 # What upgrades are known by; of other properties the names alone are told, for a value may be a secret.
 _VERSIONS = ("version", "kubernetesVersion")
-#: A NodePool has no secrets, so its fields are told with their values.
+#: A NodePool has no secrets, so the answer shows the values of its fields.
 _NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 _NAMED: Final = 6  # fields of a NodePool
 _LONGEST: Final = 120  # characters of a value
@@ -95,5 +95,4 @@ def _short(value: Any) -> str:
     """A value in a sentence."""
     if value is None:
         return "(not set)"
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return cut(value if isinstance(value, str) else json.dumps(value), _LONGEST)

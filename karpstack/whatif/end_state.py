@@ -63,10 +63,9 @@ def _movement(told: WhatifTimeline) -> str:
         for claim in told.claims
         if claim.first_seen >= told.before and claim.gone and claim.gone <= told.end
     )
-    if not short:
-        return "the cluster had not settled when the rehearsal ended"
     counted = ", ".join(f"{plural(number, 'node')} of NodePool {pool}" for pool, number in sorted(short.items()))
-    return f"the cluster had not settled when the rehearsal ended; {counted} came and went again"
+    moved = f"; {counted} came and went again" if counted else ""
+    return f"the cluster had not settled when the rehearsal ended{moved}"
 
 
 def _staying(told: WhatifTimeline) -> Iterator[NodeClaim]:

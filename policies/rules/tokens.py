@@ -1,7 +1,7 @@
 """Resource tokens: the type names by which the engine calls resources.
 
-A rule whose token has one wrong letter never fires, and nobody notices. So a test compares each token with the table of
-classes that the SDK registers. The pack itself imports no SDK of a cloud: a program in another language has none.
+A rule with a misspelt token never fires, and no error says so. So a test compares each token with the classes that the
+SDK registers. The pack itself imports no SDK of a cloud: a program in another language has none.
 """
 
 import re

@@ -231,7 +231,7 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         events = self._folder.preview_events
-        events.unlink(missing_ok=True)  # Pulumi goes on in a file that is there
+        events.unlink(missing_ok=True)  # Pulumi appends to an existing file
         attached = self._environment[pulumi_by_hand.PROVIDERS].split(",")
         names = [one.partition(":")[0] for one in attached]
         print_message("Previewing first, to check that the rehearsal has all that the program needs.")
@@ -270,7 +270,7 @@ class Deployment:
             else "Not judged by the policy pack: this is an existing environment, or not karpstack's program."
         )
         self._folder.judge.unlink(missing_ok=True)
-        self._folder.update_events.unlink(missing_ok=True)  # Pulumi goes on in a file that is there
+        self._folder.update_events.unlink(missing_ok=True)  # Pulumi appends to an existing file
         log = ["--event-log", str(self._folder.update_events)]
         try:
             with speed.waiting(self._folder):
@@ -369,12 +369,8 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         # An installed package has no checkout around its playbooks, in which Pulumi could run.
-        given = json.dumps(
-            {
-                key: {"__ansible_unsafe": value}
-                for key, value in {"karpstack_project": str(self._program), **variables}.items()
-            }
-        )
+        variables = {"karpstack_project": str(self._program), **variables}
+        given = json.dumps({key: {"__ansible_unsafe": value} for key, value in variables.items()})
         ansible = Path(sys.executable).parent / "ansible-playbook"
         command = [
             sys.executable,

@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif "/blobs/" in asked.path:
             self.send_response(307)
             self.send_header("Location", f"{self.elsewhere}/elsewhere/blob?signature=1")
-            self.send_header("Content-Length", str(10**20))  # which nobody reads
+            self.send_header("Content-Length", str(10**20))  # the client must not read this body
             self.end_headers()
         else:
             self._answer(200, CONTENT)
