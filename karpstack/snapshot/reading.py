@@ -33,6 +33,7 @@ _MISTAKES: Final = 20_000  # to say all of more takes memory that nobody has
 _GZIP_WINDOW: Final = 31  # as zlib has it: with gzip's header
 _BEGINNING: Final = 200  # bytes
 _BEGINS: Final = re.compile(rb'\s*\{\s*"kind":\s*"%b"' % KIND.encode())
+_OF_A_FOLDER: Final = "exports of kubectl in a folder are read with `karpstack snapshot convert`"
 #: Fields that other files have, and what to do with those.
 _OTHERS: Final = {
     "items": "it is an export of kubectl; read it with `karpstack snapshot convert`",
@@ -70,7 +71,8 @@ def load(path: Path, *, known_only: bool = False) -> Read:
 
 def unreadable(error: FileError) -> SnapshotError:
     """The error of a file that cannot be read."""
-    return SnapshotError.of(finding("snapshot-file-unreadable", error.path, why=error.why, how=error.fix))
+    fix = f"{error.fix}; {_OF_A_FOLDER}" if Path(error.path).is_dir() else error.fix
+    return SnapshotError.of(finding("snapshot-file-unreadable", error.path, why=error.why, how=fix))
 
 
 def checked(data: Any, *, known_only: bool = False) -> Read:

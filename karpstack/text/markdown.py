@@ -20,11 +20,11 @@ _MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)", re.ASCII)
 _LINK: Final = re.compile(r"(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
 
 
-def escape(text: str) -> str:
+def escape(text: str, longest: int = _LONGEST_CELL) -> str:
     """Text that is shown as it is, in a cell of a table too: on one line, no markup, no mention, no link."""
     flat = visible(" ".join(text.split()))
-    if len(flat) > _LONGEST_CELL:
-        flat = f"{flat[:_LONGEST_CELL]} …"
+    if len(flat) > longest:
+        flat = f"{flat[:longest]} …"
     flat = flat.replace("&", "&amp;")
     flat = _SPECIAL.sub(lambda match: f"&#{ord(match[1])};", flat)
     return unlinked(re.sub(r"&#35;(?=\d)", "&#35;<!-- -->", flat))

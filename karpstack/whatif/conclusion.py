@@ -9,12 +9,13 @@ from karpstack.scale_test.reports import units
 from karpstack.text.shown import listed
 
 from . import wording
-from .answer import Answer, BlastRadius, Inventory, Limit, RemainingNode, SimulatedPeriod
+from .answer import Accuracy, Answer, BlastRadius, Inventory, Limit, RemainingNode, SimulatedPeriod
 from .wording import plural
 
 _NAMED = 3  # workloads
+_COMPARED = ("nodes", "dollars an hour", "dollars an hour without spot")
+_NEAR = 0.1  # how far these may be from the cluster's for "safe"
 _SHORT = 60.0  # seconds that a pod may be without a node before that is called a cost
-_NEAR = 0.1  # how far nodes and dollars of the base may be from the cluster's for "safe"
 
 
 def conclusion(answer: Answer) -> str:
@@ -38,14 +39,17 @@ def conclusion(answer: Answer) -> str:
         *costs,
     ]
     dollars = None if any(one.gave_up for one in answer.moments) else _dollars(answer.before, after)
-    said = "; ".join(filter(None, (dollars, *effects)))
+    far = differs(answer.accuracy)
+    said = "; ".join(filter(None, (dollars, *effects, far and f"but {far}")))
     if dollars is None:
         return f"Can be merged, but what it costs in the end is not known: {said}"
     long = radius.longest_without_node > (0.0 if answer.simulated else _SHORT)  # boot times of a fake are short
     dearer = wording.direction(answer.before, after) == "dearer"
     if dearer or long or not harmless:
         return f"Can be merged, at a cost: {said}"
-    if waiting or not wording.is_limited(answer) or not _is_near(answer) or _is_troubled(answer.simulated_period):
+    if not far and (doubt := _unsure(answer.accuracy)):
+        return f"No limit is exceeded: {said}; not called safe: {doubt}"
+    if far or waiting or not wording.is_limited(answer) or _is_troubled(answer.simulated_period):
         return f"No limit is exceeded: {said}"
     return f"Safe to merge: {said}"
 
@@ -125,11 +129,24 @@ def _pods(radius: BlastRadius, simulated: bool) -> str:
     return f"{move}, {waits}" if radius.pods_moved else waits
 
 
-def _is_near(answer: Answer) -> bool:
-    """Whether the base was compared with a real cluster, and is like it."""
-    far = [one.difference for one in answer.accuracy.figures if one.what in ("nodes", "dollars an hour")]
-    near = all(one is not None and one <= _NEAR for one in far)
-    return answer.accuracy.compared and not answer.accuracy.made_up and near and not answer.accuracy.empty_pools
+def differs(found: Accuracy) -> str:
+    """How the rehearsed base differs from the cluster, where an answer for the one says little of the other."""
+    if found.empty_pools:
+        return f"the base has no node of {listed([f'NodePool {name}' for name in found.empty_pools], _NAMED)}"
+    for one in found.figures:
+        if one.what in _COMPARED and one.difference is not None and one.difference > _NEAR:
+            return f"the base is not like the cluster ({one.what}: {one.rehearsed:.4g} instead of {one.real:.4g})"
+    return ""
+
+
+def _unsure(found: Accuracy) -> str:
+    """Why it is not known whether the base is like a real cluster; empty where it is known."""
+    if not found.compared:
+        return "no real cluster was compared"
+    if found.made_up:
+        return "the snapshot is made up"
+    unknown = [one for one in found.figures if one.what in _COMPARED and one.difference is None]
+    return f"{unknown[0].what} of the cluster are not known ({unknown[0].note})" if unknown else ""
 
 
 def _is_troubled(lived: SimulatedPeriod | None) -> bool:

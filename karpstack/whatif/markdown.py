@@ -22,10 +22,11 @@ from .answer import (
     Week,
     WorkloadWithoutNode,
 )
-from .conclusion import conclusion
+from .conclusion import conclusion, differs
 from .week import runs
 
 _NAMED = 4  # nodes in a cell
+_PARAGRAPH = 3000  # characters
 _WHOLE = "whatif.html"
 #: Days of the week, from Monday.
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -40,7 +41,7 @@ def render(answer: Answer) -> str:
 
 def _document(answer: Answer) -> Iterator[str]:
     sign = _SIGNS[answer.verdict] if wording.is_limited(answer) else ""
-    if answer.verdict == "within limits" and wording.over_limits(answer.blast_radius):
+    if answer.verdict == "within limits" and (wording.over_limits(answer.blast_radius) or differs(answer.accuracy)):
         sign = _WARNING
     yield f"## {sign}{escape(conclusion(answer))}\n"
     # Who refuses the change, says so in words of theirs.
@@ -57,7 +58,7 @@ def _document(answer: Answer) -> Iterator[str]:
         yield from collapsed("Why the change was refused", [f"<pre>{said}</pre>\n"])
     yield from _broken(answer)
     yield from (f"> {escape(wording.full_pool(one))}.\n" for one in _full_pools(answer))
-    yield f"{escape(answer.accuracy.sentence)}\n"
+    yield f"{escape(answer.accuracy.sentence, _PARAGRAPH)}\n"
     yield from _limits(answer)
     if answer.after and answer.blast_radius:
         yield from _inventory(answer.before, answer.after, wording.dollars_label(answer))

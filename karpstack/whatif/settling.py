@@ -129,12 +129,12 @@ class Settling:
         """How far it is, in a line."""
         claims, pods = list(_claims(replay)), list(_pods(replay))
         waiting, moving = sum(pod.node is None for pod in pods), sum(map(_moves, claims))
-        needed = _enough(replay, list(unfinished_work(replay)))
+        needed = _enough(replay, list(unfinished_work(replay))).total_seconds()
+        passed, still = (at - self._begun).total_seconds(), (at - self._moved).total_seconds()
         return (
-            f"{(at - self._begun).total_seconds():.0f} s: {plural(len(claims), 'node')}, {moving} of them starting or "
-            f"going; {plural(len(pods), 'pod')}, {waiting} of them without a node; nothing has moved for "
-            f"{(at - self._moved).total_seconds():.0f} s; settled after {needed.total_seconds():.0f} s and one more "
-            "evaluation by Karpenter"
+            f"{passed:.0f} s of the cluster's time: {plural(len(claims), 'node')}, {moving} of them starting or going; "
+            f"{plural(len(pods), 'pod')}, {waiting} of them without a node; nothing has moved for {still:.0f} s; "
+            f"settled after {needed:.0f} s and one more evaluation by Karpenter"
         )
 
 

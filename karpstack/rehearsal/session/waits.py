@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from karpstack.karpenter.budgets import BudgetError, budgets
@@ -81,6 +82,20 @@ class Waits:
 
 
 AS_ASKED: Final = Waits()
+
+
+def longest(*configurations: Mapping[str, Any]) -> timedelta:
+    """The longest `consolidateAfter` of the NodePools of several configurations, without what cannot be read."""
+    asked = [
+        str(_disruption(spec).get("consolidateAfter"))
+        for config in configurations
+        for spec in (_node_pools(config) or {}).values()
+    ]
+    found = [timedelta()]
+    for one in asked:
+        with suppress(ValueError):  # `Never`, or what Karpenter will refuse
+            found.append(duration(one))
+    return max(found)
 
 
 def _at(entries: Any, spec: Mapping[str, Any], moment: datetime) -> Any:

@@ -21,7 +21,7 @@ from karpstack.rehearsal.cluster.startup_taints import permanent_taints
 from karpstack.rehearsal.session import speed
 from karpstack.rehearsal.session.reporting import rehearsing
 from karpstack.rehearsal.session.terminal import print_message
-from karpstack.rehearsal.session.waits import Waits
+from karpstack.rehearsal.session.waits import Waits, longest
 from karpstack.rehearsal.state import ownership
 from karpstack.rehearsal.whatif import candidate, candidates, manifests, sources
 from karpstack.rehearsal.whatif.candidate import Life, Question
@@ -38,6 +38,7 @@ _SPAN: Final = re.compile(r"([0-9]{1,6})([dhm])", re.ASCII)
 _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
 _LONGEST_LIFE: Final = timedelta(days=21)
 _HIGHEST_FACTOR: Final = 10_000
+_LONG_WAIT: Final = timedelta(minutes=2)
 #: The snapshot of a cluster if no other is named.
 WORKLOADS: Final = Path(__file__).with_name("200-pods.json").resolve()
 
@@ -172,6 +173,12 @@ def _ask(options: WhatifOptions, tools: Tools, cluster: Cluster, results: Path, 
             print_message(f"{sentence}.")
     for note in dict.fromkeys((*base.notes, *sides[0].notes)):
         print_message(f"note: {note}.")
+    wait = longest(*(side.stack_file.configuration() for side in (base, sides[0])))
+    if options.wait_factor == 1 and wait > _LONG_WAIT:
+        print_message(
+            f"note: each side waits for the longest consolidateAfter of its NodePools, {wait} of the cluster's time; "
+            "--wait-factor 6 divides all of them by six."
+        )
     question = Question(
         cluster.stack,
         base,

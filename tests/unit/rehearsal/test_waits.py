@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.rehearsal.session.waits import Waits
+from karpstack.rehearsal.session.waits import Waits, longest
 
 KEY = "karpstack:nodePools"
 SUNDAY_NIGHT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -32,6 +32,12 @@ def used(waits: Waits, **disruption: Any) -> dict[str, Any]:
 )
 def test_consolidate_after_is_divided_and_never_rounded_to_nothing(asked: str, shortened: str) -> None:
     assert used(Waits(factor=10), consolidateAfter=asked) == {"consolidateAfter": shortened}
+
+
+def test_the_longest_wait_of_all_sides_is_that_of_a_node_pool_that_can_be_read() -> None:
+    sides = [pool(consolidateAfter=asked) for asked in ("30s", "1h30m", "Never", "soon")]
+    assert longest(*sides, {KEY: "no"}, {}) == timedelta(minutes=90)
+    assert longest({}) == timedelta()
 
 
 def test_a_budget_is_as_at_the_moment_that_is_asked_for() -> None:

@@ -172,8 +172,9 @@ def test_a_hostile_file_is_refused_in_words(tmp_path: Path, content: bytes, word
 
 def test_a_file_that_is_not_there_and_one_that_is_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.json"):
-        with pytest.raises(SnapshotError, match="cannot be read"):
+        with pytest.raises(SnapshotError, match="cannot be read") as error:
             load(path)
+        assert ("karpstack snapshot convert" in str(error.value)) == path.is_dir()
 
 
 def test_more_than_is_ever_written_is_not_unpacked(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from karpstack.whatif import markdown
 from karpstack.whatif.accuracy import Load, RealNode
 from karpstack.whatif.answer import Accuracy, SimulatedPeriod
 from karpstack.whatif.conclusion import conclusion
@@ -100,9 +101,42 @@ def test_a_node_pool_without_nodes_in_the_base_is_named_and_the_change_is_not_ca
         judged(read(made.lines()), limits=limits, real=[alike] * 10 + more) for more in ([], [replace(alike, pool="b")])
     )
     assert conclusion(near).startswith("Safe to merge")
-    assert conclusion(without).startswith("No limit is exceeded")
+    assert (
+        conclusion(without)
+        == "No limit is exceeded: as dear as before; no pod moves; but the base has no node of NodePool b"
+    )
     assert (near.accuracy.empty_pools, without.accuracy.empty_pools) == ({}, {"b": 1})
     assert "NodePools without a node when the change begins: b (1 in the real cluster)." in without.accuracy.sentence
+
+
+def test_a_base_that_is_not_like_the_cluster_is_in_the_first_line_and_takes_the_tick_away() -> None:
+    made = Made()
+    made.pool()
+    for number in range(6):
+        made.node(f"node-{number}")
+    answer = judged(read(made.lines()), Limits(max_pods_unschedulable=0), real=[replace(NODE, pool="default")] * 8)
+    first = markdown.render(answer).splitlines()[0]
+    assert first.startswith("## ⚠️ No limit is exceeded")
+    assert first.endswith("but the base is not like the cluster &#40;nodes: 6 instead of 8&#41;")
+
+
+def test_what_is_not_known_of_the_cluster_keeps_an_answer_from_being_safe() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    spot = replace(NODE, pool="default", capacity_type="spot", usd_per_hour=None)
+    said = conclusion(judged(read(made.lines()), real=[spot]))
+    assert said.endswith("not called safe: dollars an hour of the cluster are not known (without a price: 1 real node)")
+
+
+def test_how_far_to_trust_an_answer_is_never_cut() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    pools = [replace(NODE, pool=f"{number}-{'n' * 60}") for number in range(20)]
+    answer = judged(read(made.lines()), real=pools, made_up=True)
+    assert len(answer.accuracy.sentence) > 600
+    assert "this says nothing of a cluster that exists." in markdown.render(answer)
 
 
 def test_a_limit_on_the_distance_counts_what_pods_request() -> None:

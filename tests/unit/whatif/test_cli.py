@@ -32,7 +32,9 @@ def test_a_report(consolidation: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["report", str(consolidation)]) == 0
     said = capsys.readouterr().out
     first, second = said.splitlines()[:2]
-    assert first == "No limit is exceeded: −$0.169 (−36 %) an hour; 2 pods move"  # noqa: RUF001
+    assert first == (
+        "No limit is exceeded: −$0.169 (−36 %) an hour; 2 pods move; not called safe: no real cluster was compared"  # noqa: RUF001
+    )
     assert second.startswith("What if tighter on eks: within its limits. $0.169 (36 %) an hour cheaper")
     assert "Not compared with any real cluster" in said
     data = json.loads((consolidation / "whatif.json").read_text())

@@ -77,7 +77,9 @@ def test_the_first_lines_are_the_answer() -> None:
     answer = judged(told("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"}), Limits(max_nodes=5))
     text = markdown.render(answer)
     before_details = Page(shown(text.partition("<details>")[0])).text
-    first = "✅ No limit is exceeded: −$0.169 (−36 %) an hour; 2 pods move"  # noqa: RUF001
+    first = (
+        "✅ No limit is exceeded: −$0.169 (−36 %) an hour; 2 pods move; not called safe: no real cluster was compared"  # noqa: RUF001
+    )
     assert before_details.startswith(
         f"{first} What if tighter on eks: within its limits. $0.169 (36 %) an hour cheaper"
     )

@@ -103,8 +103,8 @@ def test_how_far_it_is_fits_a_line() -> None:
     assert settling.outcome(replay, at(1)) is None
     assert settling.outcome(replay, at(41)) is None
     assert settling.progress_line(replay, at(41)) == (
-        "41 s: 2 nodes, 1 of them starting or going; 2 pods, 1 of them without a node; nothing has moved for 40 "
-        "s; settled after 390 s and one more evaluation by Karpenter"
+        "41 s of the cluster's time: 2 nodes, 1 of them starting or going; 2 pods, 1 of them without a node; nothing "
+        "has moved for 40 s; settled after 390 s and one more evaluation by Karpenter"
     )
 
 
