@@ -324,6 +324,18 @@ class FullPool(Part):
     before: bool = Field(description="`true`: already so before the change.")
 
 
+class ShorterLife(Part):
+    """A NodePool whose nodes expire earlier since the change."""
+
+    pool: str = Field(description="Its name.")
+    before: str = Field(description="`expireAfter` before the change.")
+    after: str = Field(description="`expireAfter` after the change.")
+    expiring_per_day: float = Field(
+        description="Nodes that Karpenter deletes a day for that, with as many nodes as at the end of the record."
+    )
+    short: bool = Field(description="`true`: a node lives for less than a day.")
+
+
 class BlastRadius(Part):
     """Effects of the change."""
 
@@ -368,6 +380,7 @@ class BlastRadius(Part):
         "Pods of Jobs count, because a snapshot does not tell when a Job ends.",
     )
     full_pools: list[FullPool] = Field([], description="NodePools whose own limits allow no further node.")
+    shorter_lives: list[ShorterLife] = Field([], description="NodePools whose nodes expire earlier since the change.")
 
 
 class RemainingNode(Node):

@@ -14,6 +14,7 @@ from karpstack.scale_test.numbers.figures import accumulate
 from .answer import BlastRadius, CreatedNode, Delay, Planned, RemainingNode, ReplacedNode
 from .departures import Departure, departures
 from .events import NodeEvent, events_of_claim
+from .expiration import shorter_lives
 from .held_pods import held_pods, permanent_hold
 from .holds import pods_with_holds, selecting, unique_holds
 from .nodes import described
@@ -73,6 +74,7 @@ def blast_radius(told: WhatifTimeline, market: Priced, stayed: Sequence[Remainin
         not_schedulable_again=not_schedulable_again(told, market),
         blocked_evictions=kept,
         full_pools=full_pools(told, market),
+        shorter_lives=shorter_lives(told),
         pods_killed=sum(one.pods for one in kept if one.deleted is not None and not one.before),
     )
 

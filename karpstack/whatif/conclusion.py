@@ -60,6 +60,8 @@ def _costs(radius: BlastRadius) -> Iterator[str]:
         yield f"{plural(again, 'workload')} that no NodePool fits any more"
     if never := sum(one.never for one in radius.replaced):
         yield f"{plural(never, 'node')} that never {'goes' if never == 1 else 'go'}"
+    if short := wording.short_lives(radius):
+        yield f"nodes of {listed([f'NodePool {one.pool}' for one in short], _NAMED)} live less than a day"
     if over := len(wording.over_limits(radius)):
         yield f"{plural(over, 'NodePool')} over {'its' if over == 1 else 'their'} own limits"
 

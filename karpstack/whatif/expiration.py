@@ -1,4 +1,4 @@
-"""When drifted nodes that nothing replaces expire, and whether they go then.
+"""When drifted nodes that nothing replaces expire, and whether they go then; and nodes that live shorter.
 
 Karpenter deletes an expired NodeClaim without a replacement, whatever its budgets allow and whether its pods have
 another place (sigs.k8s.io/karpenter 1.15, pkg/controllers/nodeclaim/expiration/controller.go). A node whose pods cannot
@@ -13,14 +13,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from karpstack.karpenter.budgets import BudgetError, budgets, calendar
+from karpstack.karpenter.quantities import duration
 from karpstack.scale_test.judging.terminations import grace
 from karpstack.scale_test.numbers.disruptions import lifetime
 
-from .answer import RemainingNode
+from .answer import RemainingNode, ShorterLife
 from .held_pods import permanent_hold
-from .phases import WhatifTimeline, is_present
+from .phases import WhatifTimeline, is_leaving, is_present
 from .week import asked_spec
 
+_DAY = timedelta(days=1)
+_DEFAULT = "720h"  # of the CRD
 _REASONS = ("Underutilized", "Empty", "Drifted")
 _WEEK = timedelta(days=7)
 
@@ -55,6 +58,41 @@ def with_expirations(
         one.model_copy(update={"uses_up_budget": True}) if one.drains_forever and one.pool in full else one
         for one in found
     ]
+
+
+def shorter_lives(told: WhatifTimeline) -> list[ShorterLife]:
+    """Return the NodePools whose nodes expire earlier since the change: what goes on after the record has ended."""
+    found = []
+    for pool in sorted(told.replay.node_pools):
+        before, after = (_expire_after(told, pool, time) for time in told.ends)
+        lives = _duration(after)
+        nodes = sum(
+            claim.node_pool == pool and is_present(claim, told.end) and not is_leaving(claim, told.end)
+            for claim in told.claims
+        )
+        if nodes and before is not None and lives and lives < (_duration(before) or timedelta.max):
+            per_day = round(nodes * (_DAY / lives), 2)
+            found.append(
+                ShorterLife(pool=pool, before=before, after=str(after), expiring_per_day=per_day, short=lives < _DAY)
+            )
+    return found
+
+
+def _expire_after(told: WhatifTimeline, pool: str, time: datetime) -> str | None:
+    """The `expireAfter` of a NodePool; None where there is no such NodePool."""
+    excerpt = told.replay.node_pool_at(pool, time)
+    if excerpt is None:
+        return None
+    template = (excerpt.get("spec") or {}).get("template") or {}
+    return str((template.get("spec") or {}).get("expireAfter") or _DEFAULT)
+
+
+def _duration(text: str | None) -> timedelta | None:
+    """A duration; None for `Never`."""
+    try:
+        return duration(text or "")
+    except ValueError:
+        return None
 
 
 def _use_up(told: WhatifTimeline, pool: str, draining: int, since: datetime) -> bool:

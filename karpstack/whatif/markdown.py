@@ -14,7 +14,6 @@ from .answer import (
     Answer,
     BlastRadius,
     BlockedEviction,
-    FullPool,
     Inventory,
     NotSchedulableAgain,
     PoolWeek,
@@ -41,7 +40,9 @@ def render(answer: Answer) -> str:
 
 def _document(answer: Answer) -> Iterator[str]:
     sign = _SIGNS[answer.verdict] if wording.is_limited(answer) else ""
-    if answer.verdict == "within limits" and (wording.over_limits(answer.blast_radius) or differs(answer.accuracy)):
+    radius = answer.blast_radius
+    warned = wording.over_limits(radius) or wording.short_lives(radius) or differs(answer.accuracy)
+    if answer.verdict == "within limits" and warned:
         sign = _WARNING
     yield f"## {sign}{escape(conclusion(answer))}\n"
     # Who refuses the change, says so in words of theirs.
@@ -57,7 +58,7 @@ def _document(answer: Answer) -> Iterator[str]:
         said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
         yield from collapsed("Why the change was refused", [f"<pre>{said}</pre>\n"])
     yield from _broken(answer)
-    yield from (f"> {escape(wording.full_pool(one))}.\n" for one in _full_pools(answer))
+    yield from (f"> {escape(notice)}\n" for notice, _ in wording.notices(answer.blast_radius))
     yield f"{escape(answer.accuracy.sentence, _PARAGRAPH)}\n"
     yield from _limits(answer)
     if answer.after and answer.blast_radius:
@@ -145,10 +146,6 @@ def _broken(answer: Answer) -> Iterator[str]:
     for limit in answer.limits:
         if not limit.within_limit:
             yield f"> **{limit.name}**: {escape(limit.limit)}, measured: {escape(limit.measured)}\n"
-
-
-def _full_pools(answer: Answer) -> list[FullPool]:
-    return answer.blast_radius.full_pools if answer.blast_radius else []
 
 
 def _limits(answer: Answer) -> Iterator[str]:

@@ -25,6 +25,7 @@ from .answer import (
     RemainingNode,
     ReplacedNode,
     Settings,
+    ShorterLife,
     SimulatedPeriod,
     Week,
     WorkloadWithoutNode,
@@ -115,6 +116,7 @@ def sentence(
     if radius.pods_killed:
         told.append(_killed(radius))
     told += [full_pool(one) for one in radius.full_pools if not one.before]
+    told += map(shorter_life, short_lives(radius))
     told += _without_node_pool(radius)
     return f"{'; '.join(told)}."
 
@@ -454,6 +456,30 @@ def verdict(answer: Answer) -> str:
 def over_limits(radius: BlastRadius | None) -> list[FullPool]:
     """The NodePools that are over their own limits since the change."""
     return [one for one in radius.full_pools if one.over and not one.before] if radius else []
+
+
+def short_lives(radius: BlastRadius | None) -> list[ShorterLife]:
+    """The NodePools whose nodes live for less than a day since the change."""
+    return [one for one in radius.shorter_lives if one.short] if radius else []
+
+
+def notices(radius: BlastRadius | None) -> list[tuple[str, bool]]:
+    """What follows from the NodePools' own settings, and whether the change brings it; a sentence each."""
+    if radius is None:
+        return []
+    found = [(full_pool(one), not one.before) for one in radius.full_pools]
+    found += [(shorter_life(one), one.short) for one in radius.shorter_lives]
+    return [(capital(text), serious) for text, serious in found]
+
+
+def shorter_life(one: ShorterLife) -> str:
+    """What follows for a NodePool whose nodes expire earlier."""
+    often = one.expiring_per_day
+    rate = f"about {plural(round(often), 'node')} a day" if often >= 1 else f"about one node in {1 / often:.0f} days"
+    return (
+        f"nodes of NodePool {one.pool} live {one.after} instead of {one.before}: Karpenter then deletes them, whatever "
+        f"its budgets allow and before their replacements are there ({rate})"
+    )
 
 
 def full_pool(one: FullPool) -> str:

@@ -40,11 +40,15 @@ class Made:
     def add(self, seconds: float, type_: str, **content: Any) -> None:
         self._lines.append((seconds, {"type": type_, **content}))
 
-    def pool(self, name: str = "default", seconds: float = 2, *, deleted: bool = False, **spec: Any) -> None:
+    def pool(
+        self, name: str = "default", seconds: float = 2, *, deleted: bool = False, life: str = "720h", **spec: Any
+    ) -> None:
         """A NodePool from a moment on; `deleted` is one that waits for its nodes."""
         spec = {
             "disruption": {"consolidateAfter": "30s", "consolidationPolicy": "WhenEmptyOrUnderutilized"},
-            "template": {"spec": {"requirements": [FAMILY, ON_DEMAND], "nodeClassRef": NODE_CLASS}},
+            "template": {
+                "spec": {"requirements": [FAMILY, ON_DEMAND], "nodeClassRef": NODE_CLASS, "expireAfter": life}
+            },
             **spec,
         }
         metadata = {"name": name, **({"deletionTimestamp": at(seconds)} if deleted else {})}
