@@ -11,12 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import yaml
 
-from karpstack.karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE
+from karpstack.karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, Facts, InstanceType
 from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.requirements import Requirement, fits, requirements
 from karpstack.snapshot.model import Snapshot
 
 Spec = dict[str, Any]
@@ -32,6 +34,7 @@ class _Types(NamedTuple):
     """How a cloud's NodePools name instance types.
 
     Attributes:
+        cloud: Name of the cloud.
         names: Labels by which single types or families are named.
         category: The label of general kinds of instances.
         general: The kinds of general use, which a candidate allows.
@@ -40,8 +43,10 @@ class _Types(NamedTuple):
         generation: The label of the generation.
         old: A generation above which all are usable.
         new: A generation above which all are recent.
+        held: Label -> values that more types must not bring to a NodePool without them; None is a type without it.
     """
 
+    cloud: str
     names: tuple[str, ...]
     category: str
     general: tuple[str, ...]
@@ -50,10 +55,13 @@ class _Types(NamedTuple):
     generation: str
     old: int
     new: int
+    held: Mapping[str, frozenset[str | None]]
 
 
+_ARCHITECTURES: Final = frozenset(("amd64", "arm64"))
 _CLOUDS: Final[Mapping[str, _Types]] = {
     "aws": _Types(
+        "aws",
         ("karpenter.k8s.aws/instance-family", INSTANCE_TYPE),
         "karpenter.k8s.aws/instance-category",
         ("c", "m", "r"),
@@ -62,8 +70,15 @@ _CLOUDS: Final[Mapping[str, _Types]] = {
         "karpenter.k8s.aws/instance-generation",
         2,
         5,
+        {
+            ARCHITECTURE: _ARCHITECTURES,
+            "karpenter.k8s.aws/instance-category": frozenset(("t",)),
+            "karpenter.k8s.aws/instance-hypervisor": frozenset(("",)),  # bare metal
+            "karpenter.k8s.aws/instance-local-nvme": frozenset((None,)),
+        },
     ),
     "azure": _Types(
+        "azure",
         ("karpenter.azure.com/sku-name", INSTANCE_TYPE),
         "karpenter.azure.com/sku-family",
         ("D", "E", "F"),
@@ -72,6 +87,10 @@ _CLOUDS: Final[Mapping[str, _Types]] = {
         "karpenter.azure.com/sku-version",
         2,
         4,
+        {
+            ARCHITECTURE: _ARCHITECTURES,
+            "karpenter.azure.com/sku-storage-premium-capable": frozenset(("false",)),
+        },
     ),
 }
 
@@ -185,7 +204,29 @@ def _open(spec: Spec, types: _Types, *, newer: bool) -> None:
     if newer or types.generation in keys:
         generation = max(above) if newer else min(above)
         kept.append({"key": types.generation, "operator": "Gt", "values": [str(generation)]})
+    before = _admitted(spec, types)
+    if not before:  # newer types than ours: their architecture is unknown
+        return
     spec["template"]["spec"]["requirements"] = kept
+    after = _admitted(spec, types)
+    for key, held in types.held.items():
+        had, has = ({one.labels.get(key) for one in some} for some in (before, after))
+        new = (has - had) & held
+        if None in new:
+            kept.append({"key": key, "operator": "Exists"})
+        elif new:
+            kept.append({"key": key, "operator": "In", "values": sorted(map(str, has - new))})
+
+
+def _admitted(spec: Spec, types: _Types) -> Sequence[InstanceType]:
+    """The instance types, of any region, that a NodePool allows."""
+    return _fitting(types.cloud, tuple(requirements(spec)))
+
+
+@cache  # NodePools are compared with each other
+def _fitting(cloud: str, wanted: tuple[Requirement, ...]) -> Sequence[InstanceType]:
+    facts = Facts.load(cloud)
+    return [one for one in facts.types.values() if fits(wanted, one, "", facts.known_labels(""))]
 
 
 def _consolidate(spec: Spec, _: _Types) -> None:
@@ -219,30 +260,36 @@ def _quiet_hours(spec: Spec, _: _Types) -> None:
         disruption["budgets"] = [*budgets, dict(_QUIET)]
 
 
-def _merge(pools: Pools, _: _Types) -> None:
+def _merge(pools: Pools, types: _Types) -> None:
     """Make one NodePool of those whose nodes differ only in what their requirements list."""
     for name in list(pools):
         for other in [one for one in pools if one != name and name in pools]:
-            if together := _merged(pools[name], pools[other]):
+            if together := _merged(pools[name], pools[other], types):
                 pools[name] = together
                 del pools[other]
 
 
-def _merged(one: Spec, other: Spec) -> Spec | None:
-    """One NodePool for two; None if their nodes differ in more than what requirements list, or in architecture."""
+def _merged(one: Spec, other: Spec, types: _Types) -> Spec | None:
+    """One NodePool for two; None if their nodes differ in more than what a requirement lists, or in architecture."""
     first, second = ({each["key"]: each for each in _requirements(spec)} for spec in (one, other))
     if len(first) < len(_requirements(one)) or len(second) < len(_requirements(other)) or {*first} != {*second}:
         return None
     if _rest(one) != _rest(other) or "limits" in one:  # one limit would stand for two
         return None
+    differing = [key for key in first if first[key] != second[key]]
+    if not differing:
+        return deepcopy(one)
+    # Of two requirements that differ, all pairs of values would be allowed: on-demand in the zone of spot.
+    if len(differing) > 1 or not all(_is_list(each[differing[0]], differing[0]) for each in (first, second)):
+        return None
+    architectures = [{each.labels.get(ARCHITECTURE) for each in _admitted(spec, types)} for spec in (one, other)]
+    if architectures[0] != architectures[1] or not architectures[0]:
+        return None
     result = deepcopy(one)
     for requirement in _requirements(result):
-        beside = second[requirement["key"]]
-        if requirement == beside:
-            continue
-        if requirement["key"] == ARCHITECTURE or not all(_is_list(each, each["key"]) for each in (requirement, beside)):
-            return None
-        requirement["values"] = list(dict.fromkeys((*requirement["values"], *beside["values"])))
+        if requirement["key"] in differing:
+            values = (*requirement["values"], *second[requirement["key"]]["values"])
+            requirement["values"] = list(dict.fromkeys(values))
     return result
 
 

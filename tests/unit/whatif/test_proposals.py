@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 import yaml
 
+from karpstack.karpenter.instance_types import ARCHITECTURE as ARCH
+from karpstack.karpenter.instance_types import CAPACITY_TYPE as CAPACITY
+from karpstack.karpenter.instance_types import INSTANCE_TYPE as TYPE
+from karpstack.karpenter.instance_types import OPERATING_SYSTEM as OS
+from karpstack.karpenter.instance_types import ZONE, Facts
+from karpstack.karpenter.requirements import allowed as allowed_values
+from karpstack.karpenter.requirements import fits, requirements
 from karpstack.snapshot.examples import FOLDER
 from karpstack.snapshot.model import Cluster, NodePool, Snapshot
 from karpstack.snapshot.reading import load
 from karpstack.whatif.proposals import PROPOSALS, Derived, derive
 
-ARCH, CAPACITY = "kubernetes.io/arch", "karpenter.sh/capacity-type"
-AWS = "karpenter.k8s.aws/instance-"
+AWS, AZURE = "karpenter.k8s.aws/instance-", "karpenter.azure.com/sku-"
 ALL = ("arm64", "days")
 SHOP = load(FOLDER / "20-pods.json").snapshot
 
@@ -65,7 +71,7 @@ def test_a_second_value_is_added_where_only_the_first_is_listed(name: str, key: 
 @pytest.mark.parametrize(
     ("name", "cloud", "before", "after"),
     [
-        ("more-types", "aws", [("family", "m5", "t3")], [("category", "c", "m", "r", "t")]),
+        ("more-types", "aws", [("family", "m5", "t3", "m7g")], [("category", "c", "m", "r", "t")]),
         (
             "more-types",
             "aws",
@@ -78,7 +84,7 @@ def test_a_second_value_is_added_where_only_the_first_is_listed(name: str, key: 
             [("category", "m"), ("generation", "Gt", "1")],
             [("category", "c", "m", "r"), ("generation", "Gt", "1")],
         ),
-        ("newer-types", "aws", [("family", "m5")], [("category", "c", "m", "r"), ("generation", "Gt", "5")]),
+        ("newer-types", "aws", [("family", "m5", "m7g")], [("category", "c", "m", "r"), ("generation", "Gt", "5")]),
         (
             "newer-types",
             "aws",
@@ -103,6 +109,73 @@ def test_kinds_of_general_use(name: str, cloud: str, before: list[Any], after: l
     found = changed(name, pool(*written(before)), cloud)
     assert found
     assert found["template"]["spec"]["requirements"] == written(after)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "key", "names", "more"),
+    [
+        ("aws", f"{AWS}family", ["m5", "c5"], [(ARCH, "In", ["amd64"])]),
+        ("aws", f"{AWS}family", ["m7g"], [(ARCH, "In", ["arm64"])]),
+        ("aws", f"{AWS}family", ["m5", "m7g"], []),
+        ("aws", TYPE, ["m5.large"], [(ARCH, "In", ["amd64"]), (f"{AWS}hypervisor", "In", ["nitro", "xen"])]),
+        ("aws", f"{AWS}family", ["m5d", "m7gd"], [(f"{AWS}local-nvme", "Exists", [])]),
+        (
+            "azure",
+            TYPE,
+            ["Standard_D4s_v5"],
+            [(ARCH, "In", ["amd64"]), (f"{AZURE}storage-premium-capable", "In", ["true"])],
+        ),
+        ("azure", TYPE, ["Standard_D4_v5"], [(ARCH, "In", ["amd64"])]),
+        ("azure", TYPE, ["Standard_D4_v5", "Standard_D4ps_v5"], []),
+    ],
+)
+def test_more_types_are_of_the_same_architecture_and_abilities(
+    cloud: str, key: str, names: list[str], more: list[Any]
+) -> None:
+    found = changed("more-types", pool(requirement(key, *names)), cloud)
+    assert found
+    assert asked(found)[1:] == more
+
+
+def test_types_of_which_nothing_is_known_stay() -> None:
+    assert changed("more-types", pool(requirement(f"{AWS}family", "m99"))) is None
+
+
+@pytest.mark.parametrize(
+    ("cloud", "names"),
+    [
+        ("aws", [("m5", "c5"), ("m7g",), ("m5", "m7g"), ("t3",), ("g5", "m5")]),
+        ("azure", [("D4s_v5", "E4ds_v5"), ("D4ps_v5",), ("D4s_v5", "D4ps_v5")]),
+    ],
+)
+@pytest.mark.parametrize("rest", [[], [requirement(OS, "linux"), requirement(CAPACITY, "on-demand")]])
+def test_no_change_allows_what_it_does_not_name(
+    cloud: str, names: list[tuple[str, ...]], rest: list[dict[str, Any]]
+) -> None:
+    key, before = (f"{AWS}family", "") if cloud == "aws" else (TYPE, "Standard_")
+    pools = {
+        "-".join(one).lower().replace("_", "."): pool(requirement(key, *(before + name for name in one)), *rest)
+        for one in names
+    }
+    named = {"arm64": {ARCH}, "spot": {CAPACITY}, "spot-and-more-types": {CAPACITY}}
+    facts = Facts.load(cloud)
+
+    def allowed(spec: dict[str, Any]) -> dict[str, set[str | None]]:
+        wanted, known = requirements(spec), facts.known_labels("")
+        types = [one for one in facts.types.values() if fits(wanted, one, "", known)]
+        labels = (ARCH, OS, CAPACITY, f"{AWS}gpu-name", f"{AZURE}gpu-name")
+        return {label: {value for one in types for value in allowed_values(wanted, label, one, "")} for label in labels}
+
+    found = derived(cloud=cloud, **pools).candidates
+    assert {"more-types", "newer-types"} <= {one.name for one in found}
+    for one in found:
+        for name in one.changed:
+            more = {
+                label
+                for label, values in allowed(one.pools[name]).items()
+                if values - set().union(*(allowed(pools[before])[label] for before in (name, *one.removed)))
+            }
+            assert more <= named.get(one.name, set()), (one.name, name)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +239,20 @@ def test_node_pools_whose_nodes_are_alike_become_one() -> None:
 )
 def test_other_node_pools_stay(other: dict[str, Any]) -> None:
     assert not derived("one-node-pool", a=pool(requirement(ARCH, "amd64")), b=other).candidates
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([requirement(f"{AWS}family", "m5")], [requirement(f"{AWS}family", "m7g")]),
+        (
+            [requirement(ZONE, "us-east-1a"), requirement(CAPACITY, "spot")],
+            [requirement(ZONE, "us-east-1b"), requirement(CAPACITY, "on-demand")],
+        ),
+    ],
+)
+def test_node_pools_that_allow_more_together_stay(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
+    assert not derived("one-node-pool", a=pool(*one), b=pool(*other)).candidates
 
 
 def test_node_pools_with_limits_stay() -> None:
