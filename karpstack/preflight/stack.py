@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from karpstack.components import settings
 from karpstack.components.problems import SettingsError
+from karpstack.text import projects
 from karpstack.text.yaml_file import YamlError, read
 
 from .finding import Finding, InputError, finding
@@ -123,12 +124,7 @@ def raw(path: Path) -> dict[str, Any]:
 
 def setting(values: Mapping[str, Any], section: str, key: str) -> Any:
     """A setting of the program as a stack's file has it, whether Pulumi wrote its section or a person; None if not."""
-    given = values.get(f"karpstack:{section}")
-    try:
-        found = json.loads(given) if isinstance(given, str) else given
-    except (ValueError, RecursionError):
-        return None
-    return found.get(key) if isinstance(found, Mapping) else None
+    return (projects.section(values, section) or {}).get(key)
 
 
 def deployer(values: Mapping[str, Any]) -> tuple[str, tuple[dict[str, str], ...]]:

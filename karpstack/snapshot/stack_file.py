@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from karpstack.text import refusals
+from karpstack.text.projects import section
 from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
@@ -33,6 +34,15 @@ _OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
 #: Image families that every Kubernetes version has which can be rehearsed.
 _FAMILIES: Final = ("al2023", "bottlerocket")
 _OF_AN_IMAGE: Final = ("amiSelectorTerms", "blockDeviceMappings")
+_EACH: Final = "*"
+#: The mappings and lists that are read of the other file's sections.
+_SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "cluster": {},
+    "karpenter": {"featureGates": {}, "settings": {}},
+    "network": {},
+    "nodeClasses": {_EACH: {"amiSelectorTerms": [{}], "blockDeviceMappings": [{"ebs": {}}], "kubelet": {}}},
+    "nodeProvisioning": {},
+}
 
 
 class StackFile(NamedTuple):
@@ -64,13 +74,8 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     Raises:
         SnapshotError: The snapshot has no NodePools, or the other file is none of its cloud.
     """
-    try:
-        content = read(like)
-    except YamlError as error:
-        raise SnapshotError.of(finding("snapshot-like-unreadable", like, message=str(error))) from error
-    config = content.get("config") if isinstance(content, dict) else None
-    if not isinstance(config, dict):
-        raise SnapshotError.of(finding("snapshot-like-no-config", like))
+    content = _read(like)
+    config = content["config"]
     snapshot = _without_what_none_has(snapshot)
     cloud, region = snapshot.cluster.cloud, snapshot.cluster.region
     if not snapshot.node_pools:
@@ -79,9 +84,9 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
         other = value(config.get("karpstack:cloud"))
         raise SnapshotError.of(finding("snapshot-other-cloud", "", "cloud", value(cloud), like=str(like), other=other))
     models = config.get("karpstack:nodeClasses")
-    model = next(iter(models), "") if isinstance(models, dict) else ""
-    base = models[model] if isinstance(models, dict) and model else {}
-    images = _images(models if isinstance(models, dict) else {})
+    model = next(iter(models or ()), "")
+    base = models[model] if models else {}
+    images = _images(models or {})
     classes = {one.name: _node_class(one, base, images, pods_of(snapshot, one)) for one in snapshot.node_classes}
     karpenter, limit = config.get("karpstack:karpenter") or {}, interfaces(snapshot)
     if limit:
@@ -102,11 +107,44 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
         provisioning = config.get("karpstack:nodeProvisioning") or {}
         changed["karpstack:nodeProvisioning"] = {**provisioning, "defaultNodePools": "None"}
     network = config.get("karpstack:network")
-    if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
+    if cloud == "aws" and network is not None and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
     notes = [*_taken(config, snapshot, base, classes, like.name), *_notes(snapshot, classes, limit)]
     return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
+
+
+def _read(like: Path) -> dict[str, Any]:
+    """The content of a stack file, with each section that is read here as a mapping.
+
+    Raises:
+        SnapshotError: It is no stack file, or such a section has another shape.
+    """
+    try:
+        content = read(like)
+    except YamlError as error:
+        raise SnapshotError.of(finding("snapshot-like-unreadable", like, message=str(error))) from error
+    config = content.get("config") if isinstance(content, dict) else None
+    if not isinstance(config, dict):
+        raise SnapshotError.of(finding("snapshot-like-no-config", like))
+    sections = {name: section(config, name) for name in _SHAPES if config.get(f"karpstack:{name}") is not None}
+    wrong = [at for name, found in sections.items() for at in _misshapen(found, _SHAPES[name], f"karpstack:{name}")]
+    if wrong:
+        raise SnapshotError.of(*(finding("snapshot-like-shape", like, at) for at in wrong))
+    return {**content, "config": {**config, **{f"karpstack:{name}": found for name, found in sections.items()}}}
+
+
+def _misshapen(found: Any, shape: Any, where: str) -> Iterator[str]:
+    """Where there is no mapping, or no list, and the shape has one."""
+    if not isinstance(found, type(shape)):
+        yield where
+    elif isinstance(found, list):
+        for number, one in enumerate(found):
+            yield from _misshapen(one, shape[0], f"{where}[{number}]")
+    else:
+        for key, one in found.items():
+            if _EACH in shape or (key in shape and one is not None):
+                yield from _misshapen(one, shape.get(_EACH) or shape[key], f"{where}.{key}")
 
 
 def _without_what_none_has(snapshot: Snapshot) -> Snapshot:
@@ -162,8 +200,9 @@ def _node_class(
 def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
     """A block device mapping; where the snapshot does not say whether the volume is encrypted, as the other file's."""
     disk = mapping.get("ebs") or {}
-    others = {one.get("deviceName"): one.get("ebs") or {} for one in base.get("blockDeviceMappings") or ()}
-    like = others.get(mapping.get("deviceName")) or next(iter(others.values()), {})
+    others = [(one.get("deviceName"), one.get("ebs") or {}) for one in base.get("blockDeviceMappings") or ()]
+    same = [ebs for name, ebs in others if ebs and name == mapping.get("deviceName")]
+    like = next(iter(same or [ebs for _, ebs in others]), {})
     known = {key: value for source in (like, disk) for key, value in source.items() if key == "encrypted"}
     return {**mapping, "ebs": {**disk, **known}}
 

@@ -5,11 +5,12 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from .json_file import FileError, read
 from .names import is_stack_name
@@ -62,6 +63,19 @@ def stack_names() -> list[str]:
     files = find_stack_files().glob("Pulumi.*.yaml")
     names = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in files)
     return sorted(filter(is_stack_name, names))
+
+
+def section(config: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """A section of the settings in a stack file, whether Pulumi wrote it (as JSON) or a person.
+
+    Empty where there is none; None where it is no mapping, which the program refuses.
+    """
+    found = config.get(f"karpstack:{name}")
+    try:
+        found = json.loads(found) if isinstance(found, str) else found
+    except (ValueError, RecursionError):
+        return None
+    return {} if found is None else found if isinstance(found, dict) else None
 
 
 def stack_of(snapshot: Path) -> str:

@@ -23,6 +23,7 @@ from karpstack.rehearsal.engines import EngineSet, releases
 from karpstack.rehearsal.session.clouds import CLOUDS, Cloud, Name
 from karpstack.rehearsal.session.waits import AS_ASKED, Waits
 from karpstack.text import files
+from karpstack.text.projects import section
 from karpstack.text.yaml_file import YamlError, read
 
 _SALT = "encryptionsalt"
@@ -292,13 +293,8 @@ def _subscription(path: Path, config: Mapping[str, Any], cloud: Cloud) -> str:
 
 
 def _section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A section of the program's settings, whether Pulumi wrote it (as JSON) or a person; empty where it is none."""
-    found = config.get(f"karpstack:{name}")
-    try:
-        found = json.loads(found) if isinstance(found, str) else found
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    """A section of the program's settings; empty where it is none."""
+    return section(config, name) or {}
 
 
 def _matching(pattern: re.Pattern[str], version: object) -> str:

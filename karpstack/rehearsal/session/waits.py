@@ -6,7 +6,6 @@ share of what was asked, and budgets with a schedule are as they are at one mome
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,8 +15,9 @@ from typing import Any, Final
 
 from karpstack.karpenter.budgets import BudgetError, budgets
 from karpstack.karpenter.quantities import duration
+from karpstack.text.projects import section
 
-_NODE_POOLS: Final = "karpstack:nodePools"
+_NODE_POOLS: Final = "nodePools"
 _ALWAYS: Final = {"nodes": "100%"}  # what no active budget means
 
 
@@ -38,10 +38,10 @@ class Waits:
 
         What cannot be read as NodePools is left as it is: the program refuses it, with better words.
         """
-        pools = _node_pools(config)
-        if pools is None or self == AS_ASKED:
+        pools = section(config, _NODE_POOLS)
+        if not pools or self == AS_ASKED:
             return dict(config)
-        return {**config, _NODE_POOLS: {name: self._of(spec) for name, spec in pools.items()}}
+        return {**config, f"karpstack:{_NODE_POOLS}": {name: self._of(spec) for name, spec in pools.items()}}
 
     def changed_settings(self, *configurations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Name of a NodePool -> what of it was changed: `consolidateAfter` and `budgets`, each as asked and as used.
@@ -50,8 +50,8 @@ class Waits:
         """
         changed: dict[str, dict[str, Any]] = {}
         for config in configurations:
-            before = _node_pools(config) or {}
-            after = _node_pools(self.applied(config)) or {}
+            before = section(config, _NODE_POOLS) or {}
+            after = section(self.applied(config), _NODE_POOLS) or {}
             changed |= {
                 name: {
                     key: [_disruption(spec).get(key), _disruption(after[name]).get(key)]
@@ -89,7 +89,7 @@ def longest(*configurations: Mapping[str, Any]) -> timedelta:
     asked = [
         str(_disruption(spec).get("consolidateAfter"))
         for config in configurations
-        for spec in (_node_pools(config) or {}).values()
+        for spec in (section(config, _NODE_POOLS) or {}).values()
     ]
     found = [timedelta()]
     for one in asked:
@@ -110,16 +110,6 @@ def _at(entries: Any, spec: Mapping[str, Any], moment: datetime) -> Any:
         if counts
     ]
     return kept or [_ALWAYS]
-
-
-def _node_pools(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The NodePools' specs, whether Pulumi wrote them (as JSON) or a person; None where they are none."""
-    found = config.get(_NODE_POOLS)
-    try:
-        found = json.loads(found) if isinstance(found, str) else found
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _disruption(spec: Any) -> Mapping[str, Any]:

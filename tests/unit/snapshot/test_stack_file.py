@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,48 @@ def test_what_is_no_stack_file_is_refused(text: str, tmp_path: Path, capsys: pyt
     assert main(["stack-file", str(SMALL), "--like", str(like), "--output", str(output)]) == 2
     assert str(like) in capsys.readouterr().err
     assert not output.exists()
+
+
+def test_sections_that_pulumi_wrote_as_json_are_read_as_such(tmp_path: Path) -> None:
+    like = yaml.safe_load(EKS.read_text())
+    given = {key: json.dumps(value) if isinstance(value, dict) else value for key, value in like["config"].items()}
+    (file := tmp_path / EKS.name).write_text(yaml.safe_dump({"config": given}))
+    for snapshot in (load(SMALL).snapshot, small(pods=9, instance_type="m5.large")):
+        made, asked = (stack_file(snapshot, one) for one in (file, EKS))
+        assert made.notes == asked.notes
+        made_config, asked_config = (yaml.safe_load(one.text)["config"] for one in (made, asked))
+        for key, value in made_config.items():
+            assert (json.loads(value) if isinstance(value, str) and value[:1] == "{" else value) == asked_config[key]
+
+
+@pytest.mark.parametrize("value", ["x", "[", "[" * 100_000, "[1]", "3", 3, [1], True])
+@pytest.mark.parametrize("name", ["cluster", "karpenter", "network", "nodeClasses"])
+def test_a_section_of_another_shape_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    refused_at(f"karpstack:{name}", value, f"karpstack:{name}", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [
+        ({"default": None}, "default"),
+        ({"secure": "AAAB"}, "secure"),
+        ({"default": {"kubelet": []}}, "default.kubelet"),
+        ({"default": {"amiSelectorTerms": "al2023@latest"}}, "default.amiSelectorTerms"),
+        ({"default": {"amiSelectorTerms": ["al2023@latest"]}}, "default.amiSelectorTerms[0]"),
+        ({"default": {"blockDeviceMappings": [{"ebs": "50Gi"}]}}, "default.blockDeviceMappings[0].ebs"),
+    ],
+)
+def test_a_node_class_of_another_shape_is_refused(value: object, at: str, tmp_path: Path) -> None:
+    refused_at("karpstack:nodeClasses", value, f"karpstack:nodeClasses.{at}", tmp_path)
+
+
+def refused_at(key: str, value: object, at: str, folder: Path) -> None:
+    like = yaml.safe_load(EKS.read_text())
+    like["config"][key] = value
+    (file := folder / "like.yaml").write_text(yaml.safe_dump(like))
+    with pytest.raises(SnapshotError) as refused:
+        stack_file(load(SMALL).snapshot, file)
+    assert [(one.code, one.key) for one in refused.value.findings] == [("snapshot-like-shape", at)]
 
 
 def test_images_are_of_the_other_file_and_nothing_is_an_alias() -> None:
