@@ -212,15 +212,17 @@ def _packages(program: Path) -> set[str]:
     """Return the Pulumi packages of the program's Python environment, without the project's own packages."""
     project = _project(program)
     runtime = project.get("runtime")
-    options = (runtime.get("options") if isinstance(runtime, dict) else None) or {}
-    own = [*(program / str(options.get("virtualenv", ""))).glob("lib/python*/site-packages")]
-    installed = [Path(sysconfig.get_path("purelib"))] if not options.get("virtualenv") or not own else own
+    options = runtime.get("options") if isinstance(runtime, dict) else None
+    virtualenv = str(options.get("virtualenv") or "") if isinstance(options, dict) else ""
+    own = [*(program / virtualenv).glob("lib/python*/site-packages")]
+    installed = own if virtualenv and own else [Path(sysconfig.get_path("purelib"))]
     found = {_DYNAMIC}
     for folder in installed:
         for file in folder.glob("*/pulumi-plugin.json"):
             plugin = json.loads(file.read_text(encoding="utf-8"))
             found.add(str(plugin.get("name") or file.parent.name.removeprefix("pulumi_").replace("_", "-")))
-    return found - set(project.get("packages") or ())
+    packages = project.get("packages")
+    return found - {*packages} if isinstance(packages, dict) else found
 
 
 def _project(folder: Path) -> dict[str, Any]:

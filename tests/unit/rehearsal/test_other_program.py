@@ -102,6 +102,16 @@ def test_the_preview_says_which_releases_are_needed(folder: StackFolder, stack_f
     assert other_program.releases(folder, stack_file).releases == ("", "", "")
 
 
+@pytest.mark.parametrize("more", [{"packages": {}}, {"packages": [{}]}, {"packages": 3}])
+@pytest.mark.parametrize("options", ["text", ["venv"], {"virtualenv": None}])
+def test_a_project_of_another_shape_ends_no_survey(
+    folder: StackFolder, tmp_path: Path, options: object, more: dict[str, object]
+) -> None:
+    project = {"name": "shop", "runtime": {"name": "python", "options": options}, **more}
+    (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(project))
+    assert "pulumi-python" in survey(folder, tmp_path)
+
+
 def survey(folder: StackFolder, program: Path, noted: str = "") -> set[str]:
     with other_program.surveyed(folder, program, ["aws", "kubernetes"]) as ports, folder.survey.open("a") as file:
         file.write(noted)
