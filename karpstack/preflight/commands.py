@@ -108,8 +108,8 @@ def _ids(
     config_file: Path | None,
     look: Callable[..., Callable[[Planned], importing.Identify]],
 ) -> int:
-    # It is overwritten, so it must be a file itself; its reader sees whether it is Pulumi's.
-    files.check_output(file, "FILE", "file of `pulumi preview --import-file`", lambda it: b"{" in it)
+    # It is overwritten, so it must be a file itself; `importing.read` sees whether all of it is Pulumi's.
+    files.check_output(file, "FILE", "file of `pulumi preview --import-file`", lambda it: it.lstrip().startswith(b"{"))
     read, seen = importing.read(file, "resources"), importing.read(preview, "steps")
     try:
         filled = importing.fill(read, seen, look(stack, project=project, config_file=config_file))

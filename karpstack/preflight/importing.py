@@ -7,6 +7,7 @@ provider imports it. What is not there has no entry any more: `pulumi up` makes 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ Identify = Callable[[str, str], str | None]
 
 _KUBERNETES: Final = "kubernetes:"
 _PROVIDER: Final = "pulumi:providers:"
+_TYPE: Final = re.compile(r"[^:]+:[^:]+:[^:]+")
 #: What Pulumi writes in place of an ID.
 _PLACEHOLDER: Final = "<PLACEHOLDER>"
 #: What a preview writes for text that it does not know yet (sdk/go/common/resource/plugin/rpc.go).
@@ -88,7 +90,41 @@ def read(path: Path, what: str) -> dict[str, Any]:
         raise InputError(f"{path} can't be read ({error}); {_WRITE}") from error
     if not isinstance(content, dict) or not isinstance(content.get(what), list):
         raise InputError(f"{path} has no {what}, so it can't be filled; {_WRITE}")
+    for number, one in enumerate(content[what]):
+        if not isinstance(one, dict) or not _IS[what](one):
+            raise InputError(f"{path}: {what}[{number}] is not as Pulumi writes it, so nothing is filled; {_WRITE}")
     return content
+
+
+def _is_entry(one: Mapping[str, Any]) -> bool:
+    """Whether it is of a file for `pulumi import`; other tools have lists of resources too."""
+    return (
+        _has_texts(one, ("type", "name"), ("id", "logicalName", "parent", "provider", "version"))
+        and ("id" in one or one.get("component") is True or one["type"].startswith(_PROVIDER))
+        and bool(_TYPE.fullmatch(one["type"]))
+        and isinstance(one.get("inputs", {}), dict)
+    )
+
+
+def _is_step(one: Mapping[str, Any]) -> bool:
+    state, op = one.get("newState"), one.get("op")
+    return isinstance(op, str) and (
+        state is None
+        or (
+            isinstance(state, dict)
+            and _has_texts(state, ("type", "urn", *(("parent",) if op == "import" else ())), ())
+            and isinstance(state.get("inputs") or {}, dict)
+        )
+    )
+
+
+def _has_texts(one: Mapping[str, Any], needed: Iterable[str], others: Iterable[str]) -> bool:
+    return all(isinstance(one.get(key), str) for key in needed) and all(
+        isinstance(one.get(key, ""), str) for key in others
+    )
+
+
+_IS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {"resources": _is_entry, "steps": _is_step}
 
 
 _WRITE: Final = "write it with `pulumi preview --json --import-file import.json > preview.json`"
@@ -130,8 +166,10 @@ def _is_closed(entry: Mapping[str, Any]) -> bool:
 
 def _in_kubernetes(wanted: Mapping[str, Any]) -> str | None:
     named = wanted.get("metadata", wanted)
-    parts = [named.get("namespace"), named.get("name")]
-    return "/".join(part for part in parts if part) if parts[1] else None
+    parts = [named.get("namespace") or "", named.get("name")] if isinstance(named, dict) else [None]
+    if not all(isinstance(part, str) and part != _UNKNOWN for part in parts) or not parts[-1]:
+        return None
+    return "/".join(filter(None, parts))
 
 
 def _name(urn: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
     UnknowableError: Code.UNKNOWN,
 }
 _NAMED: Final = 5
+#: How a file of prices begins, also after comments that somebody has added.
+_BEGINS: Final = re.compile(rb"(?:#.*\n|\s)*kind: *(['\"]?)%b\1 *\n" % price_file.KIND.encode())
 _DISCOUNTS: Final = "discounts"
 
 
@@ -41,7 +44,7 @@ def fetch(
             f"--savings-plans: {cloud} has none that can be asked for, so no prices are written; leave the option out, "
             "and add `discounts` to the file"
         )
-    files.check_output(output, "--output", "file of prices", lambda content: price_file.KIND.encode() in content)
+    files.check_output(output, "--output", "file of prices", lambda it: bool(_BEGINS.match(it)))
     discounts = _discounts(output)
     print(f"Asking for the prices of {region}", file=sys.stderr, flush=True)
     try:

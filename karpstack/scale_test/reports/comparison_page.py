@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from .charts import ecdf
 from .comparison import Comparison, Report, Rules, written
 from .page import template
 
-#: How the title of every page ends.
-TITLE = "scale tests compared</title>"
+#: How every page begins.
+BEGINS = re.compile(rb"<!doctype html>\n(?:(?!<title>).)*<title>[^<]* scale tests compared</title>", re.DOTALL)
 
 
 def render(comparison: Comparison, before: Report, after: Report, rules: Rules) -> str:

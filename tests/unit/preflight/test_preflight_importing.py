@@ -127,6 +127,58 @@ def test_another_file_is_refused_with_the_command(tmp_path: Path, text: str) -> 
         read(tmp_path / "import.json", "resources")
 
 
+_STATE = {"mode": "managed", "type": "aws_vpc", "name": "main", "provider": "aws", "instances": []}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        _STATE,
+        "x",
+        *(entry(_ROLE, "eks-role") | {key: 3} for key in ("type", "name", "id", "logicalName", "provider", "version")),
+        {"name": "eks-role", "id": ""},
+        {"type": _ROLE, "id": ""},
+        {"type": _ROLE, "name": "eks-role"},
+        {"type": "pulumi:providers:kubernetes", "name": "eks-kubernetes", "inputs": 3},
+    ],
+)
+def test_what_is_no_entry_is_not_written_over(wrong: object, tmp_path: Path, files: list[str]) -> None:
+    text = json.dumps({"resources": [entry(_ROLE, "eks-role"), wrong]})
+    Path(files[0]).write_text(text)
+    assert commands.ids("eks", *map(Path, files), look=nothing_there) == 2
+    assert Path(files[0]).read_text() == text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        3,
+        {"newState": step(_ROLE, "eks-role")["newState"]},
+        {"op": "create", "newState": "x"},
+        *(
+            {"op": op, "newState": step(_ROLE, "eks-role")["newState"] | {key: 3}}
+            for op, key in (("create", "urn"), ("create", "type"), ("create", "inputs"), ("import", "parent"))
+        ),
+    ],
+)
+def test_what_is_no_step_is_refused(wrong: object, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path(files[1]).write_text(json.dumps({"steps": [wrong]}))
+    assert commands.ids("eks", *map(Path, files), look=nothing_there) == 2
+    assert "steps[0] is not as Pulumi writes it, so nothing is filled" in capsys.readouterr().err
+
+
+def nothing_there(*given: Any, **options: Any) -> Any:
+    return lambda planned: lambda type_, name: None
+
+
+@pytest.mark.parametrize(
+    "metadata", [None, "x", {}, {"name": 3}, {"name": _UNKNOWN}, {"name": "default", "namespace": _UNKNOWN}]
+)
+def test_an_object_without_a_known_name_has_no_id(metadata: object) -> None:
+    found = filled([entry(_POOL, "eks-pool")], [step(_POOL, "eks-pool", metadata=metadata)], {})
+    assert found.missing == (f"{_POOL} eks-pool",)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     for name, key in (("import", "resources"), ("preview", "steps")):

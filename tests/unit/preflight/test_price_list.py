@@ -62,6 +62,7 @@ def test_an_account_gives_the_prices_of_a_region(
     # It may be fetched again, and nothing else is written over.
     assert fetch(["aws", "us-east-1", "--output", str(file)]) == 0
     assert check([str(file)]) == 0
+    as_fetched = file.read_text()
     with file.open("a") as opened:
         opened.write("discounts: {m5: 0.28}\n")
     capsys.readouterr()
@@ -71,9 +72,28 @@ def test_an_account_gives_the_prices_of_a_region(
     file.write_text(file.read_text() + "discounts: {\n")
     assert fetch(["aws", "us-east-1", "--output", str(file)]) == 2
     assert "discounts that you added to it would be lost" in capsys.readouterr().err
-    file.write_text("mine: 1\n")
+    file.write_text(f"# of the first quarter\n\n{as_fetched}")
+    assert fetch(["aws", "us-east-1", "--output", str(file)]) == 0
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        "mine: 1\n",
+        "- karpstack-prices\n",
+        "kind: ConfigMap\nmetadata:\n  name: karpstack-prices\n",
+        "data:\n  kind: karpstack-prices\n",
+        "---\nkind: karpstack-prices\n---\n# A page\n",
+        "kind: karpstack-prices-of-mine\n",
+    ],
+)
+def test_a_file_that_only_names_the_kind_is_not_written_over(
+    mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file := tmp_path / "prices.yaml").write_text(mine)
     assert fetch(["aws", "us-east-1", "--output", str(file)]) == 2
     assert "is no file of prices, so somebody's file would be lost" in capsys.readouterr().err
+    assert file.read_text() == mine
 
 
 @pytest.mark.parametrize("missing", ["pricing:GetProducts", "ec2:DescribeSpotPriceHistory", ""])

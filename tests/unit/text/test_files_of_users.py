@@ -107,6 +107,18 @@ def test_what_is_not_ours_is_not_written_over(
             assert (tmp_path / name).read_text() == MINE
 
 
+def test_a_page_that_only_tells_of_a_comparison_is_not_written_over(tmp_path: Path) -> None:
+    page = tmp_path / "out"
+    for mine in (
+        "<p>scale tests compared</title>",
+        "<!doctype html>\n<title>Mine</title> scale tests compared</title>",
+    ):
+        page.write_text(mine)
+        with pytest.raises(SystemExit, match="is no page of a comparison"):
+            compare(page)
+        assert page.read_text() == mine
+
+
 def test_a_device_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert snapshot(["anonymize", str(SMALL), "--output", "/dev/full"]) == 2
     assert "/dev/full: is a device" in capsys.readouterr().err
