@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from karpstack.text import git, shown
 from karpstack.text.names import folder_name, is_stack_name
@@ -12,8 +11,6 @@ from karpstack.text.projects import KUSTOMIZATIONS, ProjectError, stack_of
 
 from .inputs import ENDINGS, file_for_stack
 from .stacks import AffectedStack, Change, StacksError
-
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 def root(folder: Path) -> Path:
@@ -49,7 +46,8 @@ def affected(
                 "path, so there is nothing to rehearse; give the path of a folder from the root of the repository"
             )
         kustomized = any(name in names for name in KUSTOMIZATIONS)
-        touching = (one for one in changed.paths if _touches(one, path, kustomized=kustomized))
+        # A kustomization may use files of any name in any other folder.
+        touching = (one for one in changed.paths if kustomized or one.startswith(f"{path}/"))
         if not (why := next(touching, "asked for" if every else "")):
             continue
         if (name := folder_name(path)) in found:
@@ -110,12 +108,6 @@ def _names(repository: Path, commit: str, path: str) -> list[str] | None:
     """The names in a folder of a commit; None if there is no such folder."""
     listed = git.git(repository, "ls-tree", "--name-only", "-z", f"{commit}:{path}")
     return None if listed.returncode else listed.stdout.decode(errors="surrogateescape").split("\0")
-
-
-def _touches(changed: str, path: str, *, kustomized: bool) -> bool:
-    """Whether a file that differs belongs to a folder. A kustomization may use any other folder."""
-    read = changed.endswith(_SUFFIXES) or PurePosixPath(changed).name in KUSTOMIZATIONS
-    return changed.startswith(f"{path}/") or (kustomized and read)
 
 
 def _like(name: str, workloads: Path | None) -> str:

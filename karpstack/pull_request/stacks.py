@@ -111,7 +111,9 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
     """
     before, after = (_commit(project, ref, option) for ref, option in ((base, "--base"), (head, "--head")))
     differing = _lines(
-        project, "diff", "--name-only", "--no-renames", "--no-ext-diff", "--relative", "-z", before, after
+        project,
+        *("diff", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "--relative", "-z"),
+        *(before, after),
     )
     return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after), after)
 

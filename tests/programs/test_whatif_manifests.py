@@ -142,6 +142,30 @@ def commit(folder: Path) -> None:
         subprocess.run(["git", "-C", str(folder), *words], check=True)
 
 
+@pytest.mark.parametrize("given", ["main:nodepools", "main", "cat nodepools"])
+def test_a_path_that_is_also_a_ref_or_a_command_is_refused(
+    cluster: Cluster, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(cluster.project)
+    subprocess.run(["git", "-C", str(cluster.project), "branch", "--force", "--move", "main"], check=True)
+    monkeypatch.chdir(cluster.project)
+    (cluster.project / given).mkdir()
+    (cluster.project / given / "general.yaml").write_text(pool(3))
+    with pytest.raises(SourceError, match=f"is a path and a .* write ./{given} for the path"):
+        cluster.side(given)
+    assert weight(cluster.side(f"./{given}").stack_file.path) == 3
+
+
+def test_a_submodule_in_a_folder_of_a_git_ref_is_refused(cluster: Cluster) -> None:
+    commit(cluster.project)
+    added = f"160000,{'1' * 40},nodepools/sub"
+    subprocess.run(["git", "-C", str(cluster.project), "update-index", "--add", "--cacheinfo", added], check=True)
+    (cluster.project / "nodepools" / "sub").mkdir()
+    commit(cluster.project)
+    with pytest.raises(SourceError, match=r"has submodules \(sub\)"):
+        cluster.side("HEAD:nodepools")
+
+
 def test_attributes_in_a_git_ref_hide_and_change_nothing(cluster: Cluster) -> None:
     folder = cluster.project / "nodepools"
     (folder / ".gitattributes").write_text("batch.yaml export-ignore\ngeneral.yaml export-subst\n")

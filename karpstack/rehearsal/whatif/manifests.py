@@ -23,7 +23,7 @@ from karpstack.text.projects import KUSTOMIZATIONS, SELF_HOSTED, STACKS
 from karpstack.text.shown import visible
 from karpstack.text.yaml_file import YamlError, parse_all
 
-from .sources import Source, SourceError, folder_of_ref, side_name
+from .sources import Source, SourceError, check_meaning, folder_of_ref, side_name
 
 #: What the base is called that a snapshot is.
 SNAPSHOT: Final = "snapshot"
@@ -78,6 +78,7 @@ class Cluster:
     def _path(self, given: str) -> tuple[str, Path]:
         path = Path(given)
         if _exists(path):
+            check_meaning(given, self.project)
             path = path.resolve()
             return folder_name(path.name if path.is_dir() else path.stem), self._built(path, given)
         if _is_command(given):

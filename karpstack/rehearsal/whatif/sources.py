@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 
 from karpstack.rehearsal.session.stack_file import StackFile
-from karpstack.text import git
+from karpstack.text import git, shown
 from karpstack.text.names import folder_name
 from karpstack.text.packaged import PROGRAM
 from karpstack.text.projects import KUSTOMIZATIONS
@@ -19,6 +19,7 @@ from karpstack.text.projects import KUSTOMIZATIONS
 #: What a change is called that is what the checkout holds now.
 WORKING_TREE = "working-tree"
 _LINK = b"120000"  # git's mode of a symbolic link
+_SUBMODULE = b"160000"  # and of a submodule
 _COMMIT = re.compile(r"^([0-9a-f]{12})[0-9a-f]+:")
 
 
@@ -66,6 +67,7 @@ def source(given: str, stack: str, into: Path, project: Path = PROGRAM) -> Sourc
         return Source(WORKING_TREE, given, _program(project), StackFile.load(own))
     path = Path(given)
     if _is_file(path):
+        check_meaning(given, project)
         return Source(folder_name(path.stem), str(path.resolve()), PROGRAM, StackFile.load(path.resolve()))
     commit = _commit(project, given)
     below = _below_root(project)
@@ -77,7 +79,33 @@ def source(given: str, stack: str, into: Path, project: Path = PROGRAM) -> Sourc
             f"{given!r} is a git ref of {project} ({commit[:12]}) without {own.name}, so there is nothing to rehearse; "
             "name a ref that has it, or a stack file, or run the command in the repository that has it"
         )
-    return Source(folder_name(given), given, _program(laid_down), StackFile.load(file))
+    missing = _submodules(project, f"{commit}:{below}")
+    notes = (f"{shown.value(given)}: files of submodules are not included: {missing}",) if missing else ()
+    return Source(folder_name(given), given, _program(laid_down), StackFile.load(file), notes=notes)
+
+
+def check_meaning(given: str, project: Path) -> None:
+    """Refuse a path that is also a git ref or a command: a branch that adds such a file would choose its own base.
+
+    Args:
+        given: A path that exists.
+        project: A folder in the repository whose refs are meant.
+
+    Raises:
+        SourceError: It has two meanings.
+    """
+    path = f"write {'' if given.startswith('/') else './'}{given} for the path"
+    if len(words := given.split()) > 1 and shutil.which(words[0]):
+        raise SourceError(f"{given!r} is a path and a command, so it is unclear what to compare; {path}")
+    ref, *more = given.split(":", 1)
+    try:
+        commit = git.commit(project, ref)
+    except (git.NoCommitError, FileNotFoundError):
+        return
+    raise SourceError(
+        f"{given!r} is a path and a git ref of {project}, so it is unclear what to compare; {path}, or "
+        f"{':'.join((commit, *more))} for the ref"
+    )
 
 
 def folder_of_ref(project: Path, given: str, into: Path) -> Path:
@@ -89,13 +117,18 @@ def folder_of_ref(project: Path, given: str, into: Path) -> Path:
         into: Folder below which the files are laid down.
 
     Raises:
-        SourceError: There is no such ref, or it has no such folder.
+        SourceError: There is no such ref, or it has no such folder, or the folder has a submodule.
     """
     ref, _, path = given.partition(":")
     commit = _commit(project, ref)
     target = into / commit[:12] / side_name(given)
     _lay_down(project, f"{commit}:{path}", target)
     if not any((target / one).is_file() for one in KUSTOMIZATIONS):
+        if missing := _submodules(project, f"{commit}:{path}"):
+            raise SourceError(
+                f"{given!r} has submodules ({missing}), whose files are not in this repository, so not all manifests "
+                "are known; give a folder without submodules, or a command that prints the manifests"
+            )
         return target
     whole = into / commit[:12] / "repository"  # a kustomization may use folders beside its own
     _lay_down(project, commit, whole)
@@ -159,6 +192,14 @@ def _lay_down(project: Path, tree: str, target: Path) -> None:
             f"commit {tree[:12]} cannot be laid down, so it cannot be rehearsed: {error}; a link out of the "
             "repository is refused"
         ) from error
+
+
+def _submodules(project: Path, tree: str) -> str:
+    """The submodules in a tree, for people; empty if there are none."""
+    listed = _read(project, tree, "ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")
+    return ", ".join(
+        shown.visible(os.fsdecode(one.partition(b"\t")[2])) for one in listed if one.startswith(_SUBMODULE)
+    )
 
 
 def _archive(project: Path, tree: str) -> BytesIO:

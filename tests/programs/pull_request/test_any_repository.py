@@ -138,7 +138,7 @@ def test_several_clusters_are_rows_with_a_snapshot_each(repository: Repository, 
     assert "| clusters-prod | within" in github.comments[0]["body"]
 
 
-@pytest.mark.parametrize("file", ["base/spot.yaml", "base/Kustomization"])
+@pytest.mark.parametrize("file", ["base/spot.yaml", "base/Kustomization", "base/pool.txt"])
 def test_a_kustomization_may_use_other_folders(file: str, repository: Repository, github: GitHubServer) -> None:
     repository.commit(**{"nodepools/kustomization.yaml": "resources: [general.yaml, ../base]\n"})
     repository.merged(**{file: CHANGED})

@@ -59,6 +59,30 @@ def test_a_file_is_one_before_it_is_a_ref(tmp_path: Path) -> None:
     assert (found.program, found.stack_file.path, found.name) == (PROGRAM, file, "main")
 
 
+def test_a_file_that_is_also_a_ref_is_refused(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    (repository / "main").write_text(EKS.read_text())
+    with pytest.raises(SourceError, match=r"is a path and a git ref .*write \./main for the path, or [0-9a-f]{40} for"):
+        source("main", "eks", tmp_path / "sources", repository)
+    assert source("./main", "eks", tmp_path, repository).stack_file.path == repository / "main"
+
+
+def test_submodules_of_a_ref_are_named(repository: Path, tmp_path: Path) -> None:
+    head = subprocess.run(
+        ["git", "-C", str(repository), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    )
+    added = f"160000,{head.stdout.strip()},lib"
+    who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    for words in (("update-index", "--add", "--cacheinfo", added), (*who, "commit", "-m", "a submodule")):
+        subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True)
+    assert source("main", "eks", tmp_path / "new", repository).notes == (
+        "'main': files of submodules are not included: lib",
+    )
+    assert source("main~1", "eks", tmp_path / "old", repository).notes == ()
+
+
 def test_nothing_is_the_checkout_as_it_is(tmp_path: Path) -> None:
     assert source("", "eks", tmp_path).name == WORKING_TREE
 
