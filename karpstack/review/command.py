@@ -99,6 +99,7 @@ def check_output(folder: Path) -> None:
             f"--output {folder} has {' and '.join(there)} but not {' and '.join(missing)}, as every "
             "review has, so that somebody else's file would be overwritten; give another folder, or move it away"
         )
+    files.check_output(folder / "review.md", "--output", "review", lambda it: it.startswith(markdown.BEGINS.encode()))
 
 
 def _configured(said: str | None, project: Path, stack: str) -> Path | None:

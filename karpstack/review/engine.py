@@ -98,6 +98,32 @@ class PolicyEvent(_Said):
     severity: str = ""
 
 
+class _Summary(_Said):
+    """What the engine says at the end."""
+
+    is_preview: bool = Field(default=False, alias="isPreview")
+    result: str = "succeeded"
+    packs: dict[str, str] = Field(default_factory=dict, alias="PolicyPacks")
+
+
+class _Subject(_Said):
+    urn: str
+
+
+class _Outputs(_Said):
+    """Said of each resource that is made."""
+
+    metadata: _Subject
+
+
+#: The events that are read.
+_EVENTS: Final[Mapping[str, type[BaseModel]]] = {
+    "policyEvent": PolicyEvent,
+    "resOutputsEvent": _Outputs,
+    "summaryEvent": _Summary,
+}
+
+
 class _Made(State):
     """A resource in the state."""
 
@@ -156,9 +182,8 @@ def read_log(lines: Iterable[str]) -> list[dict[str, Any]]:
             continue
         try:
             event = json.loads(line)
-            if said := event.get("policyEvent"):
-                event["policyEvent"] = PolicyEvent.model_validate(said)
-        except (ValueError, AttributeError, RecursionError) as error:
+            event |= {name: kind.model_validate(event[name]) for name, kind in _EVENTS.items() if event.get(name)}
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
             raise EngineError(f"line {number} of the engine's event log is no event of Pulumi's") from error
         events.append(event)
     return events
@@ -185,13 +210,13 @@ def check_update(events: Sequence[Mapping[str, Any]], stack: str) -> None:
         EngineError: It is not, and so nothing can be said by it.
     """
     summary = next((one["summaryEvent"] for one in reversed(events) if one.get("summaryEvent")), None)
-    if summary is None or summary.get("isPreview"):
+    if summary is None or summary.is_preview:
         raise EngineError("the event log is of no update that came to its end; give what `pulumi up` wrote, all of it")
-    if summary.get("result", "succeeded") != "succeeded":
+    if summary.result != "succeeded":
         raise EngineError("the event log is of an update that failed, so not all is made; mend it, and run it again")
-    if not any(pack.partition("|")[0] == "karpstack" for pack in summary.get("PolicyPacks") or {}):
+    if not any(pack.partition("|")[0] == "karpstack" for pack in summary.packs):
         raise EngineError("the pack did not judge that update; run `pulumi up` with --policy-pack policies")
-    urns = (one["resOutputsEvent"]["metadata"]["urn"] for one in events if one.get("resOutputsEvent"))
+    urns = (one["resOutputsEvent"].metadata.urn for one in events if one.get("resOutputsEvent"))
     of = {urn.removeprefix("urn:pulumi:").partition("::")[0] for urn in urns}
     if of != {stack}:
         raise EngineError(f"the event log is of {', '.join(sorted(of)) or 'no stack'}, and the review of {stack}")

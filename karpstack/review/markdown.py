@@ -11,6 +11,8 @@ from karpstack.text.markdown import code, collapsed, escape, fitting, table
 from . import wording
 from .model import Judged, Permission, Pool, Review
 
+#: How every comment begins.
+BEGINS: Final = "## Review of"
 _WHOLE: Final = "review.html"
 _ITEMS: Final = 4
 #: Resources of findings that are alike, before they are folded.
@@ -24,7 +26,7 @@ def render(review: Review) -> str:
 
 
 def _document(review: Review) -> Iterator[str]:
-    yield f"## Review of {escape(review.stack)}: {wording.headline(review).rstrip('.')}\n"
+    yield f"{BEGINS} {escape(review.stack)}: {wording.headline(review).rstrip('.')}\n"
     yield f"{escape(wording.summary(review))}\n"
     yield f"Policies as in {code(review.pack_configuration)}, stack configuration {code(review.configuration)}.\n"
     for failure in review.failures:

@@ -163,9 +163,28 @@ def test_words_that_are_no_digest_are_refused(text: str) -> None:
         read_digest(text)
 
 
-def test_a_line_that_is_no_event_is_refused() -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "words",
+        "[]",
+        '{"summaryEvent": 3}',
+        '{"summaryEvent": {"PolicyPacks": ["karpstack"]}}',
+        '{"resOutputsEvent": {"metadata": {}}}',
+        '{"resOutputsEvent": {"metadata": {"urn": 3}}}',
+    ],
+)
+def test_a_line_that_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(EngineError, match="line 2 of the engine's event log"):
-        read_log(["{}", "words"])
+        read_log(["{}", line])
+
+
+def test_only_the_documents_of_a_review_are_written_over(tmp_path: Path) -> None:
+    command.write(review(preview()), tmp_path)
+    command.check_output(tmp_path)
+    (tmp_path / "review.md").write_text("# My year, a review of it\n")
+    with pytest.raises(ValueError, match=r"review\.md: is no review, so somebody's file would be lost"):
+        command.check_output(tmp_path)
 
 
 # What it makes of them
