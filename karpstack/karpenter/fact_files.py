@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,8 @@ FOLDER: Final = Path(__file__).resolve().parent / "facts"
 VARIABLE: Final = "KARPSTACK_FACTS"
 _OWN: Final = "karpstack-facts"
 _PROJECT: Final = "Pulumi.yaml"
+#: How a file begins.
+_BEGINS: Final = re.compile(rb'\{\s*("cloud": *"(aws|azure)",\s*)?"source":')
 #: Keys with a line for each item.
 _LONG: Final = frozenset({"families", "sold", "types", "versions"})
 
@@ -78,6 +81,11 @@ def read(path: Path) -> dict[str, Any]:
     except (ValueError, AttributeError) as error:
         raise _no_facts(path, error) from error
     return dict(found)
+
+
+def begins_as_one(beginning: bytes) -> bool:
+    """Whether a file that begins with these bytes is a file of facts."""
+    return _BEGINS.match(beginning) is not None
 
 
 def _no_facts(path: Path, error: Exception) -> FactsError:

@@ -15,6 +15,7 @@ from karpstack.karpenter import fact_files
 from karpstack.karpenter.fact_files import FactsError
 from karpstack.text import files
 from karpstack.text.codes import Code, reported
+from karpstack.text.files import OutputError
 from karpstack.text.shown import visible
 
 from ..aws.asking import Aws
@@ -27,6 +28,7 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
     InputError: Code.WRONG,
     UnknowableError: Code.UNKNOWN,
     FactsError: Code.WRONG,
+    OutputError: Code.WRONG,
     OSError: Code.WRONG,
 }
 
@@ -112,9 +114,12 @@ def refresh(sources: Sources, regions: Sequence[str], folder: Path, today: date)
     """Get all files of some regions and write each that could be got; yield a sentence for each that could not.
 
     Raises:
+        OutputError: Another file would be written over.
         FactsError: A file in the folder is no file of facts.
         OSError: A file cannot be written.
     """
+    for name in (*sources.general, *sources.regional):
+        files.check_output(folder / name, "--into", "file of facts", fact_files.begins_as_one)
     for name, of_cloud in sources.general.items():
         why = ""
         for region in regions:  # the first that answers is enough

@@ -129,6 +129,17 @@ def test_without_an_answer_nothing_is_written(own: Path, account: Account, capsy
     assert not own.exists()
 
 
+@pytest.mark.parametrize("name", ["aws.json", "versions-aws.json"])
+def test_a_file_of_the_folder_that_has_no_facts_is_not_written_over(
+    name: str, own: Path, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.mkdir()
+    (own / name).write_text('{"cloud": "mine", "source": {}}')
+    assert main(["facts", "aws", "us-east-1"]) == 2
+    assert f"{name}: is no file of facts, so somebody's file would be lost" in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in own.iterdir()} == {name: '{"cloud": "mine", "source": {}}'}
+
+
 def test_another_region_comes_beside_the_one_before(own: Path, account: Account) -> None:
     main(["facts", "aws", "us-east-1"])
     before = written(own)["aws.json"]
