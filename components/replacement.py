@@ -43,10 +43,13 @@ class Keeper:
     Attributes:
         last: The stack's last state.
         allowed: Whether karpstack:allowReplacement consents to a replacement.
+        environment: Type of the environment. It is part of the hooks' names: environments of two types may have one
+            name, and the engine takes each name of a hook once.
     """
 
     last: LastState
     allowed: bool
+    environment: str = ""
 
     def refuse(self, problems: Iterable[Finding]) -> None:
         """Refuse changes that destroy something; with consent, warn of them.
@@ -68,13 +71,14 @@ class Keeper:
         """Return the hooks of a resource, one of which refuses its replacement at preview.
 
         Args:
-            name: Begins the hook's name; unique in the program.
+            name: Of the resource; unique in the environment.
             lost: What would be lost with the resource.
             before_create: Further hooks of the resource.
             others: The same, of other kinds.
         """
         options = pulumi.ResourceHookOptions(on_dry_run=True)
-        own = [] if self.allowed else [pulumi.ResourceHook(f"{name}-kept", self._refusal(lost), options)]
+        kept = f"{self.environment}:{name}-kept"
+        own = [] if self.allowed else [pulumi.ResourceHook(kept, self._refusal(lost), options)]
         return pulumi.ResourceHookBinding(before_create=[*own, *before_create], **others)
 
     def _refusal(self, lost: str) -> Callable[[pulumi.ResourceHookArgs], None]:

@@ -49,7 +49,7 @@ class Environment(pulumi.ComponentResource):
         self._args = args
         self._names = AksNames(args.name)
         self._child = pulumi.ResourceOptions(parent=self)
-        self._keeper = Keeper(last_state.read(self), allowed=bool(args.allow_replacement))
+        self._keeper = Keeper(last_state.read(self), bool(args.allow_replacement), self.pulumi_resource_type)
         # What would be destroyed is refused before anything is registered.
         self._keeper.refuse(aks_identity.destroying(args, last_environment.before(self._keeper.last, name)))
 

@@ -34,7 +34,7 @@ class ExistingEnvironment(pulumi.ComponentResource):
         self._stem = name
         self._args = args
         self._child = pulumi.ResourceOptions(parent=self)
-        self._keeper = Keeper(last_state.read(self), allowed=bool(args.allow_replacement))
+        self._keeper = Keeper(last_state.read(self), bool(args.allow_replacement), self.pulumi_resource_type)
         self._keeper.refuse(aks_identity.destroying(args, last_environment.before(self._keeper.last, name)))
 
         cluster = ExistingCluster(f"{name}-cluster", ExistingClusterArgs(settings=args), opts=self._child)

@@ -106,7 +106,7 @@ class Environment(pulumi.ComponentResource):
         self._stem = name
         self._args = args
         self._child = pulumi.ResourceOptions(parent=self)
-        self._keeper = Keeper(last_state.read(self), allowed=bool(args.allow_replacement))
+        self._keeper = Keeper(last_state.read(self), bool(args.allow_replacement), self.pulumi_resource_type)
         self._before = last_environment.before(self._keeper.last, name)
         self._refuse_destroying()
         invoke = pulumi.InvokeOutputOptions(parent=self)

@@ -56,7 +56,9 @@ class NodePools(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NodePoolsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:kubernetes:NodePools", name, {}, opts)
-        explained = explanation(f"{name}-explanation", args.kubeconfig)
+        # Environments of two types may have one name; the engine takes each name of a hook once.
+        environment = opts.parent.pulumi_resource_type if opts and opts.parent else ""
+        explained = explanation(f"{environment}:{name}-explanation", args.kubeconfig)
         node_classes = [
             # Its finalizer holds until no NodeClaim uses it and the controller has removed what it made for it.
             self._apply(f"{name}-class", manifest, _timeouts(timedelta(minutes=30)), explained)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.components import aks, settings
+from karpstack.components import aks, eks, settings
 from karpstack.components.replacement import ReplacementError
 from tests.unit.example_stack import example, written
 from tests.unit.found import AKS_WORKLOADS, let_run
@@ -170,6 +170,21 @@ def test_with_consent_it_goes_on_without_protection() -> None:
     assert not cluster.request.hooks.before_create or "kept" not in str(cluster.request.hooks.before_create)
 
 
+def test_environments_of_one_name_have_hooks_of_other_names() -> None:
+    loaded = [settings.load(example(stack)) for stack in ("eks", "aks-nap", "aks-existing-cluster")]
+    kinds: tuple[Any, ...] = (eks.Environment, aks.Environment, aks.ExistingEnvironment)
+
+    def program() -> None:
+        for kind, each in zip(kinds, loaded, strict=True):
+            kind("shop", each)
+
+    with pytest.MonkeyPatch.context() as patch:
+        let_run(patch, AKS_WORKLOADS)
+        hooks = deploy(program, clusters=[CLUSTER, "other"]).hooks
+    assert sum(hook.endswith("shop-kubernetes-kept") for hook in hooks) == len(kinds)
+    assert [one for one in hooks if hooks.count(one) > 1] == []
+
+
 @pytest.mark.parametrize("stack", ["aks-nap", "aks-self-hosted"])
 def test_the_engines_replacements_are_refused_too(stack: str) -> None:
     made = environment(stack, addons={"logRetentionDays": 30, "prometheus": True})
@@ -183,4 +198,4 @@ def test_the_engines_replacements_are_refused_too(stack: str) -> None:
         "aks-workspaces-metrics",
     ):
         (resource,) = [each for each in made.resources.values() if each.name == name and ":aks:" not in each.type]
-        assert f"{name}-kept" in resource.request.hooks.before_create
+        assert f"karpstack:aks:Environment:{name}-kept" in resource.request.hooks.before_create
