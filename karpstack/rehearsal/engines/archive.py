@@ -7,11 +7,12 @@ import json
 import secrets
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from karpstack.text.files import check_output
+from karpstack.text.files import OutputError, check_output, open_file
+from karpstack.text.shown import visible
 
 from .reference import digest_of
 from .registry import Kind, TransferError
@@ -83,11 +84,12 @@ def opened(path: Path) -> Iterator[Archive]:
     Raises:
         TransferError: It is no archive, or there is none.
     """
-    try:
-        tar = tarfile.open(path, "r:", tarinfo=_Forward)  # noqa: SIM115  # it is closed below
-    except (OSError, tarfile.TarError) as error:
-        raise TransferError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}") from error
-    with tar:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open_file(path))
+            tar = stack.enter_context(tarfile.open(path, "r:", file, tarinfo=_Forward))
+        except (OSError, tarfile.TarError) as error:
+            raise TransferError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}") from error
         yield Archive(tar)
 
 
@@ -96,7 +98,7 @@ def created(path: Path) -> Iterator[Archive]:
     """Write an archive as a whole, or nothing.
 
     Raises:
-        files.OutputError: Something else than an archive of this kind is there.
+        files.OutputError: Something else than an archive of this kind is there, or the archive cannot be written.
     """
     check_output(path, "the archive", "OCI archive", lambda begins: begins.startswith(_LAYOUT.encode() + b"\0"))
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
@@ -106,6 +108,12 @@ def created(path: Path) -> Iterator[Archive]:
             archive._add(_LAYOUT, len(_VERSION), io.BytesIO(_VERSION))
             yield archive
         partial.replace(path)
+    except OSError as error:
+        why = error.strerror if error.filename in (None, str(partial)) else error
+        raise OutputError(
+            f"the archive {visible(path)}: cannot be written ({why}), so nothing was published; name a file in a "
+            "folder that exists, that you may write, and that has room"
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
 

@@ -8,6 +8,7 @@ time. A part is compared with its manifest (`karpstack.rehearsal.engines.manifes
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -150,8 +151,27 @@ def ensure(
 
     Raises:
         ancestors.ExposedError: Others could exchange the cache folder.
-        BuildError: Others may write in it, Go is missing or too old, or a build failed.
+        BuildError: Others may write in it, or this user may not, Go is missing or too old, or a build failed.
     """
+    try:
+        return _ensure(clouds, earlier, platform, find_go, build)
+    except OSError as error:
+        cache, place = cache_folder(), Path(str(error.filename))
+        if error.errno != errno.ENOSPC and not (place.is_relative_to(cache) or cache.is_relative_to(place)):
+            raise
+        raise BuildError(
+            f"The engines cannot be written to the cache folder {cache} ({error.strerror}), so there are none to run; "
+            "name a folder that you may write, and that has room, in KARPSTACK_CACHE"
+        ) from error
+
+
+def _ensure(
+    clouds: Collection[str],
+    earlier: Collection[str],
+    platform: str,
+    find_go: Callable[[], Go] | None,
+    build: Callable[[str, Path, Go], None] | None,
+) -> EngineSet:
     foreign = platform if platform != native_platform() else ""
     engines = EngineSet.current(foreign)
     parts = [part for part in required_parts(clouds, earlier) if part != "pulumi" or foreign or not pulumi_on_path()]

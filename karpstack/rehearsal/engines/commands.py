@@ -32,7 +32,7 @@ from karpstack.text.files import OutputError
 
 
 class NoStackFileError(Exception):
-    """A stack file does not exist."""
+    """A stack file does not exist, or cannot be read."""
 
 
 class PlatformError(ValueError):
@@ -152,9 +152,17 @@ def _show(stack_files: Sequence[Path], form: str, faults: Callable[[EngineSet, s
 
 
 def _check(stack_files: Sequence[Path]) -> None:
-    """Refuse a stack file that does not exist."""
-    if missing := [file for file in stack_files if not _is_file(file)]:
-        raise NoStackFileError(f"there is no stack file {missing[0]}, so nothing is built; name one that is")
+    """Refuse a stack file that does not exist, or cannot be read."""
+    for file in stack_files:
+        if not _is_file(file):
+            raise NoStackFileError(f"there is no stack file {file}, so nothing is built; name one that is")
+        try:
+            _text(file)
+        except OSError as error:
+            raise NoStackFileError(
+                f"the stack file {file} cannot be read ({error.strerror}), so nothing is built; make it readable, or "
+                "name another one"
+            ) from error
 
 
 def _check_platforms(platforms: Sequence[str]) -> None:

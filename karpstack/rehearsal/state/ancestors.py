@@ -35,7 +35,7 @@ def resolve(path: Path, content: str, instead: str, *, below: Path = Path("/")) 
             it is judged from `/` on.
 
     Raises:
-        ExposedError: A folder or a link on the way is somebody else's, or others may write one.
+        ExposedError: A folder or a link on the way is somebody else's, others may write one, or it cannot be known.
     """
     found, links = below, 0
     # Component by component, since each is looked up in a folder that was judged before: it stays what it is.
@@ -51,6 +51,10 @@ def resolve(path: Path, content: str, instead: str, *, below: Path = Path("/")) 
         except (FileNotFoundError, NotADirectoryError):
             found = entry
             continue
+        except OSError as error:
+            raise ExposedError(
+                f"{entry} cannot be looked at ({error.strerror}), so nothing was done; {instead}"
+            ) from error
         if fault := _fault(entry, status, content, instead):
             raise ExposedError(fault)
         if not stat.S_ISLNK(status.st_mode):

@@ -46,6 +46,13 @@ def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
         resolve(tmp_path / "a")
 
 
+def test_a_name_that_no_folder_can_have_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(
+        ancestors.ExposedError, match=r"cannot be looked at \(File name too long\).*; name another folder"
+    ):
+        resolve(tmp_path / ("a" * 300) / "b")
+
+
 def test_a_group_of_the_user_alone_is_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o775)
     gid = tmp_path.stat().st_gid

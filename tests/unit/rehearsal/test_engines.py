@@ -197,6 +197,11 @@ def test_engines_are_built_for_the_machine_that_they_run_on(monkeypatch: pytest.
     assert found["GOPROXY"] == "https://proxy.example"
 
 
+def test_a_stack_file_that_cannot_be_read_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.build([Path("/proc/self/mem")]) == 2  # reading its first page fails
+    assert "the stack file /proc/self/mem cannot be read (Input/output error)" in capsys.readouterr().err
+
+
 class Machine:
     """A cache folder, and the parts that were built into it in order; the compiler is played."""
 
@@ -227,6 +232,18 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path / "cache", monkeypatch)
+
+
+@pytest.mark.parametrize("place", ["{file}", "{file}/x", "/proc/x/y"])
+def test_a_cache_folder_that_cannot_be_made_is_refused(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KARPSTACK_CACHE", place.format(file=tmp_path / "file"))
+    with pytest.raises(
+        builder.BuildError, match=r"cache folder .* \(.*\), so there are none to run; name .* KARPSTACK_CACHE"
+    ):
+        machine.ensure("aws")
 
 
 def test_another_clouds_karpenter_is_built_only_when_it_is_asked_for(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 
 from karpstack.rehearsal.engines import EngineSet, artifact, builder, commands, manifest, materials, reference
+from karpstack.rehearsal.engines.archive import created
 from karpstack.text.codes import Code
+from karpstack.text.files import OutputError
 from tests.unit.rehearsal.published import FILES, Machines, archive, content_of, header, layer, left, machines, packed
 
 __all__ = ["machines"]
@@ -189,6 +192,19 @@ def test_an_archive_that_is_none_is_not_used(
     machines.pull(place)
     assert machines.built == list(FILES)
     assert "engines.tar cannot be read: " in capsys.readouterr().out
+    path.unlink()
+    os.mkfifo(path)
+    machines.change("a third user")
+    machines.pull(place)
+    assert "engines.tar cannot be read: a folder, a pipe or a device" in capsys.readouterr().out
+
+
+def test_an_archive_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    refusal = pytest.raises(
+        OutputError, match=r"x\.tar: cannot be written \(No such file or directory\), so nothing was"
+    )
+    with refusal, created(tmp_path / "missing" / "x.tar"):
+        pass
 
 
 LOOP = f"blobs/sha256/{'0' * 64}"
