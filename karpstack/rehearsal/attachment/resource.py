@@ -32,16 +32,32 @@ def has_unknowns(value: Any) -> bool:
     return any(map(has_unknowns, value)) if isinstance(value, list) else isinstance(value, Unknown)
 
 
+def without_unknowns(value: Any) -> Any:
+    """Return the value with None in place of each `UNKNOWN`."""
+    if isinstance(value, dict):
+        return {name: without_unknowns(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [without_unknowns(item) for item in value]
+    return None if isinstance(value, Unknown) else value
+
+
 class RefusedError(Exception):
     """The cloud would refuse the request; the text is what the user sees (the cloud's own where there is one)."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An input that the check refuses. `property` is its name; `reason` says value, consequence and fix."""
+    """An input that the check refuses.
+
+    Attributes:
+        property: Its name.
+        reason: Value, consequence and fix.
+        unsupported: Whether the rehearsal refuses it, and not the cloud.
+    """
 
     property: str
     reason: str
+    unsupported: bool = False
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             named = resource.autoname(plain, old, _proposed_name(request, resource))
             automatic = {AUTOMATIC: named.pop(AUTOMATIC)} if AUTOMATIC in named else {}
             inputs, failures = resource.check(named, name=request.name)
+            if self._survey.under_way:
+                failures = [one for one in failures if not self._noted(request, one)]
             return _checked(values.keep_secrets({**inputs, **automatic}, given), failures)
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
@@ -308,6 +310,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
                 raise
             self._survey.note(request.type, request.name)
             return Unsupported(request.type)
+
+    def _noted(self, request: provider_pb2.CheckRequest, failure: Failure) -> bool:
+        """Record a value that the rehearsal does not support; return whether it is one."""
+        if failure.unsupported:
+            self._survey.note(request.type, request.name, f"the property {failure.property}: {failure.reason}")
+        return failure.unsupported
 
     def _note_settings(self, request: provider_pb2.CheckRequest) -> None:
         """Record unsupported settings of the provider, and another major version of its package."""

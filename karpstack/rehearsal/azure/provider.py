@@ -63,10 +63,6 @@ TYPES: tuple[type[AzureResource], ...] = tuple(
     _CODE.get(token) or type(token.rpartition(":")[2], (AzureResource,), {"token": token}) for token in BY_TOKEN
 )
 
-_NO_SUBSCRIPTION = (
-    "the Azure provider has no subscription, so no request has a path; run: pulumi config set "
-    "azure-native:subscriptionId {subscription}"
-)
 _OTHER = (
     "azure-native:{name} is {given!r}, but the simulated subscription has {own!r}, so the stack would lie "
     "elsewhere; start the rehearsal with this stack's configuration, or set azure-native:{name} to {own}"
@@ -79,7 +75,9 @@ def resources(session: Session) -> list[Resource]:
 
 
 def configuration(subscription: Subscription, clusters: Clusters, definitions: Path) -> Configuration:
-    """What the provider takes as configuration: `location`, `subscriptionId` (required) and `tenantId`.
+    """What the provider takes as configuration: `location`, `subscriptionId` and `tenantId`.
+
+    Without a subscription it takes that of the environment (`ARM_SUBSCRIPTION_ID`), as azure-native does.
 
     Args:
         subscription: The simulated subscription.
@@ -88,8 +86,6 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
     """
 
     def configure(given: Properties, cancelled: threading.Event) -> Provider:
-        if not given.get("subscriptionId"):
-            raise RefusedError(_NO_SUBSCRIPTION.format(subscription=subscription.subscription_id))
         for name, own in (
             ("subscriptionId", subscription.subscription_id),
             ("tenantId", subscription.tenant_id),
@@ -100,10 +96,13 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
         session = Session(subscription, clusters, definitions, str(given.get("location") or ""))
         return Provider(resources(session), invokes(session, TYPES))
 
+    def named(given: Properties) -> object:
+        return given.get("subscriptionId") or subscription.subscription_id
+
     return Configuration(
         names=frozenset({"location", "subscriptionId", "tenantId"}),
         configure=configure,
-        replaces=lambda old, new: ["subscriptionId"] if old.get("subscriptionId") != new.get("subscriptionId") else [],
+        replaces=lambda old, new: ["subscriptionId"] if named(old) != named(new) else [],
     )
 
 

@@ -27,11 +27,12 @@ from karpstack.rehearsal.attachment.resource import (
     RefusedError,
     Unknown,
     has_unknowns,
+    without_unknowns,
 )
 from karpstack.rehearsal.attachment.rows import Row
 from karpstack.rehearsal.azure.arm.errors import ArmError
 from karpstack.rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId
-from karpstack.rehearsal.azure.arm.rows import ROWS
+from karpstack.rehearsal.azure.arm.rows import ROWS, each
 
 if TYPE_CHECKING:
     from karpstack.rehearsal.azure.subscription import Subscription
@@ -121,6 +122,8 @@ class AzureResource(RowResource):
     nested: ClassVar[frozenset[str]]
     #: Inputs of the path; found from it.
     parameters: ClassVar[tuple[str, ...]]
+    #: Values that the rehearsal knows, by ARM's paths.
+    known: ClassVar[Mapping[str, Sequence[Any]]]
     _in_path: ClassVar[re.Pattern[str]]
     #: As azure-native names: eight hex digits after the logical name, and a child by the logical name alone.
     name_digits: int
@@ -137,7 +140,7 @@ class AzureResource(RowResource):
         cls.body, cls.outputs, cls.required, cls.nested = (
             frozenset(told.get(name, ())) for name in ("body", "outputs", "required", "nested")
         )
-        cls.flat = told.get("flat", True)
+        cls.flat, cls.known = told.get("flat", True), row.known
         cls.envelope = ENVELOPE - frozenset(told.get("inside", ()))
         cls.name_digits = 0 if row.type.count("/") > 1 else 8
         cls.parameters = tuple(name for name in _PARAMETER.findall(cls.path) if name != _SUBSCRIPTION)
@@ -187,13 +190,23 @@ class AzureResource(RowResource):
         return not self.name_digits or self.name_property not in old.get(AUTOMATIC, [])
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
-        """What the program says, and the name.
+        """What the program says. Of all else, azure-native knows the name, and only at an update (its provider.go).
 
-        All else that ARM answers is unknown, at the preview of an update too (azure-native's provider.go, Update).
+        So a program does not ask for the credentials of a cluster that does not exist yet.
         """
-        known = self.body | self.outputs
+        known = self.body | self.outputs | {"name"}
         body = {name: value for name, value in inputs.items() if name in known and not _reshaped(name, value)}
-        return {**body, "name": inputs[self.name_property]}
+        return {**body, "name": state["name"]} if "name" in state else body
+
+    def examine(self, inputs: Properties) -> Iterator[Failure]:
+        """Find values that Azure takes and the rehearsal does not; a value that is missing is Azure's default."""
+        given = {name: value for name, value in without_unknowns(inputs).items() if value is not None}
+        for path, known in self.known.items():
+            for value in each(self.request(given), path):
+                if value not in known:
+                    where, names = path.removesuffix("[]"), ", ".join(str(one) for one in known if one is not None)
+                    reason = f"the rehearsal does not support {where} = {value!r}; it supports {names}"
+                    yield Failure(where.partition(".")[0], reason, unsupported=True)
 
     def make(self, inputs: Properties) -> str:
         """The ID of what does not exist yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from karpstack.rehearsal.attachment.package import Configuration, Provider
+from karpstack.rehearsal.attachment.resource import Failure, Properties
 from karpstack.rehearsal.attachment.server import Servicer
 from karpstack.rehearsal.attachment.survey import Survey
 from karpstack.rehearsal.attachment.values import decode, encode
@@ -28,7 +29,7 @@ def survey(tmp_path: Path) -> Survey:
 
 @pytest.fixture
 def servicer(survey: Survey) -> Servicer:
-    configuration = Configuration(frozenset({"region"}), lambda settings, cancelled: Provider([Bucket()]))
+    configuration = Configuration(frozenset({"region"}), lambda settings, cancelled: Provider([Bucket(), Lake()]))
     servicer = Servicer("fake", "2.1.0", configuration, survey)
     servicer.Configure(provider_pb2.ConfigureRequest(), Context())
     return servicer
@@ -72,6 +73,26 @@ def test_everything_unsupported_is_listed_once_and_the_preview_goes_on(servicer:
         "fake:index:Everything all",
         "method fake:index:Bucket/empty",
     ]
+
+
+class Lake(Bucket):
+    """A type whose check refuses two values: one the cloud would refuse, and one the rehearsal does not support."""
+
+    token = "fake:index:Lake"
+
+    def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
+        return dict(inputs), [Failure("size", "too large"), Failure("kind", "blue is missing", unsupported=True)]
+
+
+def test_values_that_the_rehearsal_does_not_support_are_listed_and_those_of_the_cloud_refused(
+    servicer: Servicer, survey: Survey
+) -> None:
+    lake = request(provider_pb2.CheckRequest, Lake.token, news=encode({"size": 2}))
+    both = servicer.Check(lake, Context()).failures
+    survey.begin()
+    left = servicer.Check(lake, Context()).failures
+    assert [[one.property for one in found] for found in (both, left)] == [["size", "kind"], ["size"]]
+    assert survey.end() == ["fake:index:Lake mine: the property kind: blue is missing"]
 
 
 def test_settings_without_a_version_are_those_of_the_package_that_is_there(servicer: Servicer, survey: Survey) -> None:

@@ -235,12 +235,17 @@ class ManagedCluster(Kind):
         }
 
     def _check_rights(self, resource: Resource) -> None:
-        """AKS works as the cluster's identity, which must be able to join the subnet and assign the kubelet's."""
+        """AKS works as the cluster's identity, which must be able to join the subnet and assign the kubelet's.
+
+        An identity that AKS creates with the cluster gets its right on the subnet later, so the nodes of agent pools
+        join without it (azure-cli, acs/managed_cluster_decorator.py, need_post_creation_vnet_permission_granting).
+        """
         principal = str(resource.private.get("principal", ""))
         access = Access(self.context.store, self.context.directory)
         for pool in resource.properties["agentPoolProfiles"]:
             subnet = pool.get("vnetSubnetID")
-            if principal and subnet and not access.allows(principal, _JOIN, subnet):
+            later = at(resource.body, "identity.type") == "SystemAssigned"
+            if principal and subnet and not later and not access.allows(principal, _JOIN, subnet):
                 scale_set = scale_set_id(self.context, resource, pool["name"])
                 raise access.linked_failure(principal, f"{SCALE_SET_TYPE}/write", scale_set, _JOIN, subnet)
         profile = resource.properties.get("apiServerAccessProfile") or {}

@@ -53,12 +53,13 @@ class ManagedCluster(AzureResource):
     token = "azure-native:containerservice:ManagedCluster"
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
-        """The rehearsal has nodes of one dataplane."""
+        """As for every resource; the rehearsal has nodes of one dataplane."""
+        yield from super().examine(inputs)
         profile = inputs.get("networkProfile")
         if isinstance(profile, dict) or profile is None:
             given = (profile or {}).get("networkDataplane")
             if given is not UNKNOWN and given != "cilium":
-                yield Failure("networkProfile", _NO_DATAPLANE.format(given=given))
+                yield Failure("networkProfile", _NO_DATAPLANE.format(given=given), unsupported=True)
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
         """As for every resource; what ARM writes into some profiles, the issuer or an identity, is unknown.

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from karpstack.rehearsal.attachment.resource import (
-    UNKNOWN,
     Created,
     Failure,
     IncompleteError,
@@ -18,6 +17,7 @@ from karpstack.rehearsal.attachment.resource import (
     RefusedError,
     Resource,
     has_unknowns,
+    without_unknowns,
 )
 from karpstack.rehearsal.cluster.charts import Chart, ChartNotFoundError, Charts
 from karpstack.rehearsal.cluster.provider.connection import Connection, UnreachableError
@@ -79,7 +79,7 @@ class Release(Resource):
             return checked, [Failure("chart", f"{error}; check the chart name and repository configuration.")]
         checked["version"] = chart.version
         values = checked.get("values") or {}
-        if isinstance(values, dict) and (unknown := self._charts.unknown_values(chart, _without_unknowns(values))):
+        if isinstance(values, dict) and (unknown := self._charts.unknown_values(chart, without_unknowns(values))):
             failures.append(
                 Failure(
                     "values",
@@ -185,11 +185,3 @@ def _failed(id: str, outputs: Properties, error: Exception) -> IncompleteError:
 
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {"skip_await": bool(inputs.get("skipAwait")), "timeout": float(inputs.get("timeout") or _TIMEOUT)}
-
-
-def _without_unknowns(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_unknowns(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_without_unknowns(item) for item in value]
-    return None if value is UNKNOWN else value
