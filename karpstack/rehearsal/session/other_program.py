@@ -16,16 +16,17 @@ from typing import Any, Final
 
 from karpstack.rehearsal.attachment.survey import NOTHING, Survey
 from karpstack.rehearsal.engines import EngineSet
+from karpstack.rehearsal.session.clouds import CLOUDS
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.text.yaml_file import YamlError, read
 
 #: The package of resources that a program defines itself (dynamic providers).
 _DYNAMIC: Final = "pulumi-python"
-_CLUSTER: Final = "aws:eks/cluster:Cluster"
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
-_NODE_CLASS: Final = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
+#: What the stack's outputs call the version of a Karpenter that the cloud runs.
+_MANAGED: Final = "managed"
 
 
 class UnsupportedError(ValueError):
@@ -130,11 +131,11 @@ def _unknown_kinds(folder: StackFolder) -> Iterator[str]:
 
 def releases(folder: StackFolder, stack_file: StackFile) -> StackFile:
     """Return the stack file with the versions that the preview asks for."""
-    found = [*_previewed(folder)]
-    clusters = [one.inputs for one in found if one.type == _CLUSTER]
+    found, kind = [*_previewed(folder)], CLOUDS[stack_file.cloud].cluster
+    versions = (one.inputs.get(kind.version) for one in found if one.type == kind.token)
     charts = {chart: one.inputs for one in found if one.type == _RELEASE for chart in [_chart(one.inputs)]}
     return stack_file.asking(
-        kubernetes=next((one.get("version") for one in clusters), None),
+        kubernetes=next((".".join(one.split(".")[:2]) for one in versions if isinstance(one, str)), None),
         karpenter=charts.get("karpenter", {}).get("version"),
         cilium=charts.get("cilium", {}).get("version"),
     )
@@ -144,29 +145,33 @@ def outputs(folder: StackFolder, stack_file: StackFile) -> dict[str, Any]:
     """Return the outputs that a scale test needs, taken from the state of the stack.
 
     Raises:
-        StackFileError: The stack has no EKS cluster with Karpenter.
+        StackFileError: The stack has no cluster with Karpenter.
     """
-    found = [*_made(folder)]
-    clusters = [one.inputs for one in found if one.type == _CLUSTER]
+    found, kind = [*_made(folder)], CLOUDS[stack_file.cloud].cluster
+    clusters = [one.inputs for one in found if one.type == kind.token]
     charts = [one.inputs for one in found if one.type == _RELEASE and _chart(one.inputs) == "karpenter"]
-    if not clusters or not charts:
+    profile = (clusters[0].get(kind.provisioning) or {}) if clusters else {}
+    managed = profile.get("mode") == "Auto"
+    if not clusters or not (charts or managed):
+        hosted = f", nor {kind.provisioning} with the mode Auto" if kind.provisioning else ""
         raise StackFileError(
-            f"{stack_file.path}: the stack has no {_RELEASE} of the chart karpenter on a {_CLUSTER}, so there is "
-            "nothing to test"
+            f"{stack_file.path}: the stack has no {_RELEASE} of the chart karpenter on a {kind.token}{hosted}, so "
+            "there is nothing to test"
         )
-    settings = (charts[0].get("values") or {}).get("settings") or {}
+    release: Mapping[str, Any] = {"version": _MANAGED} if managed else charts[0]
+    settings = (release.get("values") or {}).get("settings") or {}
     gates = settings.get("featureGates") or {}
     return {
         "cloud": stack_file.cloud,
         "region": stack_file.region,
-        "clusterName": clusters[0].get("name"),
+        "clusterName": clusters[0].get(kind.name),
         "interruptionQueue": settings.get("interruptionQueue") or "",
-        "karpenterVersion": charts[0].get("version"),
-        "karpenterNamespace": charts[0].get("namespace"),
+        "karpenterVersion": release.get("version"),
+        "karpenterNamespace": release.get("namespace") or "",
         "featureGates": sorted(name for name, on in gates.items() if on is True),
         "nodePools": _names(found, _NODE_POOL),
-        "nodeClasses": _names(found, _NODE_CLASS),
-        "defaultNodePools": [],
+        "nodeClasses": _names(found, kind.node_class),
+        "defaultNodePools": [*kind.default_node_pools] if managed and profile.get("defaultNodePools") != "None" else [],
     }
 
 

@@ -259,13 +259,13 @@ def _cloud(path: Path, config: Mapping[str, Any]) -> Cloud:
 
 
 def _cloud_of_region(path: Path, config: Mapping[str, Any]) -> Cloud:
-    aws, azure = CLOUDS["aws"], CLOUDS["azure"].region[0]
-    if azure in config and aws.region[0] not in config:
-        raise StackFileError(
-            f"{path}: {azure}: of programs that are not karpstack's, the rehearsal plays those of AWS alone, so "
-            "nothing was started; karpstack's own program makes clusters of AKS: docs/how-to/aks/deploy.md"
-        )
-    return aws
+    for cloud in CLOUDS.values():
+        if cloud.region[0] in config:
+            return cloud
+    examples = " or ".join(f"`{cloud.region[0]}: {cloud.region[1]}`" for cloud in CLOUDS.values())
+    raise StackFileError(
+        f"{path}: the region is missing, and it says which cloud to simulate; add for example {examples}"
+    )
 
 
 def _region(path: Path, config: Mapping[str, Any], cloud: Cloud) -> str:

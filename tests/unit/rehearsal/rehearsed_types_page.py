@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
+from karpstack.rehearsal.attachment.rows import Row
 from karpstack.rehearsal.aws.invokes import invokes
 from karpstack.rehearsal.aws.provider import VERSION
-from karpstack.rehearsal.aws.resource import ROWS, AwsRow
+from karpstack.rehearsal.aws.resource import ROWS
+from karpstack.rehearsal.azure import invokes as azure_invokes
+from karpstack.rehearsal.azure import provider as azure
 from karpstack.rehearsal.cluster import charts, provider
 from karpstack.rehearsal.cluster.provider.release import Release
 from tests.unit.example_stack import ROOT
@@ -26,6 +30,12 @@ all other types, properties, functions and charts by name, before it creates any
 The rehearsal plays pulumi-aws {VERSION}; a program with another major version is refused. Properties that are not
 listed may have only the provider's default.
 """
+_AZURE: Final = f"""
+## Azure
+
+The rehearsal plays pulumi-azure-native {azure.VERSION}; a program with another major version is refused. Other
+properties, and types with an API version in their name, are not supported.
+"""
 _KUBERNETES: Final = f"""
 ## Kubernetes
 
@@ -43,6 +53,9 @@ def page() -> str:
     """Return the page."""
     types = (_type(token, row) for token, row in sorted(ROWS.items()))
     tokens = ((f"`{token}`",) for token in sorted(invokes(cast(Any, None))))
+    session = cast(Any, SimpleNamespace(subscription=SimpleNamespace(arm=None)))
+    azure_types = (_type(kind.token, kind.row) for kind in sorted(azure.TYPES, key=lambda kind: kind.token))
+    azure_tokens = ((f"`{token}`",) for token in sorted(azure_invokes.invokes(session, azure.TYPES)))
     found = (
         (f"`{one.repository}/{one.name}`" if one.oci else f"`{one.name}` of {one.repository}", ", ".join(one.releases))
         for one in charts._CATALOGUE
@@ -53,6 +66,10 @@ def page() -> str:
             *_table(("type", "properties"), types),
             "",
             *_table(("function",), tokens),
+            _AZURE,
+            *_table(("type", "properties"), azure_types),
+            "",
+            *_table(("function",), azure_tokens),
             _KUBERNETES,
             *_table(("chart", "versions"), found),
             "",
@@ -60,7 +77,7 @@ def page() -> str:
     )
 
 
-def _type(token: str, row: AwsRow) -> tuple[str, ...]:
+def _type(token: str, row: Row) -> tuple[str, ...]:
     return f"`{token}`", ", ".join(f"`{name}`" for name in sorted(row.accepts))
 
 

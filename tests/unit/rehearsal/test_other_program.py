@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from karpstack.rehearsal.azure.clusters.provisioning import default_manifests
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.session import other_program
+from karpstack.rehearsal.session.clouds import CLOUDS
 from karpstack.rehearsal.session.other_program import UnsupportedError
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 from karpstack.rehearsal.state.folder import StackFolder
@@ -30,16 +32,30 @@ RELEASE = (
 )
 
 
+AKS = "azure-native:containerservice:ManagedCluster"
+NODE_POOL = ("kubernetes:karpenter.sh/v1:NodePool", {"metadata": {"name": "default"}})
+AKS_NODE_CLASS = ("kubernetes:karpenter.azure.com/v1beta1:AKSNodeClass", {"metadata": {"name": "ubuntu"}})
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> StackFolder:
     return StackFolder("dev", tmp_path / "state" / "dev").create()
 
 
+def loaded(folder: Path, **config: str) -> StackFile:
+    path = folder / "Pulumi.dev.yaml"
+    path.write_text(yaml.safe_dump({"config": config}))
+    return StackFile.load(path, any_program=True)
+
+
 @pytest.fixture
 def stack_file(tmp_path: Path) -> StackFile:
-    path = tmp_path / "Pulumi.dev.yaml"
-    path.write_text("config: {'aws:region': us-east-1, 'shop:size': '2'}\n")
-    return StackFile.load(path, any_program=True)
+    return loaded(tmp_path, **{"aws:region": "us-east-1", "shop:size": "2"})
+
+
+@pytest.fixture
+def aks_file(tmp_path: Path) -> StackFile:
+    return loaded(tmp_path, **{"azure-native:location": "West US 2"})
 
 
 def written(resources: tuple[tuple[str, Any], ...]) -> list[dict[str, Any]]:
@@ -67,11 +83,15 @@ def test_its_stack_file_needs_a_region_and_nothing_of_karpstack(stack_file: Stac
         StackFile.load(stack_file.path)
 
 
+def test_its_location_says_that_it_is_of_azure(aks_file: StackFile) -> None:
+    assert (aks_file.cloud, aks_file.region, aks_file.other_program) == ("azure", "westus2", True)
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({}, "aws:region is missing"),
-        ({"azure-native:location": "westus2"}, "the rehearsal plays those of AWS alone"),
+        ({}, "add for example `aws:region: us-east-1` or `azure-native:location: westus2`"),
+        ({"azure-native:location": "west us; rm"}, "is the name of no region"),
         ({"aws:region": "us-east-1", "karpstack:name": "x"}, "karpstack:cloud is None"),
     ],
 )
@@ -110,6 +130,13 @@ def test_a_project_of_another_shape_ends_no_survey(
     project = {"name": "shop", "runtime": {"name": "python", "options": options}, **more}
     (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(project))
     assert "pulumi-python" in survey(folder, tmp_path)
+
+
+def test_the_preview_says_which_kubernetes_aks_needs(folder: StackFolder, aks_file: StackFile) -> None:
+    previewed(folder, (AKS, {"resourceName": "shop", "kubernetesVersion": "1.35.4"}))
+    assert other_program.releases(folder, aks_file).releases == ("1.35", "", "")
+    previewed(folder, (AKS, {"kubernetesVersion": None}), CLUSTER)
+    assert other_program.releases(folder, aks_file).releases == ("", "", "")
 
 
 def survey(folder: StackFolder, program: Path, noted: str = "") -> set[str]:
@@ -157,11 +184,13 @@ def test_charts_outside_the_catalogue_are_listed(folder: StackFolder) -> None:
 
 
 def test_a_scale_test_gets_its_outputs_from_the_state(folder: StackFolder, stack_file: StackFile) -> None:
-    named = [
-        ("kubernetes:karpenter.sh/v1:NodePool", {"metadata": {"name": "default"}}),
+    made(
+        folder,
+        CLUSTER,
+        RELEASE,
+        NODE_POOL,
         ("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", {"metadata": {"name": "al2023"}}),
-    ]
-    made(folder, CLUSTER, RELEASE, *named)
+    )
     assert other_program.outputs(folder, stack_file) == {
         "cloud": "aws",
         "region": "us-east-1",
@@ -176,7 +205,50 @@ def test_a_scale_test_gets_its_outputs_from_the_state(folder: StackFolder, stack
     }
 
 
+@pytest.mark.parametrize(
+    ("profile", "brought"),
+    [
+        ({"mode": "Auto"}, ["default", "system-surge"]),
+        ({"mode": "Auto", "defaultNodePools": "None"}, []),
+    ],
+)
+def test_a_scale_test_of_node_auto_provisioning_needs_no_release(
+    profile: dict[str, str], brought: list[str], folder: StackFolder, aks_file: StackFile
+) -> None:
+    made(folder, (AKS, {"resourceName": "shop", "nodeProvisioningProfile": profile}), NODE_POOL, AKS_NODE_CLASS)
+    assert other_program.outputs(folder, aks_file) == {
+        "cloud": "azure",
+        "region": "westus2",
+        "clusterName": "shop",
+        "interruptionQueue": "",
+        "karpenterVersion": "managed",
+        "karpenterNamespace": "",
+        "featureGates": [],
+        "nodePools": ["default"],
+        "nodeClasses": ["ubuntu"],
+        "defaultNodePools": brought,
+    }
+
+
+def test_a_scale_test_of_karpenters_own_release_on_aks(folder: StackFolder, aks_file: StackFile) -> None:
+    made(folder, (AKS, {"resourceName": "shop", "nodeProvisioningProfile": {"mode": "Manual"}}), RELEASE)
+    found = other_program.outputs(folder, aks_file)
+    assert (found["karpenterVersion"], found["karpenterNamespace"]) == ("1.14.3", "karpenter")
+    assert found["defaultNodePools"] == []
+
+
+def test_the_node_pools_that_aks_creates_are_those_of_the_simulated_aks() -> None:
+    pools = [one["metadata"]["name"] for one in default_manifests() if one["kind"] == "NodePool"]
+    assert tuple(pools) == CLOUDS["azure"].cluster.default_node_pools
+
+
 def test_a_stack_without_karpenter_cannot_be_tested(folder: StackFolder, stack_file: StackFile) -> None:
     made(folder, CLUSTER)
     with pytest.raises(StackFileError, match="there is nothing to test"):
         other_program.outputs(folder, stack_file)
+
+
+def test_an_aks_cluster_without_karpenter_cannot_be_tested(folder: StackFolder, aks_file: StackFile) -> None:
+    made(folder, (AKS, {"resourceName": "shop"}))
+    with pytest.raises(StackFileError, match="nor nodeProvisioningProfile with the mode Auto"):
+        other_program.outputs(folder, aks_file)
