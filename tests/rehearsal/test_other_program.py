@@ -112,14 +112,9 @@ def new(folder: Path, program: Path, stack: str) -> OtherStack:
 
 def self_hosted(folder: Path) -> Program:
     """AKS with Karpenter by its charts."""
-    project(
-        folder,
-        Path(__file__).with_name("aks_self_hosted_program.py").read_text(),
-        {
-            "azure-native:location": "westus2",
-            "shop:sshPublicKey": f"ssh-ed25519 {'A' * 68} nobody",
-        },
-    )
+    program = Path(__file__).with_name("aks_self_hosted_program.py").read_text()
+    key = "AAAAC3NzaC1lZDI1NTE5AAAAIIs8dCJrhr+neBnyA/zBCFmRNhVDmh8+ODtYhg+1Sb2N"
+    project(folder, program, {"azure-native:location": "westus2", "shop:sshPublicKey": f"ssh-ed25519 {key}"})
     return Program(folder, "dev", SELF_HOSTED, "general", AKS, "karpenter")
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from karpstack.rehearsal.attachment.lifecycle import RowResource
 from karpstack.rehearsal.attachment.resource import (
     AUTOMATIC,
+    UNKNOWN,
     Created,
     Failure,
     IncompleteError,
@@ -122,6 +123,8 @@ class AzureResource(RowResource):
     nested: ClassVar[frozenset[str]]
     #: Inputs of the path; found from it.
     parameters: ClassVar[tuple[str, ...]]
+    #: What ARM adds to an input that is an object, or to each item of it.
+    added: ClassVar[Mapping[str, Sequence[str]]]
     #: Values that the rehearsal knows, by ARM's paths.
     known: ClassVar[Mapping[str, Sequence[Any]]]
     _in_path: ClassVar[re.Pattern[str]]
@@ -140,7 +143,7 @@ class AzureResource(RowResource):
         cls.body, cls.outputs, cls.required, cls.nested = (
             frozenset(told.get(name, ())) for name in ("body", "outputs", "required", "nested")
         )
-        cls.flat, cls.known = told.get("flat", True), row.known
+        cls.flat, cls.added, cls.known = told.get("flat", True), told.get("added", {}), row.known
         cls.envelope = ENVELOPE - frozenset(told.get("inside", ()))
         cls.name_digits = 0 if row.type.count("/") > 1 else 8
         cls.parameters = tuple(name for name in _PARAMETER.findall(cls.path) if name != _SUBSCRIPTION)
@@ -196,6 +199,10 @@ class AzureResource(RowResource):
         """
         known = self.body | self.outputs | {"name"}
         body = {name: value for name, value in inputs.items() if name in known and not _reshaped(name, value)}
+        for path, names in self.added.items():
+            name = path.removesuffix("[]")
+            if name in body:
+                body[name] = _with_unknowns(body[name], names, each_item=name != path)
         return {**body, "name": state["name"]} if "name" in state else body
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
@@ -338,6 +345,17 @@ def refusals() -> Iterator[None]:
 def _reshaped(name: str, value: Any) -> bool:
     """Whether an output looks different from the input of its name."""
     return name == "identity" and (has_unknowns(value) or bool(value.get("userAssignedIdentities")))
+
+
+def _with_unknowns(value: Any, names: Sequence[str], *, each_item: bool) -> Any:
+    """An object with values that only ARM knows; with `each_item`, each object of a list or a map."""
+    if each_item and isinstance(value, list):
+        return [_with_unknowns(item, names, each_item=False) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if each_item:
+        return {name: _with_unknowns(item, names, each_item=False) for name, item in value.items()}
+    return {**dict.fromkeys(names, UNKNOWN), **value}
 
 
 def _identities_as_map(identity: Mapping[str, Any]) -> Properties:

@@ -177,6 +177,18 @@ def test_the_issuer_is_unknown_until_there_is_a_cluster(provider: Provider) -> N
     assert foretold["oidcIssuerProfile"] is UNKNOWN
 
 
+def test_what_arm_adds_to_an_input_is_unknown_at_preview(provider: Provider) -> None:
+    inputs = provider.cluster_inputs(addonProfiles={"omsagent": {"enabled": True}})
+    foretold = provider.type("ManagedCluster").preview(inputs, id="", state={})
+    assert foretold["identity"] == {"type": "SystemAssigned", "principalId": UNKNOWN, "tenantId": UNKNOWN}
+    assert foretold["addonProfiles"] == {"omsagent": {"enabled": True, "identity": UNKNOWN}}
+    network = LIVES["VirtualNetwork"].inputs(provider)
+    foretold = provider.type("VirtualNetwork").preview(network, id="", state={})
+    assert foretold["subnets"] == [{"name": "nodes", "addressPrefix": "10.1.0.0/24", "id": UNKNOWN}]
+    foretold = provider.type("VirtualNetwork").preview({**network, "subnets": UNKNOWN}, id="", state={})
+    assert foretold["subnets"] is UNKNOWN
+
+
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 def test_what_is_required_is_asked_for(provider: Provider, kind: Any) -> None:
     name = kind.token.rsplit(":", 1)[1]

@@ -61,23 +61,6 @@ class ManagedCluster(AzureResource):
             if given is not UNKNOWN and given != "cilium":
                 yield Failure("networkProfile", _NO_DATAPLANE.format(given=given), unsupported=True)
 
-    def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
-        """As for every resource; what ARM writes into some profiles, the issuer or an identity, is unknown.
-
-        azure-native previews so whatever ARM adds to a nested object; programs read these two.
-        """
-        outputs = super().preview(inputs, id=id, state=state)
-        profile = outputs.get("oidcIssuerProfile")
-        if isinstance(profile, dict):
-            outputs["oidcIssuerProfile"] = {"issuerURL": UNKNOWN, **profile}
-        addons = outputs.get("addonProfiles")
-        if isinstance(addons, dict):
-            outputs["addonProfiles"] = {
-                name: {"identity": UNKNOWN, **profile} if isinstance(profile, dict) else profile
-                for name, profile in addons.items()
-            }
-        return outputs
-
     def follow(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Start the control plane, let the nodes join, and provision nodes automatically where that is on."""
         properties = answer["properties"]
