@@ -59,7 +59,7 @@ class ManagedCluster(AzureResource):
         if isinstance(profile, dict) or profile is None:
             given = (profile or {}).get("networkDataplane")
             if given is not UNKNOWN and given != "cilium":
-                yield Failure("networkProfile", _NO_DATAPLANE.format(given=given), unsupported=True)
+                yield Failure("networkProfile", _NO_DATAPLANE.format(given=given or "azure"), unsupported=True)
 
     def follow(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Start the control plane, let the nodes join, and provision nodes automatically where that is on."""
