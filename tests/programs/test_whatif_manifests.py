@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
+import sys
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
-from karpstack.rehearsal.whatif import candidate, command
+from karpstack.rehearsal.whatif import candidate, command, manifests
 from karpstack.rehearsal.whatif.manifests import Cluster, are_manifests
 from karpstack.rehearsal.whatif.sources import Source, SourceError
 from karpstack.text.packaged import PROGRAM
@@ -119,6 +122,49 @@ def test_a_kustomization_fetches_nothing_from_this_machine_either(cluster: Clust
 def test_a_command_that_prints_without_end_is_refused(cluster: Cluster) -> None:
     with pytest.raises(SourceError, match="prints more than 16 MiB"):
         cluster.side("yes kind")
+
+
+@pytest.mark.parametrize("given", ["sleep 612", "sh -c 'sleep 612; true'", "sh -c 'exec >&-; sleep 612'"])
+def test_a_command_that_does_not_end_is_stopped_with_its_children(
+    cluster: Cluster, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "_SECONDS", 1.0)
+    with pytest.raises(SourceError, match="did not end within 1 seconds"):
+        cluster.side(given)
+    assert not [one for one in psutil.Process().children(recursive=True) if "612" in one.cmdline()]
+
+
+def kustomization_that_doubles(folder: Path, levels: int) -> Path:
+    """A few small files, of which Kustomize makes as many objects as two to the power of the levels."""
+    for level in range(1, levels):
+        for half in ("a", "b"):
+            (folder / f"l{level}" / half).mkdir(parents=True)
+            (folder / f"l{level}" / half / "kustomization.yaml").write_text(
+                f"nameSuffix: -{half}{level}\nresources: [../../l{level - 1}]\n"
+            )
+        (folder / f"l{level}" / "kustomization.yaml").write_text("resources: [a, b]\n")
+    (folder / "l0").mkdir()
+    (folder / "l0" / "general.yaml").write_text(pool(7))
+    (folder / "l0" / "kustomization.yaml").write_text("resources: [general.yaml]\n")
+    return folder / f"l{levels - 1}"
+
+
+def test_a_kustomization_that_does_not_end_is_stopped(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "_CLOSED_SECONDS", 1.0)
+    with pytest.raises(SourceError, match="did not end within 1 seconds"):
+        cluster.side(str(kustomization_that_doubles(cluster.project, 24)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits are Linux's")
+@pytest.mark.parametrize(
+    ("limit", "said"), [({resource.RLIMIT_AS: 2**29}, "memory"), ({resource.RLIMIT_CPU: 1}, "exit code -9")]
+)
+def test_a_kustomization_gets_not_all_of_the_machine(
+    cluster: Cluster, limit: dict[int, int], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "_CLOSED_LIMITS", limit)
+    with pytest.raises(SourceError, match=said):
+        cluster.side(str(kustomization_that_doubles(cluster.project, 24)))
 
 
 def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(cluster: Cluster) -> None:

@@ -41,6 +41,7 @@ REAL: Final = {
     "rehearsal/session/speed.py": "it measures this machine",
     "rehearsal/whatif/candidate.py": "how long a command took",
     "rehearsal/whatif/candidates.py": "how long a command took",
+    "rehearsal/whatif/manifests.py": "patience with a command",
     "scale_test/judging/live.py": "how often a file is looked at",
     "scale_test/recording/metrics.py": "how long the controller took to answer",
     "scale_test/recording/process.py": "a process of this machine",

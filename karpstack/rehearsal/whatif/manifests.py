@@ -5,12 +5,20 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import selectors
 import shlex
 import subprocess
+import sys
 import tempfile
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import psutil
 
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host.offline import take_internet
@@ -29,13 +37,23 @@ from .sources import Source, SourceError, check_meaning, folder_of_ref, side_nam
 SNAPSHOT: Final = "snapshot"
 #: The environment of `kubectl kustomize`: nothing may be fetched. A kustomization hands git the text behind a URL, and
 #: with it any command (`?ref=--upload-pack=...`). No proxy is asked for loopback addresses: see `take_internet`.
-_CLOSED: Final = {"PATH": "", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
+_CLOSED: Final = {
+    "PATH": "",
+    "HTTP_PROXY": "http://127.0.0.1:9",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "GOTRACEBACK": "none",  # of an end for want of memory, the first line is enough
+}
 _FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize FOLDER')"
 #: Folder of what commands printed. It may hold secrets, as a plan of Terraform does.
 PRINTED: Final = ".printed"
 _NOTE: Final = "note: "
 _MOST: Final = 16 * 2**20  # bytes
 _MOST_SAID: Final = 2**16  # bytes of an error
+#: Limits of `kubectl kustomize`, for a few small files can ask for days and all memory. The limit of CPU time is for
+#: the case that this process ends before its own limit of time.
+_CLOSED_SECONDS: Final = 60.0
+_CLOSED_LIMITS: Final = {resource.RLIMIT_AS: 4 * 2**30, resource.RLIMIT_CPU: 120}
+_SECONDS: Final = 600.0  # for a command that a person gave
 
 
 @dataclass(frozen=True)
@@ -106,8 +124,13 @@ class Cluster:
                 f"{given!r} prints more than {_MOST >> 20} MiB, so the change is not known; let it print NodePools and "
                 "node classes alone"
             )
+        closed = environment is not None
+        if code is None:
+            raise SourceError(
+                f"{given!r} did not end within {_patience(environment):.0f} seconds, so it was stopped, and the change "
+                "is not known; make it smaller, or give a file or folder with what it prints"
+            )
         if code:
-            closed = environment is not None
             raise SourceError(
                 f"{given!r} ended with exit code {code}, so the change is not known; correct it"
                 f"{_FETCHES if closed else ''}:\n{visible(said.strip())}"
@@ -143,12 +166,13 @@ class Cluster:
         return Source(name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=notes)
 
 
-def _output(command: list[str], environment: dict[str, str] | None) -> tuple[int, bytes, str]:
+def _output(command: list[str], environment: dict[str, str] | None) -> tuple[int | None, bytes, str]:
     """Return the exit code of a command, what it prints, and what it says of errors; both not at length.
 
-    A command with an environment of ours is also kept from the internet.
+    A command with an environment of ours is also kept from the internet. The exit code of a command that takes too long
+    is None.
     """
-    take = take_internet if environment is not None else None
+    until = time.monotonic() + _patience(environment)
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(
@@ -157,15 +181,63 @@ def _output(command: list[str], environment: dict[str, str] | None) -> tuple[int
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment,
-            preexec_fn=take,
+            preexec_fn=None if environment is None else _confine,
         ) as process,
     ):
-        printed = process.stdout.read(_MOST + 1) if process.stdout else b""
-        if len(printed) > _MOST:
-            process.kill()
-        code = process.wait()
+        try:
+            printed = _read(process, until)
+            if len(printed) > _MOST:
+                _kill(process)
+            code = process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            return None, b"", ""
         errors.seek(0)
         return code, printed, errors.read(_MOST_SAID).decode(errors="replace")
+
+
+def _patience(environment: dict[str, str] | None) -> float:
+    """The seconds that a command may take."""
+    return _SECONDS if environment is None else _CLOSED_SECONDS
+
+
+def _confine() -> None:
+    """Take the internet, memory and time without end from a program; to be called between fork and exec."""
+    take_internet()
+    if sys.platform == "linux":
+        for kind, most in _CLOSED_LIMITS.items():
+            hard = resource.getrlimit(kind)[1]
+            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (least, least))
+
+
+def _read(process: subprocess.Popen[bytes], until: float) -> bytes:
+    """Return what a process prints, of too much only the beginning.
+
+    Raises:
+        TimeoutExpired: It prints, or waits, for too long.
+    """
+    printed = b""
+    if process.stdout:
+        with selectors.DefaultSelector() as ready:
+            ready.register(process.stdout, selectors.EVENT_READ)
+            while len(printed) <= _MOST:
+                if not ready.select(until - time.monotonic()):
+                    raise subprocess.TimeoutExpired(process.args, 0)
+                if not (part := os.read(process.stdout.fileno(), 2**20)):
+                    break
+                printed += part
+    return printed
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all that it started."""
+    with suppress(psutil.NoSuchProcess):
+        started = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        for one in started:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
 
 
 def are_manifests(given: str) -> bool:
