@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from karpstack.text import git, shown
@@ -75,7 +75,8 @@ def check_kept(repository: Path, changed: Change, touched: Sequence[AffectedStac
     files = {f"--{name} {path}": Path(path) for name, path in given.items() if name in ENDINGS}
     files |= {name: repository / name for name in (f"Pulumi.{one.like}.yaml" for one in touched)}
     for name, file in files.items():
-        for place in {file.absolute(), file.resolve()}:
+        inside = file.iterdir() if file.is_dir() else ()
+        for place in (one for path in (file, *inside) for one in _places(path.absolute())):
             if place.is_relative_to(repository):
                 path = place.relative_to(repository).as_posix()
                 if any(_holds(one, path) or _holds(path, one) for one in changed.paths):
@@ -97,6 +98,22 @@ def check_results(repository: Path, commit: str, results: Path) -> None:
                 f"--results {shown.visible(results)}: commit {commit[:12]} has files there, which would be shown as "
                 "results, so nothing is rehearsed; give a folder that is not in the repository"
             )
+
+
+def _places(path: Path) -> Iterator[Path]:
+    """Where a path leads: each link on the way, and what is at its end."""
+    place, left = Path(path.anchor), list(reversed(path.parts[1:]))
+    links = 40  # the kernel follows no more either
+    while left and links:
+        part = left.pop()
+        place = place.parent if part == ".." else place / part
+        if place.is_symlink():
+            yield place
+            links -= 1
+            target = place.readlink()
+            place = Path(target.anchor) if target.is_absolute() else place.parent
+            left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+    yield place
 
 
 def _holds(path: str, other: str) -> bool:

@@ -124,6 +124,30 @@ def test_a_link_on_the_way_to_the_snapshot_decides_the_answer_too(repository: Re
     assert repository.asked() == []
 
 
+@pytest.mark.parametrize(
+    ("links", "changed", "to"),
+    [
+        ({"given/default.json": "../shared/a.json"}, "shared/a.json", "b.json"),
+        ({"given/default.json": "../first", "first": "second", "second": "shared/a.json"}, "second", "shared/b.json"),
+        ({"given/nodepools.json": "../shared/a.json", "given/default.json": "../shared/b.json"}, "shared/a.json", ""),
+    ],
+)
+def test_a_link_in_a_folder_of_snapshots_decides_the_answer_too(
+    links: dict[str, str], changed: str, to: str, repository: Repository, github: GitHubServer
+) -> None:
+    snapshot = (repository.folder / "cluster.json").read_text()
+    repository.commit(**{"shared/a.json": snapshot, "shared/b.json": snapshot, "given/README.md": ""})
+    for place, target in links.items():
+        (repository.folder / place).symlink_to(target)
+    repository.commit()
+    (repository.folder / changed).unlink()
+    if to:
+        (repository.folder / changed).symlink_to(to)
+    repository.merged(**{GENERAL: CHANGED})
+    assert act(repository, github, **{**INPUTS, "workloads": "given"}) == 2
+    assert repository.asked() == []
+
+
 def test_several_clusters_are_rows_with_a_snapshot_each(repository: Repository, github: GitHubServer) -> None:
     snapshot = (repository.folder / "cluster.json").read_text()
     repository.commit(**{"snapshots/clusters-prod.json": snapshot, "snapshots/default.json": snapshot})
