@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
+from typing import IO, Final, cast
 
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.text import git, shown
@@ -20,6 +24,10 @@ from karpstack.text.projects import KUSTOMIZATIONS
 WORKING_TREE = "working-tree"
 _LINK = b"120000"  # git's mode of a symbolic link
 _SUBMODULE = b"160000"  # and of a submodule
+_MOST: Final = 2**30  # bytes of the files of a tree
+_MOST_OF_FILE: Final = 16 * 2**20  # bytes of a file that a kustomization may use
+_MOST_OF_LINK: Final = 4096  # bytes of the path
+_MOST_LISTED: Final = 32 * 2**20  # bytes of the list of a tree, which has a hundred for each file
 _COMMIT = re.compile(r"^([0-9a-f]{12})[0-9a-f]+:")
 
 
@@ -131,7 +139,7 @@ def folder_of_ref(project: Path, given: str, into: Path) -> Path:
             )
         return target
     whole = into / commit[:12] / "repository"  # a kustomization may use folders beside its own
-    _lay_down(project, commit, whole)
+    _lay_down(project, commit, whole, most=_MOST_OF_FILE)
     return whole / path
 
 
@@ -171,23 +179,28 @@ def _below_root(project: Path) -> str:
     return git.git(project, "rev-parse", "--show-prefix").stdout.decode(errors="replace").strip()
 
 
-def _lay_down(project: Path, tree: str, target: Path) -> None:
+def _lay_down(project: Path, tree: str, target: Path, most: int = _MOST) -> None:
     """Write the files of a tree, without touching the checkout or its list of work trees.
 
     Args:
         project: A folder in the repository.
         tree: `COMMIT:PATH`; the path is one from the root of the repository.
         target: The folder to make.
+        most: Bytes of a file; larger ones are left out.
     """
     if target.is_dir():  # by the other side: the folder is this run's
         return
-    archive = _archive(project, tree)
     target.mkdir(parents=True, mode=0o700)
     try:
-        with tarfile.open(fileobj=archive) as files:
-            files.extractall(target, filter="data")
-    except (tarfile.TarError, OSError) as error:
+        with tempfile.TemporaryFile(dir=target) as archive:
+            _archive(project, tree, archive, most)
+            archive.seek(0)
+            with tarfile.open(fileobj=archive) as files:
+                files.extractall(target, filter="data")
+    except (tarfile.TarError, OSError, SourceError) as error:
         shutil.rmtree(target)
+        if isinstance(error, SourceError):
+            raise
         raise SourceError(
             f"commit {tree[:12]} cannot be laid down, so it cannot be rehearsed: {error}; a link out of the "
             "repository is refused"
@@ -202,36 +215,68 @@ def _submodules(project: Path, tree: str) -> str:
     )
 
 
-def _archive(project: Path, tree: str) -> BytesIO:
-    """Return an archive of the files of a tree, without submodules.
+def _archive(project: Path, tree: str, into: IO[bytes], most: int) -> None:
+    """Write an archive of the files of a tree, without submodules and without files that are larger than `most`.
 
     `git archive` is not asked: attributes in the tree (`export-ignore`, `export-subst`) decide what it leaves out and
     changes, and what is applied to a cluster would be something else.
     """
-    listed = _read(project, tree, "ls-tree", "-r", "-z", "--full-tree", tree)
-    entries = [entry.partition(b"\t") for entry in listed.split(b"\0") if entry]
-    blobs = [(*about.split(), name) for about, _, name in entries if b" blob " in about]
-    content = BytesIO(_read(project, tree, "cat-file", "--batch", given=b"".join(b"%b\n" % one[2] for one in blobs)))
-    made = BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
-        for mode, _, blob, name in blobs:
-            _, found, *size = content.readline().split()
-            if found != b"blob":
-                raise SourceError(f"{tree}: the repository lacks {os.fsdecode(name)} ({blob.decode()}); fetch it first")
-            text = content.read(int(size[0]))
-            content.read(1)  # a line break
-            file = tarfile.TarInfo(os.fsdecode(name))
-            if mode == _LINK:
-                file.type, file.linkname = tarfile.SYMTYPE, os.fsdecode(text)
-            else:
-                file.mode, file.size = int(mode, 8) & 0o777, len(text)
-            archive.addfile(file, BytesIO(text))
-    made.seek(0)
-    return made
+    listed = _read(project, tree, "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+    blobs = []
+    for about, _, path in (entry.partition(b"\t") for entry in listed.split(b"\0") if entry):
+        mode, kind, blob, sized = about.split()
+        size = int(sized) if sized.isdigit() else 0  # git knows none of what the repository lacks
+        if kind == b"blob" and size <= (_MOST_OF_LINK if mode == _LINK else most):
+            blobs.append((mode, blob, size, os.fsdecode(path)))
+    if (total := sum(size for _, _, size, _ in blobs)) > _MOST:
+        raise SourceError(
+            f"{tree} has {total / 2**20:.0f} MiB of files, so it is too large to be rehearsed (at most "
+            f"{_MOST / 2**20:.0f} MiB); name a smaller folder, or a folder of your checkout"
+        )
+    with tempfile.TemporaryFile() as asked:
+        asked.writelines(b"%b\n" % blob for _, blob, _, _ in blobs)
+        asked.seek(0)
+        with (
+            _printed(project, tree, "cat-file", "--batch", given=asked) as content,
+            tarfile.open(fileobj=into, mode="w") as archive,
+        ):
+            for mode, blob, size, name in blobs:
+                if content.readline() != b"%b blob %d\n" % (blob, size):
+                    raise SourceError(f"{tree}: the repository lacks {name} ({blob.decode()}); fetch it first")
+                file = tarfile.TarInfo(name)
+                if mode == _LINK:
+                    file.type, file.linkname = tarfile.SYMTYPE, os.fsdecode(content.read(size))
+                else:
+                    file.mode, file.size = int(mode, 8) & 0o777, size
+                archive.addfile(file, content)
+                content.read(1)  # a line break
 
 
-def _read(project: Path, tree: str, *arguments: str, given: bytes = b"") -> bytes:
-    answer = git.git(project, *arguments, given=given)
-    if answer.returncode:
-        raise SourceError(f"git {arguments[0]} {tree}: {answer.stderr.decode(errors='replace').strip()}")
-    return answer.stdout
+def _read(project: Path, tree: str, *arguments: str) -> bytes:
+    with _printed(project, tree, *arguments) as content:
+        listed = content.read(_MOST_LISTED + 1)
+        if len(listed) > _MOST_LISTED:
+            raise SourceError(
+                f"{tree} has too many files (their list is longer than {_MOST_LISTED / 2**20:.0f} MiB), so it cannot "
+                "be rehearsed; name a smaller folder, or a folder of your checkout"
+            )
+    return listed
+
+
+@contextmanager
+def _printed(project: Path, tree: str, *arguments: str, given: IO[bytes] | None = None) -> Iterator[IO[bytes]]:
+    """Give what git prints, as it comes. Git is killed if not all of it is wanted."""
+    command = ["git", "-C", str(project), *arguments]
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(command, stdin=given or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        try:
+            yield cast("IO[bytes]", process.stdout)
+        except BaseException:
+            process.kill()
+            raise
+        if process.wait():
+            errors.seek(0)
+            said = errors.read(2**16).decode(errors="replace").strip()
+            raise SourceError(f"git {arguments[0]} {tree}: {said}")

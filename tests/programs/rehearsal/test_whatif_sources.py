@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import psutil
 import pytest
 
-from karpstack.rehearsal.whatif import candidates, command
+from karpstack.rehearsal.whatif import candidates, command, sources
 from karpstack.rehearsal.whatif.candidate import Question
-from karpstack.rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, source
+from karpstack.rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, folder_of_ref, source
 from karpstack.text.names import folder_name
 from karpstack.text.packaged import PROGRAM
 
@@ -67,6 +68,61 @@ def test_a_file_that_is_also_a_ref_is_refused(
     with pytest.raises(SourceError, match=r"is a path and a git ref .*write \./main for the path, or [0-9a-f]{40} for"):
         source("main", "eks", tmp_path / "sources", repository)
     assert source("./main", "eks", tmp_path, repository).stack_file.path == repository / "main"
+
+
+def commit(folder: Path, name: str, content: bytes) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    for words in (("add", name), ("commit", "-m", "a file")):
+        subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+
+
+def test_a_ref_is_laid_down_without_memory_for_its_files(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_MOST_LISTED", 2**16)  # a buffer is as large
+    commit(repository, "zeros", bytes(24 * 2**20))
+    tracemalloc.start()
+    found = source("main", "eks", tmp_path / "sources", repository)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found.program / "zeros").stat().st_size == 24 * 2**20
+    assert most < 12 * 2**20
+
+
+def test_a_ref_with_too_large_or_too_many_files_is_refused(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(repository, "zeros", bytes(3 * 2**20))
+    monkeypatch.setattr(sources, "_MOST", 2**20)
+    with pytest.raises(SourceError, match=r"3 MiB of files, so it is too large .* \(at most 1 MiB\)"):
+        source("main", "eks", tmp_path / "sources", repository)
+    monkeypatch.setattr(sources, "_MOST_LISTED", 100)
+    with pytest.raises(SourceError, match="has too many files"):
+        source("main", "eks", tmp_path / "sources", repository)
+    assert not list((tmp_path / "sources").glob("*/*"))
+
+
+def test_a_kustomization_gets_no_large_files_of_its_repository(repository: Path, tmp_path: Path) -> None:
+    commit(repository, "zeros", bytes(17 * 2**20))
+    commit(repository, "overlay/kustomization.yaml", b"resources: []\n")
+    folder = folder_of_ref(repository, "main:overlay", tmp_path / "sources")
+    assert [one.name for one in folder.iterdir()] == ["kustomization.yaml"]
+    assert sorted(one.name for one in folder.parent.iterdir() if one.is_file()) == [EKS.name, "Pulumi.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"), [("main:nodepools/a.yaml", "lacks nodepools/a.yaml"), ("main:nodepools", "")]
+)
+def test_a_ref_whose_files_are_not_all_here_is_refused(lost: str, said: str, repository: Path, tmp_path: Path) -> None:
+    commit(repository, "nodepools/a.yaml", b"kind: NodePool\n")
+    found = subprocess.run(
+        ["git", "-C", str(repository), "rev-parse", lost], check=True, capture_output=True, text=True
+    )
+    (repository / ".git" / "objects" / found.stdout[:2] / found.stdout[2:].strip()).unlink()
+    with pytest.raises(SourceError, match=said or "git ls-tree"):
+        source("main", "eks", tmp_path / "sources", repository)
 
 
 def test_submodules_of_a_ref_are_named(repository: Path, tmp_path: Path) -> None:
