@@ -28,7 +28,7 @@ class Archive:
         self._tar = tar
         self._written: set[str] = set()
 
-    def open(self, kind: Kind, digest: str) -> IO[bytes]:
+    def open(self, kind: Kind, digest: str) -> io.BufferedReader:
         """Return a file to read a blob or a manifest from; a layout has both in one folder.
 
         Raises:
@@ -39,7 +39,7 @@ class Archive:
             found = self._tar.extractfile(member) if member.isreg() else None  # a link may lead in a circle
         except (KeyError, OSError, tarfile.TarError) as error:
             raise TransferError(f"{digest} is not in {self._tar.name!s}") from error
-        if not found:
+        if not isinstance(found, io.BufferedReader):
             raise TransferError(f"{digest} is no file in {self._tar.name!s}")
         return found
 

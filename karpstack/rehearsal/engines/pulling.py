@@ -16,6 +16,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any, Final, Self
@@ -24,12 +25,14 @@ from karpstack.rehearsal.engines import EngineSet, native_platform
 
 from . import artifact, manifest
 from .reference import DIGEST, Reference
-from .registry import INDEX, MANIFEST, Kind, TransferError
+from .registry import INDEX, MANIFEST, Kind, TransferError, within_limit
 
 _ATTEMPTS: Final = 3
 _CHUNK: Final = 2**20
 _MOST_JSON: Final = 2**22  # bytes of an index or a manifest
 _MOST: Final = 2**31  # bytes of a part, compressed or not
+_MINUTE = 60.0  # seconds in which a part is to grow
+_LEAST: Final = 2**20  # by so many bytes
 
 
 class PullError(Exception):
@@ -48,6 +51,7 @@ def pull(place: Reference, engines: EngineSet, parts: Sequence[str]) -> str:
         Why a part was not pulled; empty if all were.
     """
     started, pulled = time.monotonic(), 0
+    print(f"Looking for engines in {place}", flush=True)
     try:
         with artifact.opened(place) as store:
             layers = _layers(store, place)
@@ -116,7 +120,7 @@ def _pointed(descriptor: Mapping[str, Any], media_type: str) -> tuple[str, int]:
 
 def _json(store: artifact.Store, digest: str, size: int | None) -> dict[str, Any]:
     content = io.BytesIO()
-    _fetch(store, "manifests", digest, size, content)
+    within_limit(partial(_fetch, store, "manifests", digest, size, content))
     try:
         found = json.loads(content.getvalue())
     except (ValueError, RecursionError) as error:
@@ -146,13 +150,18 @@ def _fetch(store: artifact.Store, kind: Kind, digest: str, size: int | None, tar
         target.seek(0)
         target.truncate()
         computed = hashlib.sha256()
-        count = 0
+        count, before, since = 0, 0, time.monotonic()
         with closing(store.open(kind, digest)) as source:
             try:
-                while count <= most and (chunk := source.read(min(_CHUNK, most + 1 - count))):
+                while count <= most and (chunk := source.read1(min(_CHUNK, most + 1 - count))):
                     count += len(chunk)
                     computed.update(chunk)
                     target.write(chunk)
+                    if time.monotonic() - since > _MINUTE:
+                        if count - before < _LEAST:
+                            raise TransferError(f"{digest} is too slow: {count - before} bytes in {_MINUTE:g} s")
+                        print(f"{count / 1e6:.0f} of {most / 1e6:.0f} MB", flush=True)
+                        before, since = count, time.monotonic()
             except (TimeoutError, ConnectionError, HTTPException, tarfile.TarError) as error:
                 failure = f"after {count} bytes: {error!r}"
                 continue

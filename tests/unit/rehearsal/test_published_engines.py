@@ -6,13 +6,26 @@ import gzip
 import json
 import os
 import tarfile
+import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from karpstack.rehearsal.engines import EngineSet, artifact, builder, commands, manifest, materials, reference
+from karpstack.rehearsal.engines import (
+    EngineSet,
+    artifact,
+    builder,
+    commands,
+    manifest,
+    materials,
+    pulling,
+    reference,
+    registry,
+)
 from karpstack.rehearsal.engines.archive import created
 from karpstack.text.codes import Code
 from karpstack.text.files import OutputError
@@ -316,3 +329,62 @@ def test_the_layer_of_a_part_is_the_same_on_every_machine(tmp_path: Path) -> Non
         packed_.append((tmp_path / f"{name}.tar.gz").read_bytes())
     assert packed_[0] == packed_[1]
     assert b"one" not in gzip.decompress(packed_[0])[:2000]
+
+
+class _Dripping(BaseHTTPRequestHandler):
+    """A registry with the content of an archive; what has a word in its path comes byte by byte."""
+
+    word: str
+    contents: dict[str, bytes]
+
+    def do_GET(self) -> None:
+        content = self.contents.get(self.path.rstrip("?").rpartition("/")[2], b"")
+        drips = self.word in self.path
+        if self.word == "/token" and not drips:
+            self.send_response(401)
+            realm = f"http://{self.headers['Host']}/token"
+            self.send_header("WWW-Authenticate", f'Bearer realm="{realm}"')
+        else:
+            self.send_response(200)
+        if self.word == "headers":
+            self.flush_headers()
+            content, drips = b"X: " + b"x" * 1000, True
+        else:
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+        for byte in content[:100] if drips else (content,):
+            self.wfile.write(bytes([byte]) if isinstance(byte, int) else byte)
+            time.sleep(0.03)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("/manifests/", r"the answer takes longer than 0\.5 s"),
+        ("headers", r"the answer takes longer than 0\.5 s"),
+        ("/token", r"the answer takes longer than 0\.5 s"),
+        ("/blobs/", r"sha256:[0-9a-f]+ is too slow: [0-9]+ bytes in 0\.5 s"),
+    ],
+)
+def test_a_registry_that_drips_is_not_waited_for(
+    machines: Machines, tmp_path: Path, word: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_IN_ALL", 0.5)
+    monkeypatch.setattr(pulling, "_MINUTE", 0.5)
+    place = archive(tmp_path / "engines.tar", goods())
+    with tarfile.open(tmp_path / "engines.tar") as tar:
+        contents = {
+            f"sha256:{one.name.rpartition('/')[2]}": file.read() for one in tar if (file := tar.extractfile(one))
+        }
+    contents["token"] = json.dumps({"token": "x" * 1000}).encode()
+    handler = type("Handler", (_Dripping,), {"word": word, "contents": contents})
+    machines.has_go = False
+    machines.change("user")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(builder.BuildError, match=why):
+            machines.pull(f"oci://127.0.0.1:{server.server_port}/e@{place.rpartition('@')[2]}")
+        server.shutdown()
