@@ -34,6 +34,8 @@ class EksEnvironmentArgs(TypedDict):
     """the control plane"""
     node_pools: dict[str, Any]
     """NodePool specs by name"""
+    node_overlays: NotRequired[dict[str, Any]]
+    """NodeOverlay specs by name"""
     node_classes: dict[str, Any]
     """EC2NodeClass specs by name"""
     network: NotRequired[dict[str, Any]]
@@ -71,6 +73,8 @@ class AksEnvironmentArgs(TypedDict):
     """the control plane"""
     node_pools: dict[str, Any]
     """NodePool specs by name"""
+    node_overlays: NotRequired[dict[str, Any]]
+    """NodeOverlay specs by name"""
     node_classes: dict[str, Any]
     """AKSNodeClass specs by name"""
     network: NotRequired[dict[str, Any]]

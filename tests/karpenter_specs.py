@@ -1,4 +1,4 @@
-"""Specs of NodePools and node classes, and whether the API server takes them: one table for our judge and for it."""
+"""Specs of Karpenter's objects, and whether the API server takes them: one table for our judge and for it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Case:
 
 _VERSIONS = {
     "NodePool": "karpenter.sh/v1",
+    "NodeOverlay": "karpenter.sh/v1alpha1",
     "EC2NodeClass": "karpenter.k8s.aws/v1",
     "AKSNodeClass": "karpenter.azure.com/v1beta1",
 }
@@ -123,6 +124,15 @@ aws EC2NodeClass custom-images:
   amiSelectorTerms: [{tags: {karpenter.sh/discovery: my-cluster}}, {name: my-ami, owner: self}, {id: ami-123}]
   subnetSelectorTerms: [{tags: {Name: "*"}}]
   securityGroupSelectorTerms: [{tags: {Name: "*"}}]
+aws NodeOverlay documented-overlay:
+  weight: 10
+  requirements:
+    - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m5.xlarge]}
+    - {key: karpenter.sh/capacity-type, operator: In, values: [spot]}
+    - {key: karpenter.k8s.aws/instance-cpu, operator: Gte, values: ["32"]}
+  priceAdjustment: +10%
+  capacity: {hugepages-2Mi: 100Mi, custom-device/gpu-slice: 4}
+azure NodeOverlay azure-overlay: {requirements: [], price: "5.00"}
 azure NodePool general-purpose:
   disruption:
     consolidationPolicy: WhenEmpty
@@ -280,6 +290,11 @@ _BAD = [
         "is restricted",
         "template/metadata/labels",
     ),
+    _bad("documented-overlay", "two-prices", "price", "0.05", "cannot set both", ""),
+    _bad("documented-overlay", "price-of-a-number", "priceAdjustment", 5, "is not of type 'string'"),
+    _bad("documented-overlay", "share-above-all", "priceAdjustment", "-110%", "a signed change"),
+    _bad("documented-overlay", "capacity-of-cpu", "capacity/cpu", 4, "invalid resource restricted", "capacity"),
+    _bad("documented-overlay", "overlay-for-a-host", "requirements/0/key", "kubernetes.io/hostname", "is restricted"),
     _bad("documented-azure", "family", "imageFamily", "Fedora", "is none of"),
     _bad("documented-azure", "disk", "osDiskSizeGB", 29, "minimum of 30"),
     _bad("documented-azure", "fips-mode", "fipsMode", "Never", "is none of"),

@@ -1,4 +1,4 @@
-"""Node class and NodePool manifests: the user's own spec plus what the environment implies.
+"""Node class, NodePool and NodeOverlay manifests: the user's own spec plus what the environment implies.
 
 A spec is Karpenter's, whole and unchanged, so that an example from its documentation can be pasted in. What
 is added is what can only be right in one way here. Nothing is validated.
@@ -207,6 +207,16 @@ def node_pool(
         "kind": "NodePool",
         "metadata": {"name": name},
         "spec": completed,
+    }
+
+
+def node_overlay(name: str, spec: Spec) -> Manifest:
+    """A NodeOverlay manifest (karpenter.sh/v1alpha1)."""
+    return {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "NodeOverlay",
+        "metadata": {"name": name},
+        "spec": deepcopy(dict(spec)),
     }
 
 

@@ -559,6 +559,7 @@ class Environment(pulumi.ComponentResource):
                     )
                     for name, spec in self._args.node_pools.items()
                 ],
+                node_overlays=[manifests.node_overlay(name, spec) for name, spec in self._args.node_overlays.items()],
                 kubeconfig=ground.cluster.kubeconfig,
             ),
             opts=in_cluster(self, self._kubernetes, after),

@@ -1,4 +1,4 @@
-"""Node classes and NodePools, applied as they are given.
+"""Node classes, NodeOverlays and NodePools, applied as they are given.
 
 Each is awaited until Karpenter says that it is ready, for the API server takes objects with which no node ever comes.
 
@@ -40,11 +40,13 @@ class NodePoolsArgs:
     Attributes:
         node_classes: Complete manifests of the cloud's node classes.
         node_pools: Complete manifests of NodePools that refer to them.
+        node_overlays: Complete manifests of NodeOverlays, which are there before the NodePools launch nodes.
         kubeconfig: The Kubernetes provider's, to ask why something does not get ready.
     """
 
     node_classes: Sequence[Mapping[str, Any]]
     node_pools: Sequence[Mapping[str, Any]]
+    node_overlays: Sequence[Mapping[str, Any]]
     kubeconfig: pulumi.Input[str]
 
 
@@ -64,8 +66,13 @@ class NodePools(pulumi.ComponentResource):
             self._apply(f"{name}-class", manifest, _timeouts(timedelta(minutes=30)), explained)
             for manifest in args.node_classes
         ]
+        overlays = [
+            self._apply(f"{name}-overlay", manifest, _timeouts(timedelta(minutes=5)), explained)
+            for manifest in args.node_overlays
+        ]
+        first = [*node_classes, *overlays]
         for manifest in args.node_pools:
-            self._apply(f"{name}-pool", manifest, _timeouts(_drained(manifest) + _LEAVING), explained, node_classes)
+            self._apply(f"{name}-pool", manifest, _timeouts(_drained(manifest) + _LEAVING), explained, first)
         self.node_classes = pulumi.Output.from_input(_names(args.node_classes))
         self.node_pools = pulumi.Output.from_input(_names(args.node_pools))
         self.register_outputs({"nodeClasses": self.node_classes, "nodePools": self.node_pools})

@@ -22,7 +22,7 @@ from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, is_subnet_id, names_of_netw
 from .aks_addon_checks import dns_on_the_node, unassigned_permissions, workspaces
 from .aks_proxy_checks import check_proxy
 from .chart_checks import controller_values
-from .node_pool_checks import endless_drain, negative_limits, node_class_reference
+from .node_pool_checks import endless_drain, negative_limits, node_class_reference, overlays_without_gate
 from .region_checks import azure_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .rules import check_sections
@@ -246,6 +246,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             check_proxy,
             check_image_mirrors,
             controller_values,
+            overlays_without_gate,
             _too_many_replicas,
             _joining,
             _no_default_pools,

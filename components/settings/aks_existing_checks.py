@@ -16,7 +16,7 @@ from ..problems import Judge
 from .aks import is_subnet_id
 from .aks_checks import check_controller_settings, check_image_mirrors, linux_alone, node_class, reference
 from .chart_checks import controller_values
-from .node_pool_checks import endless_drain, negative_limits
+from .node_pool_checks import endless_drain, negative_limits, overlays_without_gate
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 from .rules import check_sections
@@ -37,7 +37,14 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
         "azure",
         valid,
         today,
-        rules=(region_checks, controller_values, check_controller_settings, check_image_mirrors, _no_subnet),
+        rules=(
+            region_checks,
+            controller_values,
+            overlays_without_gate,
+            check_controller_settings,
+            check_image_mirrors,
+            _no_subnet,
+        ),
         of_node_classes=(node_class, _subnet_id),
         of_node_pools=(linux_alone, reference, endless_drain, negative_limits, requirement_checks),
         # In mode nap the cluster may have node classes of AKS's, which are known when it was asked.

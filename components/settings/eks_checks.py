@@ -27,7 +27,7 @@ from .block_device_checks import block_devices
 from .chart_checks import controller_values
 from .egress_checks import early_call_warning, egress_checks, system_nodes_too_old
 from .eks import needed_endpoints, unreached_registries
-from .node_pool_checks import endless_drain, negative_limits, node_class_reference
+from .node_pool_checks import endless_drain, negative_limits, node_class_reference, overlays_without_gate
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .rules import check_sections
@@ -346,6 +346,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             _trusted_too_late,
             _too_few_pod_ranges,
             controller_values,
+            overlays_without_gate,
             _too_many_replicas,
             egress_checks,
             _system_nodes,

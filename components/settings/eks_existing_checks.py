@@ -18,6 +18,7 @@ from .block_device_checks import block_devices
 from .chart_checks import controller_values
 from .egress_checks import egress_checks
 from .eks_checks import OF_NODE_POOLS, bottlerocket_on_arm, node_class, windows_alone
+from .node_pool_checks import overlays_without_gate
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 from .rules import check_sections
@@ -42,7 +43,15 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
         "aws",
         valid,
         today,
-        rules=(region_checks, _which_subnets, _whose_network, _support, controller_values, egress_checks),
+        rules=(
+            region_checks,
+            _which_subnets,
+            _whose_network,
+            _support,
+            controller_values,
+            overlays_without_gate,
+            egress_checks,
+        ),
         of_node_classes=(node_class, block_devices),
         of_node_pools=(
             *((windows_alone, bottlerocket_on_arm) if overlay else ()),

@@ -8,7 +8,7 @@ from typing import Any
 from karpstack.karpenter.findings import Finding
 
 from ..documents import manifests
-from ..problems import finding
+from ..problems import Shown, finding
 
 
 def node_class_reference(
@@ -36,6 +36,15 @@ def node_class_reference(
             default="" if "name" in reference else " (not set means default)",
             known=", ".join(sorted(node_classes)) or "(there is none)",
         )
+
+
+def overlays_without_gate(node_overlays: Mapping[str, Any], valid: Mapping[str, Any]) -> Iterator[Finding]:
+    """NodeOverlays that Karpenter does not read, and that never become ready. In mode nap AKS runs it, without them."""
+    if not node_overlays or "karpenter" not in valid:
+        return
+    karpenter = valid["karpenter"]
+    if karpenter is None or not karpenter.feature_gates.node_overlay:
+        yield finding("overlay-without-gate", "nodeOverlays", Shown(", ".join(node_overlays)))
 
 
 def endless_drain(name: str, spec: Mapping[str, Any]) -> Iterator[Finding]:

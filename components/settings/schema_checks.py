@@ -1,4 +1,4 @@
-"""What the API server would refuse in the specs of NodePools and node classes, said before anything is created."""
+"""What the API server would refuse in specs of NodePools, NodeOverlays and node classes, before anything is created."""
 
 from __future__ import annotations
 
@@ -82,6 +82,8 @@ def _manifests(cloud: str, valid: Mapping[str, Any]) -> Iterator[tuple[str, str,
         yield "nodeClasses", name, completed(name, spec)
     for name, spec in (valid.get("node_pools") or {}).items():
         yield "nodePools", name, manifests.node_pool(name, spec, node_class=node_class)
+    for name, spec in (valid.get("node_overlays") or {}).items():
+        yield "nodeOverlays", name, manifests.node_overlay(name, spec)
 
 
 def _ec2_node_class(name: str, spec: Mapping[str, Any]) -> manifests.Manifest:

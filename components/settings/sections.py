@@ -109,6 +109,7 @@ TagValue = Annotated[str, StringConstraints(max_length=256)]
 #: Specs of Kubernetes objects by the objects' names.
 ObjectName = Annotated[str, AfterValidator(_object_name)]
 NodePoolSpecs = dict[ObjectName, Annotated[dict[str, Any], _shaped_like(NodePoolSpec), BeforeValidator(_no_manifest)]]
+NodeOverlaySpecs = dict[ObjectName, Annotated[dict[str, Any], BeforeValidator(_no_manifest)]]
 NodeClassSpecs = dict[ObjectName, Annotated[dict[str, Any], _shaped_like(NodeClassSpec), BeforeValidator(_no_manifest)]]
 
 
@@ -199,6 +200,7 @@ class StackSettings(Section):
     )
     accept_old_facts: bool = Field(False, description="true: accept facts that are older than 180 days")
     node_pools: NodePoolSpecs = Field(description="NodePool specs by name")
+    node_overlays: NodeOverlaySpecs = Field({}, description="NodeOverlay specs by name")
 
     @field_validator("*", mode="wrap")
     @classmethod

@@ -1,4 +1,4 @@
-"""Makes karpenter/schemas/: the schemas of Karpenter's NodePools and node classes, from the pinned CRD charts.
+"""Makes karpenter/schemas/: the schemas of NodePools, NodeOverlays and node classes, from the pinned CRD charts.
 
 And that of the kubelet's configuration, which the CRD leaves open since 1.15, from the Go type that the pinned
 controller for AWS decodes it into.
@@ -20,7 +20,7 @@ import yaml
 
 from karpstack.rehearsal.engines import EngineSet
 
-_KINDS = {"aws": ("NodePool", "EC2NodeClass"), "azure": ("NodePool", "AKSNodeClass")}
+_KINDS = {"aws": ("NodePool", "NodeOverlay", "EC2NodeClass"), "azure": ("NodePool", "NodeOverlay", "AKSNodeClass")}
 _KUBELET = "k8s.io/kubelet"
 _RULES = "x-kubernetes-validations"
 # Go's type -> its schema; any other is a text where it is named like one, or an object of its own, which is left open.

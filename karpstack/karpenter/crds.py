@@ -1,4 +1,4 @@
-"""What the API server takes as the spec of a NodePool or a node class: the CRDs' own schemas and rules, in schemas/.
+"""What the API server takes as specs of Karpenter's objects: the CRDs' own schemas and rules, in schemas/.
 
 The schemas are Kubernetes' dialect of JSON Schema: fields that are not named are refused, nulls stand for nothing, and
 `x-kubernetes-validations` are rules in CEL. A spec is judged as the API server judges a new object: defaults are filled
@@ -42,6 +42,7 @@ _CHOICES: Final = {"enum": "is none of", _UNKNOWN: "is no field here; there are"
 #: Where the fields of a kind are documented.
 REFERENCES: Final = {
     "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
+    "NodeOverlay": "https://karpenter.sh/docs/concepts/nodeoverlays/",
     "EC2NodeClass": "https://karpenter.sh/docs/concepts/nodeclasses/",
     "AKSNodeClass": "https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass",
 }
@@ -101,7 +102,7 @@ def problems(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Problem]:
 
     Args:
         cloud: `aws` or `azure`: each has rules of its own on NodePools.
-        kind: NodePool, EC2NodeClass or AKSNodeClass.
+        kind: NodePool, NodeOverlay, EC2NodeClass or AKSNodeClass.
         spec: The whole spec, as YAML or JSON has it.
 
     Raises:

@@ -32,6 +32,10 @@ WORDS: Final[Mapping[str, str]] = {
     r"[A-Za-z0-9]$": f"a label's name like team or example.com/team: {_LABEL}",
     r"^([0-9]+(s|m|h))+$": "a time of hours, minutes and seconds, like 1h or 1h30m",
     r"^\d+(E|P|T|G|M|K|Ei|Pi|Ti|Gi|Mi|Ki)$": "an amount with its unit, like 50Mi",
+    r"^\d+(\.\d+)?$": "a price like 0.05",
+    r"^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$": (
+        "a signed change of a price, like -0.05, +10% or -15%"
+    ),
     r"^\d+ \d+$": "two ports, like `32768 60999`",
     r"^(\.|[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?)*\.?)$": (
         "a zone of the DNS, like cluster.local, or . for all"

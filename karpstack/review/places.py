@@ -19,6 +19,7 @@ from .model import Place
 #: Sections by the resources that are made from them. The names are those of this repository's configuration.
 _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "nodePools": (tokens.NODE_POOL,),
+    "nodeOverlays": (tokens.NODE_OVERLAY,),
     "nodeClasses": (tokens.EC2_NODE_CLASS, tokens.AKS_NODE_CLASS),
     "cluster": (tokens.CLUSTER, tokens.AKS_CLUSTER),
     "systemNodes": (tokens.NODE_GROUP, tokens.LAUNCH_TEMPLATE),
@@ -27,7 +28,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *(tokens.SECURITY_GROUP_INGRESS_RULE, tokens.AZURE_NETWORK, tokens.AZURE_SECURITY_GROUP),
     ),
 }
-_NAMED: Final = ("nodePools", "nodeClasses")
+_NAMED: Final = ("nodePools", "nodeOverlays", "nodeClasses")
 #: Bytes; the example environments have five thousand.
 LONGEST: Final = 256 * 1024
 _DEEPEST: Final = 50
