@@ -110,7 +110,8 @@ def _stack_file(
         option(
             "--manifests",
             metavar="PATH",
-            help="file or folder with NodePools and node classes, which are applied to those of the snapshot",
+            help="file or folder with NodePools, NodeOverlays, node classes or Karpenter's Deployment, which are "
+            "applied to those of the snapshot",
         ),
     ] = None,
     instead_of: Annotated[
@@ -127,6 +128,7 @@ def _stack_file(
     known_only: _KnownOnly = False,
 ) -> int:
     """Write a stack file with the NodePools and node classes of a snapshot, as the base of a what-if."""
+    from karpstack.rehearsal.engines import CONTROLLERS, built_releases
     from karpstack.snapshot import commands
 
     return commands.stack_file(
@@ -137,6 +139,7 @@ def _stack_file(
         instead_of=instead_of,
         unchecked=unchecked,
         known_only=known_only,
+        built={cloud: built_releases(f"karpenter-{cloud}") for cloud in CONTROLLERS},
     )
 
 

@@ -91,6 +91,7 @@ _CONTROLLERS: Final = ("v1", "apps/v1", "batch/v1")
 _OF_ALL: Final = ("", "0.0.0.0", "::", "127.0.0.1", "::1")  # noqa: S104  # addresses that every node has
 _BOUNDS: Final = ("Gt", "Gte", "Lt", "Lte")
 _POOL: Final = ("weight", "limits", "replicas", "disruption")
+_OVERLAY: Final = ("weight", "price", "priceAdjustment", "requirements", "capacity")
 _POOLS_NODE: Final = ("expireAfter", "terminationGracePeriod")
 _HIDDEN: Final = "hidden.karpstack.io"
 #: Conditions of NodeClaims that Karpenter writes; other controllers may write more.
@@ -142,6 +143,7 @@ class _Anonymiser:
             "podDisruptionBudgets": self._budget,
             "nodePools": self._pool,
             "nodeClasses": lambda one: _with(one, {"name": self._name, "spec": spec_of_class}),
+            "nodeOverlays": self._overlay,
             "nodeClaims": self._bought,
             "nodes": self._bought,
         }
@@ -301,6 +303,14 @@ class _Anonymiser:
             "name": self._name(one["name"]),
             "spec": {**_with(kept, {"limits": self._resources}), "template": made_template},
         }
+
+    def _overlay(self, one: Data) -> Data:
+        spec = {key: value for key, value in one["spec"].items() if key in _OVERLAY}
+        parts: dict[str, Callable[[Any], Any]] = {
+            "requirements": lambda given: [self._requirement(each) for each in given],
+            "capacity": self._resources,
+        }
+        return {**one, "name": self._name(one["name"]), "spec": _with(spec, parts)}
 
     def _node_class(self, reference: Data) -> Data:
         """Hide the name in a reference to a node class; for a private provider also the kind and the group."""

@@ -41,3 +41,13 @@ def _part(annotation: Any, value: Any, unknown: set[str]) -> Any:
     if isinstance(value, list):
         return [_part(annotation, inner, unknown) for inner in value]
     return value
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a value that is a mapping; an empty one instead of another value."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """Return the mappings of a list; none of another value."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Nodes, NodeClaims, NodePools and node classes as a snapshot has them."""
+"""Nodes, NodeClaims, NodePools, NodeOverlays and node classes as a snapshot has them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from karpstack.karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
 
+from .api_fields import mapping, mappings
 from .formats import Version, Word
 from .left_out import Ledger
 from .manifests import DO_NOT_DISRUPT
-from .model import Cluster, Node, NodeClaim, NodeClass, NodePool, Taint
+from .model import Cluster, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Taint
 
 NODE_POOL: Final = "karpenter.sh/nodepool"
 #: Labels of a node that are fields of their own, or say nothing.
@@ -150,6 +151,18 @@ def pool_of(item: Mapping[str, Any], ledger: Ledger) -> NodePool:
     return NodePool(name=item["metadata"]["name"], spec=spec)
 
 
+def overlay_of(item: Mapping[str, Any]) -> NodeOverlay:
+    """A NodeOverlay; it is ready where its status does not say, as in a manifest.
+
+    Raises:
+        ValueError: Something of it is not as the format has it.
+    """
+    status = item.get("status")
+    conditions = (status or {}).get("conditions") or ()
+    ready = status is None or any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return NodeOverlay(name=item["metadata"]["name"], spec=json.loads(json.dumps(item["spec"])), ready=ready)
+
+
 def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
     """A node class, without what is the account's: subnets, roles, tags, user data.
 
@@ -160,7 +173,7 @@ def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
     kept = spec_of_class(spec)
     for key in spec.keys() - kept.keys():
         ledger.add(f"{key} of node classes", _WHY_NOT_OF_CLASS)
-    for key in _mapping(spec.get("kubelet")).keys() - kept.get("kubelet", {}).keys():
+    for key in mapping(spec.get("kubelet")).keys() - kept.get("kubelet", {}).keys():
         ledger.add(f"kubelet.{key} of node classes", _WHY_NOT_OF_CLASS)
     subnets = (item.get("status") or {}).get("subnets") or ()
     return NodeClass(
@@ -180,12 +193,12 @@ def spec_of_class(spec: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in spec.items() if key in _OF_CLASS}
     if "amiSelectorTerms" in kept:  # others than aliases are names and IDs of the account
         kept["amiSelectorTerms"] = [
-            {"alias": one["alias"]} for one in _mappings(kept["amiSelectorTerms"]) if "alias" in one
+            {"alias": one["alias"]} for one in mappings(kept["amiSelectorTerms"]) if "alias" in one
         ]
     if "blockDeviceMappings" in kept:
-        kept["blockDeviceMappings"] = [_disk(one) for one in _mappings(kept["blockDeviceMappings"])]
+        kept["blockDeviceMappings"] = [_disk(one) for one in mappings(kept["blockDeviceMappings"])]
     if "kubelet" in kept:  # the address is the network's
-        kept["kubelet"] = {key: value for key, value in _mapping(kept["kubelet"]).items() if key != "clusterDNS"}
+        kept["kubelet"] = {key: value for key, value in mapping(kept["kubelet"]).items() if key != "clusterDNS"}
     return kept
 
 
@@ -199,18 +212,10 @@ def pool_keys(pools: Iterable[NodePool]) -> set[str]:
     return found
 
 
-def _disk(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    disk = _mapping(mapping.get("ebs"))
+def _disk(device: Mapping[str, Any]) -> dict[str, Any]:
+    disk = mapping(device.get("ebs"))
     kept = {key: disk[key] for key in ("volumeSize", "volumeType", "encrypted") if key in disk}
-    return {key: mapping[key] for key in ("deviceName", "rootVolume") if key in mapping} | {"ebs": kept}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return {key: device[key] for key in ("deviceName", "rootVolume") if key in device} | {"ebs": kept}
 
 
 def _bought(item: Mapping[str, Any], prices: Prices) -> dict[str, Any]:

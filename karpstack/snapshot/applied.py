@@ -1,8 +1,8 @@
-"""A snapshot as its cluster would be after `kubectl apply` of manifests: other NodePools and node classes."""
+"""A snapshot as its cluster would be after `kubectl apply` of manifests of what Karpenter decides by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
@@ -10,7 +10,9 @@ from pydantic import ValidationError
 from karpstack.karpenter import crds
 from karpstack.text.shown import listed
 
-from .api_nodes import CLOUDS, OF_THE_IMAGE, class_of, pool_of, spec_of_class
+from .api_nodes import CLOUDS, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
+from .controller import KIND as CONTROLLER
+from .controller import karpenter_of, unseen
 from .left_out import Ledger
 from .manifest_files import Manifests
 from .manifests import DO_NOT_DISRUPT
@@ -18,6 +20,7 @@ from .model import NodeClass, NodePool, Snapshot
 from .problems import SnapshotError, broken, finding, mistake
 
 _POOL: Final = "NodePool"
+_OVERLAY: Final = "NodeOverlay"
 #: API groups of Karpenter and of its providers.
 _GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
 _NAMED: Final = 5  # objects in a note
@@ -28,7 +31,7 @@ class Applied(NamedTuple):
     """The result of applying manifests.
 
     Attributes:
-        snapshot: The snapshot with other NodePools and node classes.
+        snapshot: The snapshot with other NodePools, NodeOverlays and node classes, or another controller.
         notes: What of the manifests is not in it: a sentence each.
     """
 
@@ -50,46 +53,110 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
             or a kind that a snapshot, and so a rehearsal, does not have.
     """
     notes = list(_others(before, manifests)) if before else []
-    ledger = Ledger()
-    pools = {one.name: one for one in snapshot.node_pools}
-    classes = {one.name: one for one in snapshot.node_classes}
+    cluster = _Cluster(snapshot)
     gone = before.objects.keys() - manifests.objects.keys() if before else set()
     removed = sorted(gone | manifests.removed)
-    absent = [f"{kind} {name}" for kind, name in removed if name not in (pools if kind == _POOL else classes)]
+    absent = [f"{kind} {name}" for kind, name in removed if not cluster.removed(kind, name)]
     if absent:
         notes.append(f"the change removes {listed(absent, _NAMED)}, which the cluster does not have")
-    for kind, name in removed:
-        (pools if kind == _POOL else classes).pop(name, None)
-    zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
     for (kind, name), item in manifests.objects.items():
         try:
-            earlier = before.objects.get((kind, name)) if before else None
-            if kind == _POOL:
-                notes += _unseen_annotations(item, earlier)
-                made_pool = pool_of(item, ledger)
-                notes += _whole(str(snapshot.cluster.cloud), pools.get(name), made_pool)
-                pools[name] = made_pool
-                continue
-            if CLOUDS[kind] != (cloud := str(snapshot.cluster.cloud)):
-                raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=cloud))
-            notes += _unseen(classes.get(name), item, earlier)
-            made = class_of(item, ledger)
-            had = classes.get(name)
-            classes[name] = made.model_copy(update={"zones": had.zones if had else zones})
+            notes += cluster.applied(kind, name, item, before.objects.get((kind, name)) if before else None)
         except (ValidationError, AttributeError, KeyError, TypeError) as error:
             why = mistake(error) if isinstance(error, ValidationError) else broken(error)
             raise SnapshotError.of(
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error
-    notes += _left(snapshot, manifests, pools, classes)
+    notes += cluster.left({*manifests.objects})
     if before is None:
-        same = list(pools.values()) == snapshot.node_pools and list(classes.values()) == snapshot.node_classes
-        notes += _unknown(manifests, is_all=same)
+        notes += _unknown(manifests, is_all=cluster.snapshot() == snapshot)
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
         notes.append(f"ignored in the manifests: {counted}")
-    changed = {"node_pools": list(pools.values()), "node_classes": list(classes.values())}
-    return Applied(snapshot.model_copy(update=changed), notes)
+    return Applied(cluster.snapshot(), notes)
+
+
+class _Cluster:
+    """What of a snapshot manifests change."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._before = snapshot
+        self._cloud = str(snapshot.cluster.cloud)
+        self._zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
+        self._ledger = Ledger()
+        self._karpenter = snapshot.karpenter
+        self._pools = {one.name: one for one in snapshot.node_pools}
+        self._classes = {one.name: one for one in snapshot.node_classes}
+        self._overlays = {one.name: one for one in snapshot.node_overlays}
+
+    def snapshot(self) -> Snapshot:
+        """The snapshot as it is after the manifests."""
+        changed = {
+            "node_pools": list(self._pools.values()),
+            "node_classes": list(self._classes.values()),
+            "node_overlays": list(self._overlays.values()),
+            "karpenter": self._karpenter,
+        }
+        return self._before.model_copy(update=changed)
+
+    def removed(self, kind: str, name: str) -> bool:
+        """Remove an object; whether there was one."""
+        if kind == CONTROLLER:
+            raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", f"{kind} {name}", keys="all of it"))
+        of_kind: dict[str, dict[str, Any]] = {_POOL: self._pools, _OVERLAY: self._overlays}
+        return of_kind.get(kind, self._classes).pop(name, None) is not None
+
+    def applied(self, kind: str, name: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
+        """Apply an object; returns what is to be said of it.
+
+        Args:
+            kind, name: Whose it is.
+            item: The object.
+            earlier: The object before, if it is known.
+        """
+        if kind == _POOL:
+            made = pool_of(item, self._ledger)
+            notes = [*_unseen_annotations(item, earlier), *_whole(self._cloud, self._pools.get(name), made)]
+            self._pools[name] = made
+            return notes
+        if kind == _OVERLAY:
+            new, had = overlay_of({**item, "status": None}), self._overlays.get(name)
+            self._overlays[name] = had if had and had.spec == new.spec else new
+            return []
+        if kind == CONTROLLER:
+            self._karpenter = karpenter_of(item)
+            return _unseen_settings(item, earlier)
+        if CLOUDS[kind] != self._cloud:
+            raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=self._cloud))
+        of_class = self._classes.get(name)
+        notes = _unseen(of_class, item, earlier)
+        zones = of_class.zones if of_class else self._zones
+        self._classes[name] = class_of(item, self._ledger).model_copy(update={"zones": zones})
+        return notes
+
+    def left(self, named: Collection[tuple[str, str]]) -> list[str]:
+        """Say what the cluster has and the manifests do not name."""
+        before = self._before
+        stay = [(_POOL, one.name) for one in before.node_pools if one.name in self._pools]
+        stay += [(one.kind, one.name) for one in before.node_classes if one.name in self._classes]
+        stay += [(_OVERLAY, one.name) for one in before.node_overlays if one.name in self._overlays]
+        told = ", ".join(f"{kind} {name}" for kind, name in stay if (kind, name) not in named)
+        return [f"the manifests do not have {told}, which stay as the snapshot has them"] if told else []
+
+
+def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
+    """Say which settings of the controller are not rehearsed; refuse a change of them, as far as one can be seen."""
+    now, old = unseen(item), unseen(earlier or {})
+    changed = sorted(key for key in {*now, *old} if now.get(key) != old.get(key)) if earlier is not None else []
+    subject = f"{item['kind']} {item['metadata']['name']}"
+    if changed:
+        raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
+    if earlier is None and now:
+        return [
+            f"{subject}: a snapshot does not have {', '.join(sorted(now))}, so the answer assumes that the cluster's "
+            "controller has them as the manifests do"
+        ]
+    return []
 
 
 def _others(before: Manifests, after: Manifests) -> Iterator[str]:
@@ -196,16 +263,3 @@ def _told(subject: str, unseen: Sequence[str], changed: Sequence[str], *, is_fir
             "has them as the manifests do; if one of them is changed, all of its nodes drift as well"
         ]
     return []
-
-
-def _left(
-    snapshot: Snapshot, manifests: Manifests, pools: Mapping[str, NodePool], classes: Mapping[str, NodeClass]
-) -> list[str]:
-    """Say what the cluster has and the manifests do not name."""
-    named = {name for kind, name in manifests.objects if kind == _POOL}
-    others = {name for kind, name in manifests.objects if kind != _POOL}
-    stay = [f"NodePool {one.name}" for one in snapshot.node_pools if one.name in pools and one.name not in named]
-    stay += [
-        f"{one.kind} {one.name}" for one in snapshot.node_classes if one.name in classes and one.name not in others
-    ]
-    return [f"the manifests do not have {', '.join(stay)}, which stay as the snapshot has them"] if stay else []

@@ -53,6 +53,7 @@ COLLECTIONS: Final = (
     Collection("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims"),
     Collection("PersistentVolume", "/api/v1/persistentvolumes"),
     Collection("NodePool", "/apis/karpenter.sh/v1/nodepools"),
+    Collection("NodeOverlay", "/apis/karpenter.sh/v1alpha1/nodeoverlays"),
     Collection("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims"),
     Collection("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"),
     Collection("AKSNodeClass", "/apis/karpenter.azure.com/v1beta1/aksnodeclasses"),

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
 from karpstack.text import files
@@ -26,6 +27,7 @@ from .portability import Place
 from .problems import SnapshotError, finding
 from .reading import check_output, load, write
 from .reference import schema as json_schema
+from .release import check_release
 from .stack_file import refusal
 from .stack_file import stack_file as made_stack_file
 from .trace_curve import as_csv, curve_of
@@ -99,16 +101,24 @@ def stack_file(
     instead_of: Path | None = None,
     unchecked: bool = False,
     known_only: bool = False,
+    built: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> int:
-    """Write a stack file with the NodePools and node classes of a snapshot, or as they are after manifests."""
+    """Write a stack file with what Karpenter decides by of a snapshot, or as it is after manifests.
+
+    Args:
+        built: Cloud -> releases of Karpenter that can be rehearsed.
+    """
     snapshot = load(file, known_only=known_only).snapshot
     notes: list[str] = []
     before = read_manifests(instead_of) if instead_of else None
     if before:
         snapshot, notes = applied(snapshot, before)
+    releases = built.get(str(snapshot.cluster.cloud), ())
     if manifests:
-        snapshot, notes = applied(snapshot, read_manifests(manifests), before)
-    made = made_stack_file(snapshot, like)
+        base = snapshot
+        snapshot, notes = applied(base, read_manifests(manifests), before)
+        check_release(base, snapshot, releases)
+    made = made_stack_file(snapshot, like, releases)
     if not unchecked and (why := refusal(made.text)):
         found = finding("snapshot-stack-file-refused", output)
         raise SnapshotError(f"{lines([found])}\n{why}", [found])

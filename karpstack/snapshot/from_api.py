@@ -14,9 +14,10 @@ from karpstack.karpenter.quantities import go_duration
 from karpstack.text.shown import cut, visible
 
 from .api_fields import known_or_none
-from .api_nodes import CLOUDS, Prices, claim_of, class_of, cluster_of, node_of, pool_keys, pool_of
+from .api_nodes import CLOUDS, Prices, claim_of, class_of, cluster_of, node_of, overlay_of, pool_keys, pool_of
 from .api_pod import KEPT_ANNOTATIONS, OF_CONTROLLERS, namespace_keys, node_keys, pod_keys, pod_of, selector_keys
 from .api_volumes import Mounted, Volumes
+from .controller import karpenter_of
 from .formats import Labels, Name, Namespace
 from .grouping import Member, Owner, workloads
 from .left_out import Ledger
@@ -54,6 +55,7 @@ KINDS: Final = (
     "Namespace",
     "Node",
     "NodeClaim",
+    "NodeOverlay",
     "NodePool",
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -72,6 +74,7 @@ _GROUPS: Final = {
     "PodDisruptionBudget": "policy/",
     "NodePool": "karpenter.sh/",
     "NodeClaim": "karpenter.sh/",
+    "NodeOverlay": "karpenter.sh/",
 }
 _NAMESPACE: Final = TypeAdapter[str](Namespace)
 _NAME: Final = TypeAdapter[str](Name)
@@ -158,6 +161,8 @@ class _Taking:
                 if found[kind]
                 for made_class in self._each(kind, lambda item: class_of(item, self._ledger))
             ],
+            node_overlays=sorted(self._each("NodeOverlay", overlay_of), key=lambda one: one.name),
+            karpenter=next(self._each("Deployment", karpenter_of), None),
             node_claims=sorted(claims, key=lambda one: one.name),
             nodes=sorted(
                 self._each(

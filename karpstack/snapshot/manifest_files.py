@@ -12,11 +12,14 @@ from karpstack.text.json_file import FileError
 from karpstack.text.shown import cut, visible
 from karpstack.text.yaml_file import YamlError, parse_all
 
+from .api_fields import mapping, mappings
+from .controller import is_controller
 from .problems import SnapshotError, finding
 
 #: Kinds that a what-if applies, each with the API version that Karpenter serves.
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "NodePool": ("karpenter.sh/v1",),
+    "NodeOverlay": ("karpenter.sh/v1alpha1",),
     "EC2NodeClass": ("karpenter.k8s.aws/v1",),
     "AKSNodeClass": ("karpenter.azure.com/v1", "karpenter.azure.com/v1beta1"),
 }
@@ -31,10 +34,10 @@ class Manifests:
     """What files hold.
 
     Attributes:
-        objects: NodePools and node classes, by kind and name.
+        objects: NodePools, NodeOverlays, node classes and the Deployment of Karpenter, by kind and name.
         ignored: How many objects of each other kind there are.
         others: These objects, by kind and name.
-        removed: Kind and name of each NodePool and node class that a plan of Terraform's deletes.
+        removed: Kind and name of each such object that a plan of Terraform's deletes.
     """
 
     objects: Mapping[tuple[str, str], Mapping[str, Any]]
@@ -64,15 +67,16 @@ def read(path: Path) -> Manifests:
     removed: set[tuple[str, str]] = set()
     for file in _files(path):
         documents = _documents(file)
-        removed |= {_key(one) for one in _items(one.item for one in documents if isinstance(one, _Removed))}
+        deleted = _items(one.item for one in documents if isinstance(one, _Removed))
+        removed |= {_key(one) for one in deleted if _key(one)[0] in KINDS or is_controller(one)}
         for item in _items(documents):
             kind, name = _key(item)
-            if kind not in KINDS:
+            if kind not in KINDS and not is_controller(item):
                 ignored[kind] = ignored.get(kind, 0) + 1
                 namespace = item["metadata"].get("namespace")
                 others[kind, f"{namespace}/{name}" if namespace else name] = item
                 continue
-            if item.get("apiVersion") not in KINDS[kind]:
+            if kind in KINDS and item.get("apiVersion") not in KINDS[kind]:
                 served = " or ".join(KINDS[kind])
                 version = str(item.get("apiVersion"))
                 raise SnapshotError.of(
@@ -83,7 +87,6 @@ def read(path: Path) -> Manifests:
             objects[kind, name], places[kind, name] = item, file
     if _is_folder(path) and (hidden := sum(_is_hidden(path, file) for file in _below(path))):
         ignored["file in a hidden folder"] = hidden
-    removed = {(kind, name) for kind, name in removed if kind in KINDS}
     for kind, name in removed & objects.keys():
         why = f"{visible(f'{kind} {name}')} is deleted and created again, with all of its nodes; that is not rehearsed"
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", path, why=why))
@@ -162,23 +165,23 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
         YamlError: One is not YAML, or a part of a NodePool is not known yet: the plan leaves it out.
     """
     unknown = {}
-    for one in _mappings(plan.get("resource_changes")):
-        address, change = str(one.get("address")), _mapping(one.get("change"))
-        unknown[address] = _mapping(change.get("after_unknown"))
+    for one in mappings(plan.get("resource_changes")):
+        address, change = str(one.get("address")), mapping(one.get("change"))
+        unknown[address] = mapping(change.get("after_unknown"))
         actions = change.get("actions")
         if isinstance(actions, list) and "delete" in actions:
-            yield from map(_Removed, _manifests_of(_mapping(change.get("before"))))
+            yield from map(_Removed, _manifests_of(mapping(change.get("before"))))
         if one.get("type") == "helm_release" and actions not in (None, ["no-op"]):
             yield {"kind": "helm_release that the plan changes", "metadata": {"name": address}}
     for address in (address for address, parts in unknown.items() if parts.get("yaml_body") is True):
         yield {"kind": "kubectl_manifest that is known after apply", "metadata": {"name": address}}
-    modules = list(_mappings([_mapping(plan[_PLAN]).get("root_module")]))
+    modules = list(mappings([mapping(plan[_PLAN]).get("root_module")]))
     while modules:
         module = modules.pop()
-        modules += _mappings(module.get("child_modules"))
-        for resource in _mappings(module.get("resources")):
-            values, address = _mapping(resource.get("values")), str(resource.get("address"))
-            is_pool = _mapping(values.get("manifest")).get("kind") == "NodePool"
+        modules += mappings(module.get("child_modules"))
+        for resource in mappings(module.get("resources")):
+            values, address = mapping(resource.get("values")), str(resource.get("address"))
+            is_pool = mapping(values.get("manifest")).get("kind") == "NodePool"
             if is_pool and _has_unknown(unknown.get(address, {}).get("manifest")):
                 raise YamlError(f"of {cut(visible(address), 200)} a part is known after apply alone; apply that first")
             yield from _manifests_of(values)
@@ -196,11 +199,3 @@ def _has_unknown(parts: Any) -> bool:
     """Whether a part of a value is not known yet: `after_unknown` of a plan has true in its place."""
     inner = parts.values() if isinstance(parts, dict) else parts if isinstance(parts, list) else ()
     return parts is True or any(map(_has_unknown, inner))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())

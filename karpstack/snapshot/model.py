@@ -255,6 +255,27 @@ class NodeClass(Model):
     )
 
 
+class NodeOverlay(Model):
+    """A NodeOverlay."""
+
+    name: Name = Field(description="Its name.")
+    spec: dict[str, JsonValue] = Field(description="Its `spec` in Karpenter's format.")
+    ready: bool = Field(True, description="Whether Karpenter uses it: its condition Ready.")
+
+
+class Karpenter(Model):
+    """Karpenter's controller."""
+
+    version: Version | None = Field(None, description="Its version.")
+    feature_gates: Annotated[dict[Word, bool], Field(max_length=100)] = Field(
+        default_factory=dict, description="Its feature gates, as the Helm chart names them."
+    )
+    settings: Annotated[dict[Word, Word], Field(max_length=100)] = Field(
+        default_factory=dict,
+        description="Those of its settings that decide what it does, as the Helm chart names them.",
+    )
+
+
 class Snapshot(Model):
     """The whole file."""
 
@@ -272,6 +293,10 @@ class Snapshot(Model):
     pod_disruption_budgets: Many[PodDisruptionBudget] = Field([], description="PodDisruptionBudgets.")
     node_pools: Many[NodePool] = Field([], description="NodePools.")
     node_classes: Many[NodeClass] = Field([], description="Node classes.")
+    node_overlays: Many[NodeOverlay] = Field([], description="NodeOverlays.")
+    karpenter: Karpenter | None = Field(
+        None, description="Karpenter's controller; null if its Deployment is not in the cluster, or is not known."
+    )
     node_claims: Many[NodeClaim] = Field([], description="NodeClaims.")
     nodes: Many[Node] = Field([], description="Nodes.")
     left_out: Many[LeftOut] = Field([], description="What the file does not include.")
@@ -292,6 +317,7 @@ class Snapshot(Model):
             "podDisruptionBudgets": (f"{one.namespace}/{one.name}" for one in self.pod_disruption_budgets),
             "nodePools": (one.name for one in self.node_pools),
             "nodeClasses": (f"{one.kind}/{one.name}" for one in self.node_classes),
+            "nodeOverlays": (one.name for one in self.node_overlays),
             "nodeClaims": (one.name for one in self.node_claims),
             "nodes": (one.name for one in self.nodes),
         }

@@ -9,7 +9,7 @@ delegation: who uses that sets `maxPods`. On Azure, without `maxPods` in the
 AKSNodeClass, it is one number by the network: 250 with an overlay or without a plugin, 30 with addresses of the
 subnet, else 110 (`GetMaxPods` in pkg/utils/utils.go of Azure/karpenter-provider-azure at 352646f5, 2026-08-21).
 
-A snapshot has no environment variables, so the setting is not in it: the nodes say what Karpenter's sum came to.
+Where a snapshot lacks the controller's settings, the nodes say what Karpenter's sum came to.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -19,10 +19,12 @@ from .api_nodes import OF_THE_IMAGE, spec_of_class
 from .model import NodeClass, Snapshot
 from .pod_limits import Interfaces, interfaces, own_limit, pods_of
 from .problems import SnapshotError, finding
+from .rehearsed_controller import Controller
 
 _REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
 _HEADER: Final = """\
-# The NodePools and node classes of a snapshot, for a what-if; everything else is as in {like}.
+# The NodePools, node classes, NodeOverlays and, if it is known, the controller of a snapshot, for a what-if; everything
+# else is as in {like}.
 # Of a node class it has what says how large nodes are. The rest is that of the class {model} there; so is the image,
 # unless the node class has another image family: then it is the newest of that family, or what the other file names.
 """
@@ -64,12 +66,14 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
+def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> StackFile:
     """A stack file.
 
     Args:
-        snapshot: Whose NodePools and node classes it has, its region and, on AWS, its zones.
+        snapshot: Whose NodePools, NodeOverlays and node classes it has, its controller, its region and, on AWS, its
+            zones.
         like: The stack file from which all else is taken; of the same cloud.
+        built: Releases of Karpenter that can be rehearsed; of no matter if nothing is to be rehearsed.
 
     Raises:
         SnapshotError: The snapshot has no NodePools, or the other file is none of its cloud.
@@ -88,7 +92,9 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     base = models[model] if models else {}
     images = _images(models or {})
     classes = {one.name: _node_class(one, base, images, pods_of(snapshot, one)) for one in snapshot.node_classes}
-    karpenter, limit = config.get("karpstack:karpenter") or {}, interfaces(snapshot)
+    controller, limit = Controller.of(snapshot, config.get("karpstack:karpenter"), built), interfaces(snapshot)
+    if limit and controller.reserves:
+        limit = limit._replace(reserved=0)
     if limit:
         for one in snapshot.node_classes:
             if not own_limit(one.spec):
@@ -99,9 +105,10 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
         "karpstack:nodeClasses": classes or models,
         "karpstack:nodePools": {one.name: one.spec for one in snapshot.node_pools},
     }
-    if limit and limit.reserved:
-        settings = {**(karpenter.get("settings") or {}), "reservedENIs": str(limit.reserved)}
-        changed["karpstack:karpenter"] = {**karpenter, "settings": settings}
+    if controller.overlays:
+        changed["karpstack:nodeOverlays"] = controller.overlays
+    if karpenter := controller.section(limit.reserved if limit else 0):
+        changed["karpstack:karpenter"] = karpenter
     if config.get("karpstack:mode") == "nap":
         # The NodePools that AKS creates are in the snapshot like all others, if the cluster has them.
         provisioning = config.get("karpstack:nodeProvisioning") or {}
@@ -110,7 +117,11 @@ def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
     if cloud == "aws" and network is not None and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
-    notes = [*_taken(config, snapshot, base, classes, like.name), *_notes(snapshot, classes, limit)]
+    notes = [
+        *controller.notes(),
+        *_taken(config, snapshot, base, classes, like.name),
+        *_notes(snapshot, classes, limit),
+    ]
     return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
 
 
@@ -212,7 +223,7 @@ def _taken(
 ) -> Iterator[str]:
     """What is taken from the other file and decides what Karpenter does, because a snapshot does not have it."""
     karpenter, cluster = (config.get(f"karpstack:{key}") or {} for key in ("karpenter", "cluster"))
-    found = {f"karpenter.{key}": karpenter.get(key) for key in _OF_KARPENTER}
+    found = {} if snapshot.karpenter else {f"karpenter.{key}": karpenter.get(key) for key in _OF_KARPENTER}
     found["cluster.version"] = cluster.get("version")
     told = [f"{key}: {json.dumps(value)}" for key, value in found.items() if value]
     own = {key for one in snapshot.node_classes for key in one.spec if key not in OF_THE_IMAGE}

@@ -14,9 +14,9 @@ from karpstack.text.shown import cut, listed
 
 # What upgrades are known by; of other properties the names alone are told, for a value may be a secret.
 _VERSIONS = ("version", "kubernetesVersion")
-#: A NodePool has no secrets, so the answer shows the values of its fields.
-_NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
-_NAMED: Final = 6  # fields of a NodePool
+#: These have no secrets, so the answer shows the values of their fields.
+_SHOWN: Final = ("kubernetes:karpenter.sh/v1:NodePool", "kubernetes:karpenter.sh/v1alpha1:NodeOverlay")
+_NAMED: Final = 6  # fields of one
 _LONGEST: Final = 120  # characters of a value
 # Of a replacement there are three steps; this is the one that stands for it.
 _CHANGING = ("create", "update", "delete", "replace", "import")
@@ -53,11 +53,11 @@ def _changed(lines: list[str]) -> Iterator[dict[str, str]]:
 
 
 def _changed_properties(step: dict[str, Any]) -> Iterator[str]:
-    """The properties that differ; of a version and of a NodePool's fields also how."""
+    """The properties that differ; of a version and of the fields of NodePools and NodeOverlays also how."""
     old, new = ((step.get(side) or {}).get("inputs") or {} for side in ("old", "new"))
     for key in step.get("diffs") or ():
         before, after = old.get(key), new.get(key)
-        if step["type"] == _NODE_POOL and key == "spec" and before and after:
+        if step["type"] in _SHOWN and key == "spec" and before and after:
             fields = list(_changed_fields("", _by_key(before), _by_key(after)))
             yield listed(fields, _NAMED) if fields else "spec, in its order only"
             continue

@@ -163,7 +163,9 @@ def _moved(moment: str | None, later: timedelta) -> str | None:
 def _market(told: WhatifTimeline, facts: Facts, given: PriceFile | None) -> Priced:
     region = str(told.stack.outputs.get("region", ""))
     sold_at = told.settings.get("soldAt")
-    return Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or PriceFile(), sold_at)
+    overlays = bool(told.settings.get("nodeOverlays"))
+    replay, file = told.replay, given or PriceFile()
+    return Priced(facts, region, replay.cheapest, told.simulated, replay, file, sold_at, overlays)
 
 
 def _moments(told: WhatifTimeline) -> list[Moment]:

@@ -38,7 +38,7 @@ from karpstack.text import shown
 from karpstack.text.yaml_file import YamlError, read
 
 _FAMILIES = ("karpenter.k8s.aws/instance-family", "karpenter.azure.com/sku-family")
-_SPOT = "spot"
+_ON_DEMAND, _SPOT = "on-demand", "spot"
 _DIGITS = 12  # of a file's SHA-256
 Usd = Annotated[float, Field(gt=0, le=price_file.HIGHEST)]
 Discount = Annotated[float, Field(ge=0, lt=1)]
@@ -164,11 +164,13 @@ class Priced(Market):
         replay: The whole timeline.
         given: Prices of one's own.
         sold_at: The region at whose given prices the simulated cloud sold; None where it sold at its own.
+        reads_overlays: Whether prices of NodeOverlays, which are on nobody's bill, may be among the controller's.
     """
 
     replay: Replay = field(default_factory=Replay)
     given: PriceFile = field(default_factory=PriceFile)
     sold_at: str | None = None
+    reads_overlays: bool = False
 
     @property
     def prices_of(self) -> str | None:
@@ -181,7 +183,18 @@ class Priced(Market):
 
     def of(self, offering: Offering | None) -> float | None:
         """USD an hour of what was bought; None where it is not known."""
-        return self.overlaid(offering, self.replay.prices.get(offering)) if offering else None
+        if not offering:
+            return None
+        listed = self.replay.prices.get(offering)
+        if self.reads_overlays and offering.capacity_type in (_ON_DEMAND, _SPOT):
+            listed = self._listed(*offering)
+        return self.overlaid(offering, listed)
+
+    def _listed(self, instance_type: str, capacity_type: str, zone: str) -> float | None:
+        """USD an hour by the facts; in a region that they lack, a rehearsed cloud sells at the prices of the first."""
+        elsewhere = self.simulated and self.region not in self.facts.regions
+        region = self.facts.regions[0] if elsewhere else self.region
+        return self.facts.price(instance_type, capacity_type, region, zone, simulated=self.simulated)
 
     def overlaid(self, offering: Offering, usd: float | None) -> float | None:
         """The same for what has a price of its own; None where neither it nor the file says one."""
@@ -222,11 +235,18 @@ class Priced(Market):
             zones = (None,) if self.is_moved or (self.given.region and not choice.zones) else choice.zones
             found = [usd for zone in zones if (usd := self.given.spot_price(name, zone)) is not None]
             price = min(found, default=None)
-            return price if price is not None or self.given.region else super().price(choice, capacity_type)
+            return price if price is not None or self.given.region else self._cheapest(choice, capacity_type)
         own = self._on_demand(name)
         if own is None and not self.given.region:
-            own = super().price(choice, capacity_type)
+            own = self._cheapest(choice, capacity_type)
         return self._discounted(name, own)
+
+    def _cheapest(self, choice: Allowed, capacity_type: str) -> float | None:
+        if not self.reads_overlays:
+            return super().price(choice, capacity_type)
+        zones = choice.zones or (() if capacity_type == _SPOT else ("",))
+        found = (self._listed(choice.type.name, capacity_type, zone) for zone in zones)
+        return min((usd for usd in found if usd is not None), default=None)
 
     def _on_demand(self, instance_type: str) -> float | None:
         price = self.given.on_demand.get(instance_type)
@@ -259,6 +279,8 @@ def sentences(market: Priced, bought: set[Offering]) -> list[str]:
     """Where the prices of what was bought are from."""
     said: list[str] = []
     sources = {source for one in bought if (source := market.replay.price_sources.get(one))}
+    if sources and market.reads_overlays:
+        sources = {"table"}
     given = market.given
     if sources and not given.region:
         where = " and ".join(
@@ -268,6 +290,11 @@ def sentences(market: Priced, bought: set[Offering]) -> list[str]:
             for source in sorted(sources)
         )
         said.append(f"Prices are {where}.")
+    if market.reads_overlays:
+        said.append(
+            "NodeOverlays change the prices by which Karpenter chooses nodes, not the bill: dollars are without them. "
+            "Give discounts that you have with --prices."
+        )
     if market.sold_at and not given.region:
         said.append(f"The simulated cloud sold at the prices of {market.sold_at} that it was given.")
     if any(market.is_simulated(one) for one in bought):

@@ -106,3 +106,53 @@ def test_a_change_is_applied_to_a_ref_under_load_and_its_answer_says_what_it_rep
     for canary in IN_THE_ENVIRONMENT.values():
         assert not any(canary in path.read_text(errors="replace") for path in results.rglob("*") if path.is_file())
     assert not [one for one in psutil.process_iter(["cmdline"]) if str(results) in " ".join(one.info["cmdline"] or ())]
+
+
+def karpenters(kind: str, name: str, version: str, **spec: object) -> dict[str, object]:
+    return {"apiVersion": f"karpenter.sh/{version}", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def test_an_overlay_changes_which_node_replaces_a_drifted_one_and_not_the_bill(tmp_path: Path) -> None:
+    """Both types have one list price. By the snapshot's NodeOverlay m6i.large is dearer, by the changed one cheaper."""
+    types = {"key": "node.kubernetes.io/instance-type", "operator": "In"}
+    capacity = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+    node = {
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+        "requirements": [{**types, "values": ["m5.large", "m6i.large"]}, capacity],
+        "expireAfter": "Never",
+    }
+    disruption = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s", "budgets": [{"nodes": "100%"}]}
+    overlay = {"requirements": [{**types, "values": ["m6i.large"]}]}
+    cluster = {
+        **WORKLOAD,
+        "workloads": [{**WORKLOAD["workloads"][0], "replicas": 2, "nodes": {"ip-10-0-0-4.ec2.internal": 2}}],  # type: ignore[index]
+        "nodes": [{**WORKLOAD["nodes"][0], "instanceType": "m5.large", "capacityType": "on-demand"}],  # type: ignore[index]
+        "nodePools": [{"name": "default", "spec": {"template": {"spec": node}, "disruption": disruption}}],
+        "nodeClasses": [{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "name": "default", "spec": {}}],
+        "nodeOverlays": [{"name": "licence", "spec": {**overlay, "price": "0.2"}}],
+        "karpenter": {
+            "version": "1.15.0",
+            "featureGates": {"nodeOverlay": True},
+            "settings": {"batchIdleDuration": "2s"},
+        },
+    }
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster))
+    labelled = {"metadata": {"labels": {"team": "blue"}}, "spec": node}
+    change = [
+        karpenters("NodePool", "default", "v1", template=labelled, disruption=disruption),
+        karpenters("NodeOverlay", "licence", "v1alpha1", **overlay, price="0.05"),
+    ]
+    (tmp_path / "change.yaml").write_text(yaml.safe_dump_all(change))
+
+    done = whatif(
+        tmp_path / "answers", "--workloads", str(tmp_path / "cluster.json"), "--change", str(tmp_path / "change.yaml")
+    )
+
+    assert done.returncode == 0, done.stdout
+    answer = json.loads((tmp_path / "answers" / "change" / "whatif.json").read_text())
+    before, after = (answer[side] for side in ("before", "after"))
+    assert [[one["name"], one["usdPerHour"]] for one in before["byType"]] == [["m5.large", 0.096]]
+    assert [[one["name"], one["usdPerHour"]] for one in after["byType"]] == [["m6i.large", 0.096]]
+    assert [one["reason"] for one in answer["blastRadius"]["replaced"]] == ["Drifted"]
+    assert any("not the bill" in text for text in answer["prices"])
+    assert any("the cluster has Karpenter 1.15.0" in text for text in answer["unknown"])

@@ -276,6 +276,13 @@ def releases(newest: str) -> dict[str, str]:
     return {_version(part): part for part in (newest, *EARLIER[newest])}
 
 
+def built_releases(newest: str) -> list[str]:
+    """The versions of `releases` whose engines are there; the newest always, for without it nothing is rehearsed."""
+    return [
+        version for version, part in releases(newest).items() if part == newest or EngineSet.current().complete(part)
+    ]
+
+
 def _version(part: str) -> str:
     if part.startswith("kubernetes"):
         return pinned(part, "k8s.io/kubernetes").removeprefix("v").rpartition(".")[0]

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from karpstack.rehearsal.engines import EngineSet, releases
+from karpstack.rehearsal.engines import built_releases, releases
 from karpstack.rehearsal.session.clouds import CLOUDS, Cloud, Name
 from karpstack.rehearsal.session.waits import AS_ASKED, Waits
 from karpstack.text import files
@@ -204,7 +204,8 @@ class StackFile:
         ):
             known = [*releases(part)]
             if version not in ("", *known):
-                named = " and ".join(one if _is_built(one, part) else f"{one} ({_LATER})" for one in known)
+                built = built_releases(part)
+                named = " and ".join(one if one in built else f"{one} ({_LATER})" for one in known)
                 if self.other_program:
                     raise StackFileError(
                         f"the program asks for {what} {version}: the rehearsal has {named} alone, so nothing was "
@@ -233,6 +234,14 @@ class StackFile:
             StackFileError: It cannot be read any more.
         """
         return _section(self.configuration(), "nodePools")
+
+    def has_node_overlays(self) -> bool:
+        """Whether there are NodeOverlays.
+
+        Raises:
+            StackFileError: It cannot be read any more.
+        """
+        return bool(_section(self.configuration(), "nodeOverlays"))
 
     def copy_to(self, target: Path) -> None:
         """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given.
@@ -300,12 +309,6 @@ def _section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _matching(pattern: re.Pattern[str], version: object) -> str:
     """Return a version of that form; empty for what is none: the program refuses it."""
     return version if isinstance(version, str) and pattern.fullmatch(version) else ""
-
-
-def _is_built(version: str, part: str) -> bool:
-    """Whether a release is there already, or is the newest, without which nothing is rehearsed."""
-    parts = releases(part)
-    return version == next(iter(parts)) or EngineSet.current().complete(parts[version])
 
 
 def _description(path: Path) -> Path:

@@ -190,6 +190,7 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
             {
                 **_settings(question.waits, question.base.stack_file, changed),
                 "soldAt": sold_at(question.prices, changed),
+                "nodeOverlays": question.base.stack_file.has_node_overlays() or changed.has_node_overlays(),
                 "notes": list(dict.fromkeys((*question.base.notes, *change.notes))),
             }
         ),

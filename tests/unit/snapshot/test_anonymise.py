@@ -368,3 +368,27 @@ def test_pods_that_a_kubelet_runs_from_files_have_no_names_but_kubernetes_own() 
     names = {one["name"] for one in made["workloads"]}
     assert "kube-apiserver" in names
     assert not any("secret" in name for name in names)
+
+
+def test_overlays_match_what_they_matched() -> None:
+    requirement = {"key": "acme.example/tier", "operator": "In", "values": ["gold"]}
+    pool = {"template": {"metadata": {"labels": {"acme.example/tier": "gold"}}}}
+    spec = {
+        "requirements": [requirement, {"key": "karpenter.sh/nodepool", "operator": "In", "values": ["general"]}],
+        "priceAdjustment": "-10%",
+        "capacity": {"acme.example/fuse": 1, "hugepages-2Mi": "100Mi"},
+        "note": "acme",
+    }
+    made = hidden(nodePools=[{"name": "general", "spec": pool}], nodeOverlays=[{"name": "acme", "spec": spec}])
+    assert "acme" not in json.dumps(made)
+    (overlay,), (general,) = made["nodeOverlays"], made["nodePools"]
+    tier, of_pool = overlay["spec"]["requirements"]
+    assert {tier["key"]: tier["values"][0]} == general["spec"]["template"]["metadata"]["labels"]
+    assert of_pool == {"key": "karpenter.sh/nodepool", "operator": "In", "values": [general["name"]]}
+    assert overlay["spec"]["priceAdjustment"] == "-10%"
+    assert overlay["spec"]["capacity"]["hugepages-2Mi"] == "100Mi"
+
+
+def test_the_controller_stays_as_it_is() -> None:
+    karpenter = {"version": "1.15.1", "featureGates": {"nodeOverlay": True}, "settings": {"preferencePolicy": "Ignore"}}
+    assert hidden(karpenter=karpenter)["karpenter"] == karpenter

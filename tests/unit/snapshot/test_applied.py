@@ -298,16 +298,16 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         read(tmp_path / "pipe.yaml")
 
 
-def overlay(price: str) -> dict[str, Any]:
-    spec = {"requirements": [], "price": price}
-    return {"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": {"name": "cheap"}, "spec": spec}
+def claim(cpu: str) -> dict[str, Any]:
+    spec = {"resources": {"requests": {"cpu": cpu}}}
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "alone"}, "spec": spec}
 
 
 def test_a_change_of_an_object_that_karpenter_reads_and_a_rehearsal_lacks_is_refused(tmp_path: Path) -> None:
-    before = read(written(tmp_path / "before", POOL, overlay("1.0")))
-    assert applied(CLUSTER, read(written(tmp_path / "same", POOL, overlay("1.0"))), before)
-    for after in ([POOL, overlay("0.1")], [POOL]):
-        with pytest.raises(SnapshotError, match="NodeOverlay cheap"):
+    before = read(written(tmp_path / "before", POOL, claim("1")))
+    assert applied(CLUSTER, read(written(tmp_path / "same", POOL, claim("1"))), before)
+    for after in ([POOL, claim("2")], [POOL]):
+        with pytest.raises(SnapshotError, match="NodeClaim alone"):
             applied(CLUSTER, read(written(tmp_path / "after", *after)), before)
 
 
@@ -333,12 +333,12 @@ def test_what_a_manifest_no_longer_has_is_said() -> None:
 
 def test_an_object_that_karpenter_reads_is_no_question_of_its_own(tmp_path: Path) -> None:
     """Without the manifests before the change it is not known whether it changes: `Changes nothing` would be wrong."""
-    alone = read(written(tmp_path / "alone", POOL, overlay("0.1")))
+    alone = read(written(tmp_path / "alone", POOL, claim("1")))
     same = applied(CLUSTER, read(written(tmp_path / "same", POOL))).snapshot
-    with pytest.raises(SnapshotError, match="NodeOverlay cheap") as error:
+    with pytest.raises(SnapshotError, match="NodeClaim alone") as error:
         applied(same, alone)
     assert code(error) == "snapshot-manifest-kind-alone"
-    assert any(note.endswith("whether they change: NodeOverlay cheap") for note in applied(CLUSTER, alone).notes)
+    assert any(note.endswith("whether they change: NodeClaim alone") for note in applied(CLUSTER, alone).notes)
 
 
 def test_an_object_is_none_of_a_plan_by_a_key_of_plans(tmp_path: Path) -> None:
@@ -352,3 +352,57 @@ def test_a_change_of_other_objects_is_named(tmp_path: Path) -> None:
     said = "also changed in the manifests, and not rehearsed: ConfigMap general"
     assert said in applied(CLUSTER, after, before).notes
     assert not any("also changed" in note for note in applied(CLUSTER, before, before).notes)
+
+
+def overlay(price: str, name: str = "cheap") -> dict[str, Any]:
+    spec = {"requirements": [], "price": price}
+    return {"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": {"name": name}, "spec": spec}
+
+
+OVERLAYS = [{"name": "cheap", "spec": overlay("1.0")["spec"]}, {"name": "off", "spec": {}, "ready": False}]
+
+
+def test_overlays_are_added_changed_and_removed() -> None:
+    cluster = snapshot(nodePools=[{"name": "general", "spec": {}}], nodeOverlays=OVERLAYS)
+
+    def prices(before: Manifests | None, *items: Any) -> dict[str, Any]:
+        made = applied(cluster, manifests(*items), before).snapshot
+        return {one.name: (one.spec.get("price"), one.ready) for one in made.node_overlays}
+
+    assert prices(None, overlay("0.5"), overlay("2.0", "new")) == {
+        "cheap": ("0.5", True),
+        "off": (None, False),
+        "new": ("2.0", True),
+    }
+    assert prices(manifests(overlay("1.0")), POOL) == {"off": (None, False)}
+    unready = {**overlay("1.0", "off"), "spec": {}}
+    assert prices(None, unready) == {"cheap": ("1.0", True), "off": (None, False)}
+    (note,) = applied(cluster, manifests(POOL)).notes
+    assert note == "the manifests do not have NodeOverlay cheap, NodeOverlay off, which stay as the snapshot has them"
+
+
+def deployment(image: str = "1.14.3", **variables: str) -> dict[str, Any]:
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    container = {"name": "controller", "image": f"public.ecr.aws/karpenter/controller:{image}@sha256:0", "env": env}
+    spec = {"template": {"spec": {"containers": [container]}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "karpenter"}, "spec": spec}
+
+
+def test_the_controller_of_manifests_is_the_clusters(tmp_path: Path) -> None:
+    found = read(written(tmp_path, deployment(BATCH_IDLE_DURATION="5s", LOG_LEVEL="debug"), POOL, OTHER))
+    assert found.ignored == {"ConfigMap": 1}
+    made = applied(CLUSTER, found)
+    karpenter = made.snapshot.karpenter
+    assert karpenter
+    assert (karpenter.version, karpenter.settings) == ("1.14.3", {"batchIdleDuration": "5s"})
+    assert not any("LOG_LEVEL" in note for note in made.notes)
+
+
+def test_a_setting_that_a_rehearsal_does_not_have_is_told_or_refused_if_it_changes() -> None:
+    old, new = (manifests(deployment(INTERRUPTION_QUEUE=name)) for name in ("one", "two"))
+    assert any("does not have INTERRUPTION_QUEUE" in note for note in applied(CLUSTER, new).notes)
+    assert not any("INTERRUPTION_QUEUE" in note for note in applied(CLUSTER, old, old).notes)
+    for after in (new, manifests(POOL)):
+        with pytest.raises(SnapshotError, match="Deployment karpenter") as error:
+            applied(CLUSTER, after, old)
+        assert code(error) == "snapshot-manifest-unseen-setting"

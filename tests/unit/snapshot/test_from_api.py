@@ -150,3 +150,33 @@ def test_what_was_taken_can_be_loaded(taken: Snapshot) -> None:
         ("Deployment", "rollout-a"),
         ("PodDisruptionBudget", "payroll"),
     ]
+
+
+def test_the_controller_and_overlays_are_in_it(taken: Snapshot) -> None:
+    assert taken.karpenter is None
+    env = [{"name": "FEATURE_GATES", "value": "NodeOverlay=true"}, {"name": "CLUSTER_NAME", "value": api.CANARY}]
+    container = {"name": "controller", "image": f"{api.CANARY}/controller:1.15.0", "env": env}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": api.metadata("karpenter", "kube-system"),
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+    conditions = [{"type": "Ready", "status": "False"}]
+    overlays = [
+        {
+            "apiVersion": "karpenter.sh/v1alpha1",
+            "kind": "NodeOverlay",
+            "metadata": api.metadata(name),
+            "spec": {"requirements": [], "price": "0.05"},
+            "status": {"conditions": conditions if name == "conflict" else [{**conditions[0], "status": "True"}]},
+        }
+        for name in ("conflict", "cheap")
+    ]
+    made = as_data(take([*api.cluster(), deployment, *overlays]))
+    assert made["karpenter"] == {"version": "1.15.0", "featureGates": {"nodeOverlay": True}}
+    assert [(one["name"], one.get("ready", True)) for one in made["nodeOverlays"]] == [
+        ("cheap", True),
+        ("conflict", False),
+    ]
+    assert api.CANARY not in json.dumps(made)

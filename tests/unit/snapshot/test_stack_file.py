@@ -1,4 +1,4 @@
-"""A stack file from a snapshot: its NodePools and node classes, and nothing else of it."""
+"""A stack file from a snapshot: what Karpenter decides by, and nothing else of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from karpstack.snapshot.model import NodeClass, Snapshot
+from karpstack.snapshot.model import Karpenter, NodeClass, NodeOverlay, Snapshot
 from karpstack.snapshot.pod import Pod
 from karpstack.snapshot.reading import SnapshotError, load
 from karpstack.snapshot.stack_file import StackFile, stack_file
@@ -352,3 +352,17 @@ def test_node_pools_that_aks_creates_are_the_snapshots() -> None:
     snapshot = found.model_copy(update={"cluster": cluster, "node_pools": pools, "node_classes": classes})
     made = stack_file(snapshot, ROOT / "Pulumi.aks-nap.yaml")
     assert yaml.safe_load(made.text)["config"]["karpstack:nodeProvisioning"] == {"defaultNodePools": "None"}
+
+
+def test_it_has_the_snapshots_controller_and_overlays() -> None:
+    known = Karpenter(version="1.14.0", feature_gates={"nodeOverlay": True}, settings={"batchIdleDuration": "7s"})
+    overlay = NodeOverlay(name="cheap", spec={"requirements": [], "price": "0.05"})
+    changed = {"karpenter": known, "node_overlays": [overlay]}
+    made = stack_file(load(SMALL).snapshot.model_copy(update=changed), EKS, ("1.15.1", "1.14.3"))
+    config = yaml.safe_load(made.text)["config"]
+    assert config["karpstack:nodeOverlays"] == {"cheap": overlay.spec}
+    karpenter = config["karpstack:karpenter"]
+    assert (karpenter["chartVersion"], karpenter["featureGates"]) == ("1.14.3", {"nodeOverlay": True})
+    assert karpenter["settings"] == {"batchIdleDuration": "7s"}
+    assert karpenter["identity"] == "pod-identity"
+    assert not any("karpenter.settings" in note for note in made.notes)

@@ -246,3 +246,31 @@ def test_the_example_of_the_documentation_can_be_read(tmp_path: Path) -> None:
     assert found.discounts
     assert found.spot
     assert found.on_demand
+
+
+def with_overlays(region: str, *nodes: tuple[str, str, float]) -> Answer:
+    """The answer for nodes with prices that NodeOverlays changed."""
+    made = Made()
+    made.pool()
+    for number, (type_, capacity, price) in enumerate(nodes):
+        made.node(f"n{number}", type_=type_, capacity=capacity, price=price, simulated=True)
+    made.pod("web-1", "n0")
+    lines = made.lines()
+    lines[0] = {**lines[0], "stack": {**STACK, "outputs": {"cloud": "aws", "region": region}}}
+    found = read(lines)
+    return judged(replace(found, settings={**found.settings, "nodeOverlays": True}))
+
+
+def test_prices_of_overlays_are_on_nobodys_bill() -> None:
+    found = with_overlays("us-east-1", ("m5.large", "on-demand", 0.01), ("c5.large", "spot", 0.001))
+    spot = AWS.price("c5.large", "spot", "us-east-1", "us-east-1a", simulated=True)
+    assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.096, "c5.large": spot}
+    assert found.before.lower_bound_usd_per_hour
+    assert any("not the bill: dollars are without them" in text for text in found.prices)
+    assert not any("the controller reckons with" in text for text in found.prices)
+
+
+def test_with_overlays_dollars_of_another_region_are_still_called_so() -> None:
+    found = with_overlays("eu-west-3", ("m5.large", "on-demand", 0.01))
+    assert found.before.usd_per_hour == 0.096
+    assert found.prices_region == "us-east-1"

@@ -1,0 +1,97 @@
+"""Karpenter's controller by its Deployment: its release, and those of its settings that decide what it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from .api_fields import mapping, mappings
+from .model import Karpenter
+
+KIND: Final = "Deployment"
+_NAME: Final = "karpenter"
+_OF_CHART: Final = "app.kubernetes.io/name"
+_GATES: Final = "FEATURE_GATES"
+#: Environment variable -> key of the chart's `settings`, of those that a rehearsed controller is given.
+SETTINGS: Final[Mapping[str, str]] = {
+    "AMI_REFRESH_INTERVAL": "amiRefreshInterval",
+    "BATCH_IDLE_DURATION": "batchIdleDuration",
+    "BATCH_MAX_DURATION": "batchMaxDuration",
+    "IGNORE_DRA_REQUESTS": "ignoreDRARequests",
+    "MIN_VALUES_POLICY": "minValuesPolicy",
+    "PREFERENCE_POLICY": "preferencePolicy",
+    "RESERVED_ENIS": "reservedENIs",
+    "VM_MEMORY_OVERHEAD_PERCENT": "vmMemoryOverheadPercent",
+}
+#: Variables that decide nothing which a rehearsal shows.
+_QUIET: Final = re.compile(
+    "LOG_.*|METRICS_PORT|HEALTH_PROBE_PORT|KARPENTER_SERVICE|KUBERNETES_MIN_VERSION|SYSTEM_NAMESPACE|CPU_REQUESTS|"
+    "MEMORY_LIMIT|GO(MEMLIMIT|MAXPROCS)|KUBE_CLIENT_.*|ENABLE_PROFILING|LEADER_ELECTION_.*|DISABLE_(LEADER_ELECTION|"
+    "CONTROLLER_WARMUP|CLUSTER_STATE_OBSERVABILITY)"
+)
+_TAG: Final = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.\w]*)(@|$)")
+_GATE: Final = re.compile(r"\s*([A-Za-z]+)=(true|false)\s*")
+_VALUE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}", re.ASCII)
+
+
+def is_controller(item: Mapping[str, Any]) -> bool:
+    """Whether an object is the Deployment of Karpenter's controller."""
+    if item.get("kind") != KIND or not str(item.get("apiVersion")).startswith("apps/"):
+        return False
+    metadata = item["metadata"]
+    labels = metadata.get("labels")
+    named = labels.get(_OF_CHART) if isinstance(labels, Mapping) else None
+    return _NAME in (named, metadata.get("name")) and bool(_container(item))
+
+
+def karpenter_of(item: Mapping[str, Any]) -> Karpenter | None:
+    """Karpenter as the Deployment of its controller has it; None for another Deployment."""
+    if not is_controller(item):
+        return None
+    given = _given(item)
+    labels = item["metadata"].get("labels") or {}
+    tag = _TAG.search(str(_container(item).get("image")))
+    version = tag[1] if tag else str(labels.get("app.kubernetes.io/version") or "").removeprefix("v")
+    gates = (_GATE.fullmatch(one) for one in str(given.get(_GATES) or "").split(","))
+    return Karpenter(
+        version=version or None,
+        feature_gates={one[1][0].lower() + one[1][1:]: one[2] == "true" for one in gates if one},
+        settings={
+            key: str(given[name]) for name, key in SETTINGS.items() if _VALUE.fullmatch(str(given.get(name) or ""))
+        },
+    )
+
+
+def unseen(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in the Deployment of the controller that a rehearsal does not have, by their environment variables."""
+    return {
+        name: value
+        for name, value in _given(item).items()
+        if name not in SETTINGS and name != _GATES and not _QUIET.fullmatch(name)
+    }
+
+
+def _container(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    pod: Any = item
+    for key in ("spec", "template", "spec"):
+        pod = mapping(pod.get(key))
+    containers = mappings(pod.get("containers"))
+    return next((one for one in containers if one.get("name") == "controller"), next(iter(containers), {}))
+
+
+def _given(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The controller's settings by environment variables; its arguments go before."""
+    container = _container(item)
+    variables = {str(one.get("name")): one.get("value", one.get("valueFrom")) for one in mappings(container.get("env"))}
+    words = [word for key in ("command", "args") if isinstance(given := container.get(key), list) for word in given]
+    return variables | dict(_flags(words))
+
+
+def _flags(words: list[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the flags of a command line by the environment variables that stand for them."""
+    for place, word in enumerate(map(str, words)):
+        if word.startswith("-"):
+            name, has_value, value = word.lstrip("-").partition("=")
+            following = str(words[place + 1]) if place + 1 < len(words) else "true"
+            yield name.upper().replace("-", "_"), value if has_value else following

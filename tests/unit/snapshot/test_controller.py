@@ -1,0 +1,142 @@
+"""Karpenter's controller by its Deployment, and how it is rehearsed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from karpstack.snapshot.controller import is_controller, karpenter_of
+from karpstack.snapshot.model import Karpenter
+from karpstack.snapshot.problems import SnapshotError
+from karpstack.snapshot.rehearsed_controller import Controller
+from karpstack.snapshot.release import check_release, nearest
+from tests.unit.snapshot.made import snapshot
+
+BUILT = ("1.15.1", "1.14.3", "1.13.1")
+
+
+def deployment(*, labels: Any = None, **container: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "mine", "labels": labels or {"app.kubernetes.io/name": "karpenter"}},
+        "spec": {"template": {"spec": {"containers": [{"name": "proxy"}, {"name": "controller", **container}]}}},
+    }
+
+
+def test_variables_and_arguments_are_settings() -> None:
+    made = karpenter_of(
+        deployment(
+            image="mirror.example.com:5000/karpenter/controller:v1.14.1",
+            env=[
+                {"name": "FEATURE_GATES", "value": "NodeOverlay=true,SpotToSpotConsolidation=false"},
+                {"name": "BATCH_IDLE_DURATION", "value": "1s"},
+                {"name": "CLUSTER_NAME", "value": "secret"},
+                {"name": "MEMORY_LIMIT", "valueFrom": {}},
+            ],
+            args=["--batch-idle-duration=5s", "--preference-policy", "Ignore"],
+        )
+    )
+    assert made == Karpenter(
+        version="1.14.1",
+        feature_gates={"nodeOverlay": True, "spotToSpotConsolidation": False},
+        settings={"batchIdleDuration": "5s", "preferencePolicy": "Ignore"},
+    )
+
+
+def test_the_version_may_be_that_of_the_label() -> None:
+    labels = {"app.kubernetes.io/name": "karpenter", "app.kubernetes.io/version": "1.13.2"}
+    made = karpenter_of(deployment(labels=labels, image="controller@sha256:00"))
+    assert made
+    assert made.version == "1.13.2"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {**deployment(), "kind": "DaemonSet"},
+        deployment(labels={"app.kubernetes.io/name": "web"}),
+        {**deployment(), "spec": 3},
+        {**deployment(), "spec": {"template": {"spec": {"containers": 1}}}},
+    ],
+)
+def test_others_are_no_controller(item: Any) -> None:
+    assert not is_controller(item)
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("1.15.1", "1.15.1"),
+        ("1.14.0", "1.14.3"),
+        ("1.8.2", "1.13.1"),
+        ("2.0.0", "1.15.1"),
+        ("main", None),
+        (None, None),
+    ],
+)
+def test_the_nearest_release_is_rehearsed(version: str | None, release: str | None) -> None:
+    assert nearest(version, BUILT) == release
+
+
+def test_a_change_of_the_version_that_would_not_be_rehearsed_is_refused() -> None:
+    old, new, far = (snapshot(karpenter={"version": one}) for one in ("1.14.1", "1.14.3", "1.15.0"))
+    check_release(old, far, BUILT)
+    check_release(old, old, BUILT)
+    check_release(snapshot(), new, BUILT)
+    with pytest.raises(SnapshotError, match=r"from 1\.14\.1 to 1\.14\.3, and both would be rehearsed with 1\.14\.3"):
+        check_release(old, new, BUILT)
+
+
+LIKE = {"replicas": 2, "featureGates": {"spotToSpotConsolidation": True}, "settings": {"batchMaxDuration": "10s"}}
+OVERLAY = {"name": "cheap", "spec": {"requirements": [], "price": "0.05"}}
+
+
+def controller(**more: Any) -> Controller:
+    return Controller.of(snapshot(**more), LIKE, BUILT)
+
+
+def test_what_the_cluster_says_of_its_controller_goes_before_the_other_file() -> None:
+    gates = {"nodeOverlay": True, "nodeRepair": False, "reservedCapacity": False}
+    given = {"version": "1.14.1", "featureGates": gates, "settings": {"reservedENIs": "1", "clusterCABundle": "x"}}
+    made = controller(karpenter=given)
+    assert made.section(reserved=2) == {
+        "replicas": 2,
+        "chartVersion": "1.14.3",
+        "featureGates": {"nodeOverlay": True, "reservedCapacity": False},
+        "settings": {"reservedENIs": "1"},
+    }
+    assert list(made.notes()) == [
+        "the cluster has Karpenter 1.14.1, and the rehearsal 1.14.3, the nearest version that is built here"
+    ]
+
+
+def test_without_the_controller_all_is_as_in_the_other_file() -> None:
+    assert controller().section(reserved=0) == {}
+    assert controller().section(reserved=1)["settings"] == {"batchMaxDuration": "10s", "reservedENIs": "1"}
+    assert Controller.of(snapshot(), None, BUILT).section(reserved=1) == {}
+
+
+def test_with_overlays_their_gate_is_on() -> None:
+    made = controller(nodeOverlays=[OVERLAY, {"name": "conflict", "spec": {}, "ready": False}])
+    assert made.overlays == {"cheap": OVERLAY["spec"]}
+    assert made.section(reserved=0)["featureGates"] == {"spotToSpotConsolidation": True, "nodeOverlay": True}
+    unused, unknown = made.notes()
+    assert unused.startswith("Karpenter does not use these NodeOverlays (not Ready)")
+    assert unknown.startswith("the snapshot does not say whether the feature gate NodeOverlay is on")
+
+
+def test_a_cluster_with_the_gate_off_does_not_use_overlays() -> None:
+    made = controller(nodeOverlays=[OVERLAY], karpenter={"featureGates": {"nodeOverlay": False}})
+    assert made.overlays == {}
+    assert "nodeOverlay" not in made.section(reserved=0)["featureGates"]
+    (note,) = made.notes()
+    assert note.startswith("Karpenter does not use these NodeOverlays (the feature gate NodeOverlay is off)")
+
+
+def test_resources_of_overlays_are_said_to_be_there() -> None:
+    spec = {"requirements": [], "capacity": {"example.com/fuse": 1}}
+    made = controller(nodeOverlays=[{"name": "fuse", "spec": spec}], karpenter={"featureGates": {"nodeOverlay": True}})
+    (note,) = made.notes()
+    assert note.startswith("nodes have the resources in the capacity of NodeOverlays")
