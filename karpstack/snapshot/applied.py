@@ -125,7 +125,7 @@ class _Cluster:
             return []
         if kind == CONTROLLER:
             self._karpenter = karpenter_of(item)
-            return _unseen_settings(item, earlier)
+            return [*self._unknown_controller(kind, name, earlier), *_unseen_settings(item, earlier)]
         if CLOUDS[kind] != self._cloud:
             raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=self._cloud))
         of_class = self._classes.get(name)
@@ -133,6 +133,15 @@ class _Cluster:
         zones = of_class.zones if of_class else self._zones
         self._classes[name] = class_of(item, self._ledger).model_copy(update={"zones": zones})
         return notes
+
+    def _unknown_controller(self, kind: str, name: str, earlier: Mapping[str, Any] | None) -> list[str]:
+        if self._before.karpenter or earlier is not None:
+            return []
+        return [
+            f"{kind} {name}: the snapshot does not have Karpenter's settings, so a base without this Deployment has "
+            "those of the stack file, and what differs counts as changed; take the snapshot again, or give the "
+            "Deployment before the change with --base"
+        ]
 
     def left(self, named: Collection[tuple[str, str]]) -> list[str]:
         """Say what the cluster has and the manifests do not name."""

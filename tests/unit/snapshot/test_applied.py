@@ -396,6 +396,8 @@ def test_the_controller_of_manifests_is_the_clusters(tmp_path: Path) -> None:
     assert karpenter
     assert (karpenter.version, karpenter.settings) == ("1.14.3", {"batchIdleDuration": "5s"})
     assert not any("LOG_LEVEL" in note for note in made.notes)
+    assert any("does not have Karpenter's settings" in note for note in made.notes)
+    assert not any("Karpenter's settings" in note for note in applied(made.snapshot, found).notes)
 
 
 def test_a_setting_that_a_rehearsal_does_not_have_is_told_or_refused_if_it_changes() -> None:
