@@ -92,7 +92,8 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> Sta
     base = models[model] if models else {}
     images = _images(models or {})
     classes = {one.name: _node_class(one, base, images, pods_of(snapshot, one)) for one in snapshot.node_classes}
-    controller, limit = Controller.of(snapshot, config.get("karpstack:karpenter"), built), interfaces(snapshot)
+    like_karpenter = None if config.get("karpstack:mode") == "nap" else config.get("karpstack:karpenter") or {}
+    controller, limit = Controller.of(snapshot, like_karpenter, built), interfaces(snapshot)
     if limit and controller.reserves:
         limit = limit._replace(reserved=0)
     if limit:
@@ -100,7 +101,7 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> Sta
             if not own_limit(one.spec):
                 classes[one.name]["kubelet"] = {**(classes[one.name].get("kubelet") or {}), "maxPods": None}
     changed = {
-        **config,
+        **{key: one for key, one in config.items() if key != "karpstack:nodeOverlays"},
         **({_REGIONS[cloud]: region} if region else {}),
         "karpstack:nodeClasses": classes or models,
         "karpstack:nodePools": {one.name: one.spec for one in snapshot.node_pools},

@@ -354,6 +354,20 @@ def test_node_pools_that_aks_creates_are_the_snapshots() -> None:
     assert yaml.safe_load(made.text)["config"]["karpstack:nodeProvisioning"] == {"defaultNodePools": "None"}
 
 
+def test_overlays_need_no_section_of_the_controller_and_those_of_the_other_file_go(tmp_path: Path) -> None:
+    content = yaml.safe_load(EKS.read_text())
+    del content["config"]["karpstack:karpenter"]
+    content["config"]["karpstack:nodeOverlays"] = {"old": {}}
+    (tmp_path / "Pulumi.mine.yaml").write_text(yaml.safe_dump(content))
+    snapshot = load(SMALL).snapshot
+    overlays = {"node_overlays": [NodeOverlay(name="cheap", spec={"requirements": []})]}
+    for changed, there in ((overlays, {"cheap": {"requirements": []}}), ({}, None)):
+        made = stack_file(snapshot.model_copy(update=changed), tmp_path / "Pulumi.mine.yaml")
+        config = yaml.safe_load(made.text)["config"]
+        assert config.get("karpstack:nodeOverlays") == there
+        assert config.get("karpstack:karpenter") == ({"featureGates": {"nodeOverlay": True}} if there else None)
+
+
 def test_it_has_the_snapshots_controller_and_overlays() -> None:
     known = Karpenter(version="1.14.0", feature_gates={"nodeOverlay": True}, settings={"batchIdleDuration": "7s"})
     overlay = NodeOverlay(name="cheap", spec={"requirements": [], "price": "0.05"})
