@@ -31,7 +31,7 @@ from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.rights import completeness, reasons
-from karpstack.rehearsal.session import crashes, daemon, descriptions, lifetime, lock, other_program, speed
+from karpstack.rehearsal.session import crashes, daemon, descriptions, hints, lifetime, lock, other_program, speed
 from karpstack.rehearsal.session.deployment import PROTECTION, CommandError, Deployment, environment, protected
 from karpstack.rehearsal.session.lifetime import TOOLS, Tools
 from karpstack.rehearsal.session.removal import NotCheckedError
@@ -214,7 +214,7 @@ def _run_alone(
         if not ours:
             print_message(
                 f"{folder.stack} was up before and stays up. What the interrupted story made is removed by the next "
-                f"run, and by: karpstack down {folder.stack}"
+                f"run, and by: {hints.command('down', folder)}"
             )
         raise
     judged = _version(found) not in (None, before[found])
@@ -443,7 +443,7 @@ def _report_orphans(folder: StackFolder) -> None:
     if found:
         print_message(
             f"{folder.stack}: its state is lost, but {len(found)} of its processes run ({memory / 2**20:.0f} MiB, "
-            f"pid {', '.join(str(one.pid) for one in found)}); end them with: karpstack down {folder.stack}"
+            f"pid {', '.join(str(one.pid) for one in found)}); end them with: {hints.command('down', folder)}"
         )
 
 
@@ -512,8 +512,8 @@ def _refuse_protected(folder: StackFolder) -> None:
     if names := protected(folder):
         raise ValueError(
             f"{', '.join(names)} is protected, so nothing was deleted; take the protection out of the program, "
-            f"`karpstack up {folder.stack}`, and then down, or give up the rehearsal as it is: karpstack "
-            f"down --force {folder.stack}"
+            f"`{hints.command('up', folder)}`, and then down, or give up the rehearsal as it is: "
+            f"{hints.command('down --force', folder)}"
         )
 
 
@@ -545,7 +545,7 @@ def _take_down(folder: StackFolder, deployment: Deployment) -> None:
     except CommandError as error:
         raise CommandError(
             f"{error}; {folder.stack} and its engines stay up. See to what is in the way, and go on: "
-            f"karpstack down {folder.stack}; or give it up as it is: karpstack down --force {folder.stack}"
+            f"{hints.command('down', folder)}; or give it up as it is: {hints.command('down --force', folder)}"
         ) from error
     except BaseException:
         daemon.stop(folder)

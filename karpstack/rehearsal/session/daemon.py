@@ -19,6 +19,7 @@ import psutil
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.host import limits, user_environment
 from karpstack.rehearsal.host.processes import ProcessRecord, crash_text, end, last_lines, start_time, stop_recorded
+from karpstack.rehearsal.session import hints
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.state import records
 from karpstack.rehearsal.state.folder import StackFolder
@@ -107,7 +108,7 @@ def require(folder: StackFolder) -> DaemonInfo:
     """
     info = running(folder)
     if not info:
-        raise DaemonError(f"{folder.stack} is not up; start it with: karpstack up {folder.stack}")
+        raise DaemonError(f"{folder.stack} is not up; start it with: {hints.command('up', folder)}")
     return info
 
 

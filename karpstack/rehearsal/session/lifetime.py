@@ -13,7 +13,7 @@ from karpstack.rehearsal.cluster.startup_taints import permanent_taints
 from karpstack.rehearsal.engines import EngineSet
 from karpstack.rehearsal.engines.builder import ensure
 from karpstack.rehearsal.host.processes import stop_marked
-from karpstack.rehearsal.session import crashes, daemon, descriptions, lock, other_program
+from karpstack.rehearsal.session import crashes, daemon, descriptions, hints, lock, other_program
 from karpstack.rehearsal.session.deployment import CommandError, Deployment
 from karpstack.rehearsal.session.stack_file import StackFile
 from karpstack.rehearsal.session.terminal import print_message
@@ -91,7 +91,7 @@ def bring_up(
             raise CommandError(
                 f"what {stack_file.network.name} or {stack_file.cluster.name} describes has changed since the "
                 f"rehearsal of {folder.stack} came up, whose account has it as it was; nothing was updated. Take it "
-                f"down first: karpstack down {folder.stack}"
+                f"down first: {hints.command('down', folder)}"
             )
         print_message(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
         deployment = tools.deploy(folder, engines, running, program)

@@ -17,6 +17,7 @@ from datetime import datetime
 import psutil
 
 from karpstack.rehearsal.host.processes import ProcessRecord, ends, start_time
+from karpstack.rehearsal.session import hints
 from karpstack.rehearsal.state import records
 from karpstack.rehearsal.state.folder import StackFolder
 
@@ -90,7 +91,7 @@ def _busy(folder: StackFolder, found: ProcessRecord | None) -> str:
     return (
         f"{who} is working on {folder.stack}, and two at once would undo each other's work; wait until it has ended, "
         f"or end it{f' (kill -INT {found.pid})' if found else ''}. To give up the stack with it: "
-        f"karpstack down --force {folder.stack}"
+        f"{hints.command('down --force', folder)}"
     )
 
 
