@@ -18,9 +18,8 @@ account = aws.get_caller_identity().account_id
 # Network
 vpc = aws.ec2.Vpc("vpc", cidr_block="10.40.0.0/16", enable_dns_hostnames=True, tags={"Name": name})
 gateway = aws.ec2.InternetGateway("gateway", vpc_id=vpc.id)
-public_routes = aws.ec2.RouteTable("public", vpc_id=vpc.id)
-to_internet = aws.ec2.Route(
-    "public", route_table_id=public_routes.id, destination_cidr_block="0.0.0.0/0", gateway_id=gateway.id
+public_routes = aws.ec2.RouteTable(
+    "public", vpc_id=vpc.id, routes=[{"cidr_block": "0.0.0.0/0", "gateway_id": gateway.id}]
 )
 public, private = [], []
 for i, zone in enumerate(zones):
@@ -49,45 +48,44 @@ nat = aws.ec2.NatGateway(
     allocation_id=aws.ec2.Eip("nat", domain="vpc").id,
     opts=pulumi.ResourceOptions(depends_on=[gateway]),
 )
-private_routes = aws.ec2.RouteTable("private", vpc_id=vpc.id)
-through_nat = aws.ec2.Route(
-    "private", route_table_id=private_routes.id, destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat.id
+private_routes = aws.ec2.RouteTable(
+    "private", vpc_id=vpc.id, routes=[{"cidr_block": "0.0.0.0/0", "nat_gateway_id": nat.id}]
 )
 associations = [
     aws.ec2.RouteTableAssociation(f"private-{i}", subnet_id=subnet.id, route_table_id=private_routes.id)
     for i, subnet in enumerate(private)
 ]
 
-# Roles
-cluster_role = aws.iam.Role(
-    "cluster",
-    assume_role_policy=json.dumps(
-        {
-            "Version": "2012-10-17",
-            "Statement": [
-                {"Effect": "Allow", "Principal": {"Service": "eks.amazonaws.com"}, "Action": "sts:AssumeRole"}
-            ],
-        }
-    ),
+# Karpenter's nodes: all traffic among themselves, and out
+node_group_rules = aws.ec2.SecurityGroup(
+    "nodes",
+    vpc_id=vpc.id,
+    ingress=[{"protocol": "-1", "from_port": 0, "to_port": 0, "self": True}],
+    egress=[{"protocol": "-1", "from_port": 0, "to_port": 0, "cidr_blocks": ["0.0.0.0/0"]}],
+    tags={"karpenter.sh/discovery": name},
 )
+
+
+# Roles
+def taken_by(service: str) -> str:
+    """Return the trust policy of a role that an AWS service takes."""
+    principals = [aws.iam.GetPolicyDocumentStatementPrincipalArgs(type="Service", identifiers=[service])]
+    statement = aws.iam.GetPolicyDocumentStatementArgs(actions=["sts:AssumeRole"], principals=principals)
+    return aws.iam.get_policy_document(statements=[statement]).json
+
+
+cluster_role = aws.iam.Role("cluster", assume_role_policy=taken_by("eks.amazonaws.com"))
 cluster_policy = aws.iam.RolePolicyAttachment(
     "cluster", role=cluster_role.name, policy_arn="arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
 )
 node_role = aws.iam.Role(
     "nodes",
-    assume_role_policy=json.dumps(
-        {
-            "Version": "2012-10-17",
-            "Statement": [
-                {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
-            ],
-        }
-    ),
+    assume_role_policy=taken_by("ec2.amazonaws.com"),
+    managed_policy_arns=[
+        f"arn:aws:iam::aws:policy/{policy}"
+        for policy in ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
+    ],
 )
-node_policies = [
-    aws.iam.RolePolicyAttachment(f"nodes-{policy}", role=node_role.name, policy_arn=f"arn:aws:iam::aws:policy/{policy}")
-    for policy in ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
-]
 
 # Cluster
 cluster = aws.eks.Cluster(
@@ -105,6 +103,15 @@ aws.ec2.Tag(
     key="karpenter.sh/discovery",
     value=name,
 )
+aws.ec2.SecurityGroupRule(
+    "nodes-to-cluster",
+    type="ingress",
+    security_group_id=cluster.vpc_config.cluster_security_group_id,
+    source_security_group_id=node_group_rules.id,
+    protocol="-1",
+    from_port=0,
+    to_port=0,
+)
 node_group = aws.eks.NodeGroup(
     "system",
     cluster_name=cluster.name,
@@ -112,34 +119,35 @@ node_group = aws.eks.NodeGroup(
     subnet_ids=[subnet.id for subnet in private],
     instance_types=["m5.large"],
     scaling_config={"desired_size": config.require_int("nodes"), "min_size": 1, "max_size": 3},
-    opts=pulumi.ResourceOptions(depends_on=[*node_policies, to_internet, through_nat, *associations]),
+    opts=pulumi.ResourceOptions(depends_on=associations),
 )
 
 # Karpenter: its role, by the cluster's OIDC provider
 issuer = cluster.identities[0].oidcs[0].issuer
 oidc = aws.iam.OpenIdConnectProvider("cluster", url=issuer, client_id_lists=["sts.amazonaws.com"])
+issuer_name = issuer.apply(lambda url: url.removeprefix("https://"))
 karpenter_role = aws.iam.Role(
     "karpenter",
-    assume_role_policy=pulumi.Output.all(oidc.arn, issuer).apply(
-        lambda known: json.dumps(
+    assume_role_policy=aws.iam.get_policy_document_output(
+        statements=[
             {
-                "Version": "2012-10-17",
-                "Statement": [
+                "actions": ["sts:AssumeRoleWithWebIdentity"],
+                "principals": [{"type": "Federated", "identifiers": [oidc.arn]}],
+                "conditions": [
                     {
-                        "Effect": "Allow",
-                        "Principal": {"Federated": known[0]},
-                        "Action": "sts:AssumeRoleWithWebIdentity",
-                        "Condition": {
-                            "StringEquals": {
-                                f"{known[1].removeprefix('https://')}:aud": "sts.amazonaws.com",
-                                f"{known[1].removeprefix('https://')}:sub": "system:serviceaccount:karpenter:karpenter",
-                            }
-                        },
-                    }
+                        "test": "StringEquals",
+                        "variable": pulumi.Output.concat(issuer_name, ":sub"),
+                        "values": ["system:serviceaccount:karpenter:karpenter"],
+                    },
+                    {
+                        "test": "StringEquals",
+                        "variable": pulumi.Output.concat(issuer_name, ":aud"),
+                        "values": ["sts.amazonaws.com"],
+                    },
                 ],
             }
-        )
-    ),
+        ]
+    ).json,
 )
 karpenter_policy = aws.iam.RolePolicy(
     "karpenter",

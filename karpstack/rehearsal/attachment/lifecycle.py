@@ -73,7 +73,8 @@ class RowResource(Resource):
     def unknown(self, inputs: Properties) -> list[str]:
         """As for every resource; a value that would be answered anyway changes nothing, so it is taken."""
         usual = self.row.usual
-        return [name for name in super().unknown(inputs) if name not in usual or inputs[name] != usual[name]]
+        alone = [name for name in super().unknown(inputs) if name not in usual or inputs[name] != usual[name]]
+        return [*alone, *self.row.unknown_in_blocks(inputs)]
 
     def autoname(self, inputs: Properties, old: Mapping[str, Any], proposed: str | None) -> Properties:
         """As for every resource; a drawn name has the type's prefix, with which the logical name may begin already."""

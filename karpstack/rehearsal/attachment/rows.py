@@ -41,6 +41,7 @@ class Row:
         ranges: Least and most value by input.
         choices: The possible values by input.
         patterns: By input, what it must match, and what is said otherwise.
+        blocks: By input that is a list of blocks, what means something in a block. Others are refused by name.
     """
 
     token: str
@@ -63,6 +64,7 @@ class Row:
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     patterns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    blocks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def accepts(self) -> frozenset[str]:
@@ -73,6 +75,17 @@ class Row:
     def usual(self) -> dict[str, Any]:
         """What the provider answers where the program says nothing."""
         return {**self.unset, **self.defaults}
+
+    def unknown_in_blocks(self, inputs: Mapping[str, Any]) -> list[str]:
+        """Return the names in blocks that mean nothing, such as `routes.transitGatewayId`."""
+        found = [
+            f"{name}.{key}"
+            for name, known in self.blocks.items()
+            for block in (inputs.get(name) if isinstance(inputs.get(name), list) else ())
+            for key, value in (block.items() if isinstance(block, dict) else ())
+            if key not in known and value not in (None, "", False, [])
+        ]
+        return list(dict.fromkeys(found))
 
     @classmethod
     def of(cls, token: str, written: Mapping[str, Any]) -> Self:

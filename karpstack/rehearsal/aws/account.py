@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import secrets
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -132,6 +133,7 @@ class Account:
         )
         self._patches = Patches()
         self._clouds: dict[str, AwsCloud] = {}
+        self._tokens: dict[str, str] = {}
         self._session: Any = None
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -218,6 +220,7 @@ class Account:
         os.environ.pop(_MOTOS_ACCOUNT, None)
         self._clients.clear()
         self._clouds.clear()
+        self._tokens.clear()
         Account._running = None
 
     @property
@@ -264,6 +267,11 @@ class Account:
             if cluster_name not in self._clouds:
                 self._clouds[cluster_name] = AwsCloud(cluster_name, self._view, self.client)
             return self._clouds[cluster_name]
+
+    def cluster_token(self, cluster_name: str) -> str:
+        """The administrator's token for a cluster, which need not exist yet: STS signs one for any name."""
+        with self._lock:
+            return self._tokens.setdefault(cluster_name, f"k8s-aws-v1.{secrets.token_urlsafe(32)}")
 
     def _reviewer(self, cluster_name: str) -> TokenReviewer | None:
         cloud = self._clouds.get(cluster_name)

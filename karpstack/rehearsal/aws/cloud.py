@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from karpstack.rehearsal.aws.ec2.images import KUBELETS, Image
-from karpstack.rehearsal.aws.eks.api import Eks
-from karpstack.rehearsal.aws.iam.pod_credentials import POD_IDENTITY_AUDIENCE, WEB_IDENTITY_AUDIENCE
+from karpstack.rehearsal.aws.eks.api import WEB_IDENTITY_AUDIENCE, Eks
+from karpstack.rehearsal.aws.iam.pod_credentials import POD_IDENTITY_AUDIENCE
 from karpstack.rehearsal.aws.iam.roles import Roles
 from karpstack.rehearsal.aws.load_balancers import ClassicLoadBalancers
 from karpstack.rehearsal.aws.server import credentials_path
@@ -19,6 +19,7 @@ from karpstack.rehearsal.cluster.cloud import ControllerIdentityError, Machine
 from karpstack.rehearsal.timing import Timing
 
 POD_IDENTITY_AGENT = "eks-pod-identity-agent"
+_AWS_AUTH = "/api/v1/namespaces/kube-system/configmaps/aws-auth"
 ROLE_ANNOTATION = "eks.amazonaws.com/role-arn"
 
 _ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
@@ -204,6 +205,10 @@ class AwsCloud(Bound):
         instance = self._account.instance(provider_id.rsplit("/", 1)[-1])
         return None if instance is None or instance.state in ("terminated", "shutting-down") else instance
 
+    def _aws_auth(self) -> str:
+        found = self.bound.objects.get(_AWS_AUTH) if self.bound else None
+        return str(((found or {}).get("data") or {}).get("mapRoles", ""))
+
     def _kubelet_version(self, instance: Any) -> str:
         image: Image | None = self._account.images.get(instance.image_id)
         return image.kubelet_version if image else KUBELETS[self._account.eks.version(self.cluster_name)]
@@ -216,7 +221,7 @@ class AwsCloud(Bound):
         if profile is None or not profile.roles:
             return _ROLE_GONE.format(name=association["Arn"], id=instance.id)
         role = profile.roles[0]
-        refusal = self._account.eks.node_refusal(self.cluster_name, role)
+        refusal = self._account.eks.node_refusal(self.cluster_name, role, self._aws_auth)
         if refusal:
             return refusal
         if not self._account.roles.allows(role, "ec2:DescribeInstances"):

@@ -1,4 +1,4 @@
-"""The data sources that a program reads before it creates anything: rows of functions.yaml, and code for three."""
+"""The data sources that a program reads before it creates anything: rows of functions.yaml, and code for the others."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from karpstack.rehearsal.attachment.resource import Properties, RefusedError
 from karpstack.rehearsal.attachment.values import Secret
 from karpstack.rehearsal.aws.calls import Step, is_gone, search, steps
 from karpstack.rehearsal.aws.eks.api import ADDONS
+from karpstack.rehearsal.aws.iam.policy_document import policy_document
 from karpstack.rehearsal.aws.tags import unpaired
 
 if TYPE_CHECKING:
@@ -118,6 +119,17 @@ def _cluster(account: Account, arguments: Mapping[str, Any]) -> Properties:
     return {**seen, "computeConfigs": [{"enabled": account.eks.records[seen["name"]].auto_mode}]}
 
 
+def _cluster_auth(account: Account, arguments: Mapping[str, Any]) -> Properties:
+    """No call of EKS: the token is signed on the spot, for a cluster that may not exist."""
+    given = _given("getClusterAuth", arguments, ("name",))
+    return {
+        **given,
+        "id": given["name"],
+        "region": account.region,
+        "token": Secret(account.cluster_token(given["name"])),
+    }
+
+
 def _oidc_provider(account: Account, arguments: Mapping[str, Any]) -> Properties:
     given = _given("getOpenIdConnectProvider", arguments, ("url",))
     found = account.roles.provider_for(given["url"])
@@ -135,6 +147,8 @@ _DATA_SOURCES: Final[Mapping[str, Callable[[Account, Mapping[str, Any]], Propert
     **_ROWS,
     "aws:eks/getAddonVersion:getAddonVersion": _addon_version,
     "aws:eks/getCluster:getCluster": _cluster,
+    "aws:eks/getClusterAuth:getClusterAuth": _cluster_auth,
     "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": _oidc_provider,
+    "aws:iam/getPolicyDocument:getPolicyDocument": lambda account, arguments: policy_document(arguments),
     "aws:index/getRegion:getRegion": _region,
 }

@@ -15,6 +15,7 @@ from karpstack.rehearsal.attachment.resource import Properties, RefusedError, Re
 from karpstack.rehearsal.attachment.server import Configuration, Provider
 from karpstack.rehearsal.aws.ec2 import resources as ec2
 from karpstack.rehearsal.aws.ec2.launch_template import LaunchTemplate
+from karpstack.rehearsal.aws.ec2.security_group_rules import SecurityGroup, SecurityGroupRule
 from karpstack.rehearsal.aws.eks import resources as eks
 from karpstack.rehearsal.aws.eks.node_group import NodeGroup
 from karpstack.rehearsal.aws.iam import resources as iam
@@ -32,7 +33,8 @@ VERSION: Final = "7.51.1"
 _BEHAVIOUR: Final[Mapping[str, type[AwsResource]]] = {
     kind.type: kind
     for kind in (
-        *(ec2.Route, ec2.RouteTableAssociation, ec2.VpcEndpoint, LaunchTemplate),
+        *(ec2.Route, ec2.RouteTable, ec2.RouteTableAssociation, ec2.VpcEndpoint, LaunchTemplate),
+        *(SecurityGroup, SecurityGroupRule),
         *(eks.Cluster, eks.Addon, NodeGroup),
         *(iam.Role, iam.RolePolicy, iam.QueuePolicy, iam.OpenIdConnectProvider),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -190,9 +190,25 @@ class AwsResource(RowResource):
         named = new.get(self.name_property) is not None and self.name_property not in new.get(AUTOMATIC, [])
         return self.delete_before_replace or named
 
+    def autoname(self, inputs: Properties, old: Mapping[str, Any], proposed: str | None) -> Properties:
+        """As for every row; a name that is drawn begins with the program's prefix for it, such as `namePrefix`."""
+        key = f"{self.name_property}Prefix"
+        prefix = inputs.get(key)
+        if not self.name_property or not prefix or inputs.get(self.name_property) is not None:
+            return super().autoname(inputs, old, proposed)
+        if not isinstance(prefix, str):
+            return {**inputs, self.name_property: UNKNOWN, AUTOMATIC: [self.name_property]}
+        drawn = proposed and prefix + proposed.rpartition("-")[2]
+        return super().autoname(inputs, old if old.get(key) == prefix else {}, drawn)
+
     def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
         """As for every row, with all tags."""
         checked, failures = super().check(inputs, name=name)
+        own, prefix = checked.get(self.name_property), checked.get(f"{self.name_property}Prefix")
+        if isinstance(own, str) and isinstance(prefix, str) and not own.startswith(prefix):
+            failures.append(
+                Failure(f"{self.name_property}Prefix", f"it conflicts with {self.name_property}; leave out one")
+            )
         failures.extend(tags_of.failures(checked.get("tags")))
         if "tags" in self.accepts and (checked.get("tags") or self.session.default_tags):
             checked["tagsAll"] = UNKNOWN if has_unknowns(checked.get("tags")) else self.tags(checked)
@@ -221,6 +237,8 @@ class AwsResource(RowResource):
         if given is None:
             chosen = path in self.row.computed or not seen or seen == self.row.unset.get(path)
             return None if chosen else seen
+        if path in self.row.blocks and isinstance(seen, list) and isinstance(given, list):
+            seen = _aligned(seen, given)
         seen = same(given, seen)
         if isinstance(seen, dict) and isinstance(given, dict) and path.rpartition(".")[2] not in _MAPS:
             block = {key: self._compared(f"{path}.{key}", value, given.get(key)) for key, value in seen.items()}
@@ -312,6 +330,10 @@ class AwsResource(RowResource):
 
     # Help for the types.
 
+    def describes_blocks(self, name: str, state: Mapping[str, Any]) -> bool:
+        """Whether the blocks of an input are this resource's: the program has some, or the resource is imported."""
+        return bool(state.get(name)) or not self.row.required <= state.keys()
+
     def words(self, id: str, state: Mapping[str, Any]) -> Properties:
         """What the expressions of the row find: inputs or outputs, and what the ID says."""
         account = self.account
@@ -390,6 +412,26 @@ def same(kept: Any, seen: Any) -> Any:
         with suppress(ValueError):
             return kept if json.loads(kept) == json.loads(seen) else seen
     return seen
+
+
+def _aligned(seen: list[Any], given: list[Any]) -> list[Any]:
+    """The blocks that were seen, in the order of those that mean the same in the program: blocks are a set."""
+    left = [*seen]
+    found: list[Any] = []
+    for block in given:
+        pairs = [(key, value) for key, value in block.items() if value is not None] if isinstance(block, dict) else []
+        match = next(
+            (one for one in left if pairs and all(same(value, one.get(key)) == value for key, value in pairs)), 0
+        )
+        found.append(match)
+        if match:
+            left.remove(match)
+    return [one or left.pop(0) for one in found if one or left] + left
+
+
+def in_order(seen: Iterable[str], written: Sequence[str]) -> list[str]:
+    """Return what was seen in the order in which the program wrote it; what it did not write is last."""
+    return sorted(seen, key=lambda one: (written.index(one) if one in written else len(written), one))
 
 
 def moment(time: datetime) -> str:

@@ -44,11 +44,12 @@ class Certificates:
     administrator_token: str
 
     @classmethod
-    def create(cls, folder: Path, service_ip: str) -> Certificates:
+    def create(cls, folder: Path, service_ip: str, token: str = "") -> Certificates:
         """Make them all.
 
         Args:
             service_ip: Address of the service `kubernetes`, which the serving certificate names too.
+            token: The administrator's, where somebody may know it already.
         """
         authority_key = ec.generate_private_key(ec.SECP256R1())
         authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
@@ -73,7 +74,7 @@ class Certificates:
             .add_extension(_usage(sign=False), critical=True)
             .sign(authority_key, hashes.SHA256())
         )
-        token = secrets.token_urlsafe(32)
+        token = token or secrets.token_urlsafe(32)
         return cls(
             _write(folder / "ca.crt", authority.public_bytes(serialization.Encoding.PEM)),
             _write(folder / "serving.crt", serving.public_bytes(serialization.Encoding.PEM)),

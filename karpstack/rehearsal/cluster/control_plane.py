@@ -270,6 +270,7 @@ class Clusters:
         cloud: Cloud,
         deployer_known: float | None = 0,
         deployer: Mapping[str, str] | None = None,
+        token: str = "",
     ) -> Cluster:
         """Start a cluster.
 
@@ -278,6 +279,7 @@ class Clusters:
             issuer: Issuer of its service account tokens, as the cloud names it.
             deployer_known: Seconds until its API server takes tokens of who makes it; None if it never does.
             deployer: Options of the cloud's plugin, by which it asks for the identity of who makes it.
+            token: As `Certificates.create` has it.
 
         Raises:
             ValueError: A cluster is running already, or the engines do not have the version.
@@ -302,6 +304,7 @@ class Clusters:
                     port=self._port.number,
                     service_cidr=service_cidr,
                     issuer=issuer,
+                    token=token,
                 )
                 cluster = Cluster(
                     name,

@@ -70,12 +70,14 @@ def start(
     port: int,
     service_cidr: str,
     issuer: str,
+    token: str = "",
 ) -> Servers:
     """Start a control plane from nothing and wait until its API server is ready.
 
     Args:
         version: Minor version of Kubernetes, one that the engine set has.
         port: The API server's, a reserved one (see `ports`).
+        token: As `Certificates.create` has it.
 
     Raises:
         EngineCrashError: One of the processes ended; the text has its last log lines.
@@ -84,7 +86,7 @@ def start(
     shutil.rmtree(folder.control_plane, ignore_errors=True)
     folder.control_plane.mkdir(parents=True, mode=0o700)
     service_ip = str(next(ipaddress.ip_network(service_cidr).hosts()))
-    certificates = Certificates.create(folder.control_plane, service_ip)
+    certificates = Certificates.create(folder.control_plane, service_ip, token)
     endpoint = f"https://127.0.0.1:{port}"
     kubeconfig = write_kubeconfig(
         folder.kubeconfig, name, endpoint, certificates.authority.read_bytes(), token=certificates.administrator_token

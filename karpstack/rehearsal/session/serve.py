@@ -79,6 +79,10 @@ class Daemon:
             kubernetes.PACKAGE: ProviderServer(
                 kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts), survey
             ),
+            **{
+                package: ProviderServer(package, version, self._when_started(other), survey)
+                for package, (version, other) in cloud.others.items()
+            },
         }
 
     def _clock(self, folder: StackFolder) -> speed.Governor | None:

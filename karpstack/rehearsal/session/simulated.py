@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from karpstack.karpenter.price_file import PriceList
@@ -52,12 +53,14 @@ class Simulation(ABC):
         package: Name of the cloud's Pulumi package.
         version: Version of the package.
         configuration: What the stand-in for the package serves.
+        others: Other packages that programs for this cloud use: version and configuration by name.
         control: What the control endpoint does to the account.
     """
 
     package: ClassVar[str]
     version: ClassVar[str]
     configuration: Configuration
+    others: Mapping[str, tuple[str, Configuration]] = MappingProxyType({})
     control: control.Cloud
 
     @abstractmethod

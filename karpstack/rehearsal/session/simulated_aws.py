@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from karpstack.rehearsal.aws import provider
+from karpstack.rehearsal.aws import provider, tls
 from karpstack.rehearsal.aws.account import ACCOUNT_ID, Account, unknown_region
 from karpstack.rehearsal.aws.control import AwsControl
 from karpstack.rehearsal.aws.ec2.existing import Networks
@@ -39,6 +39,7 @@ class SimulatedAws(Simulation):
         self._account.roles.uses.write_to(parts.folder.rights)
         self._cluster = read(stack_file.cluster, Description.load)
         self.configuration = provider.configuration(self._account, parts.clusters)
+        self.others = {tls.PACKAGE: (tls.VERSION, tls.configuration(self._account))}
         self.control = AwsControl(self._account)
 
     def start(self) -> Mapping[str, str]:

@@ -67,7 +67,7 @@ _BY_HAND = {
 
 
 #: Only programs that are not karpstack's have them.
-_OF_OTHERS = {"aws:iam/rolePolicy:RolePolicy"}
+_OF_OTHERS = {"aws:ec2/securityGroupRule:SecurityGroupRule", "aws:iam/rolePolicy:RolePolicy"}
 
 
 def test_ids_are_found_of_every_type_of_the_program() -> None:

@@ -72,7 +72,7 @@ class FakeClusters:
     def start(self, name: str, **options: Any) -> FakeCluster:
         if self.fails:
             raise RuntimeError("kube-apiserver exited with code 1")
-        assert set(options) == {"version", "service_cidr", "issuer", "cloud", "deployer_known", "deployer"}
+        assert set(options) == {"version", "service_cidr", "issuer", "cloud", "deployer_known", "deployer", "token"}
         assert name not in self.running
         self.started.append({"name": name, **options})
         self.running[name] = FakeCluster(name)

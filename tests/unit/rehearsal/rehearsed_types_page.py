@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from karpstack.rehearsal.attachment.rows import Row
+from karpstack.rehearsal.aws import tls
 from karpstack.rehearsal.aws.invokes import invokes
 from karpstack.rehearsal.aws.provider import VERSION
 from karpstack.rehearsal.aws.resource import ROWS
@@ -27,8 +28,8 @@ all other types, properties, functions and charts by name, before it creates any
 
 ## AWS
 
-The rehearsal plays pulumi-aws {VERSION}; a program with another major version is refused. Properties that are not
-listed may have only the provider's default.
+The rehearsal plays pulumi-aws {VERSION}, and of pulumi-tls 5 one function. A program with another major version is
+refused. Properties that are not listed may have only the provider's default. In parentheses: what a block can have.
 """
 _AZURE: Final = f"""
 ## Azure
@@ -52,7 +53,7 @@ It does not support lists, `yaml`, `kustomize` and other versions of `helm.sh`.
 def page() -> str:
     """Return the page."""
     types = (_type(token, row) for token, row in sorted(ROWS.items()))
-    tokens = ((f"`{token}`",) for token in sorted(invokes(cast(Any, None))))
+    tokens = ((f"`{token}`",) for token in [*sorted(invokes(cast(Any, None))), tls.GET_CERTIFICATE])
     session = cast(Any, SimpleNamespace(subscription=SimpleNamespace(arm=None)))
     azure_types = (_type(kind.token, kind.row) for kind in sorted(azure.TYPES, key=lambda kind: kind.token))
     azure_tokens = ((f"`{token}`",) for token in sorted(azure_invokes.invokes(session, azure.TYPES)))
@@ -78,7 +79,8 @@ def page() -> str:
 
 
 def _type(token: str, row: Row) -> tuple[str, ...]:
-    return f"`{token}`", ", ".join(f"`{name}`" for name in sorted(row.accepts))
+    blocks = {name: f" ({', '.join(f'`{one}`' for one in sorted(known))})" for name, known in row.blocks.items()}
+    return f"`{token}`", ", ".join(f"`{name}`{blocks.get(name, '')}" for name in sorted(row.accepts))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import pytest
+import yaml
 from botocore.exceptions import ClientError
 
 from karpstack.components.documents.iam import CONTROLLER_POLICIES, ControllerScope
@@ -264,6 +266,14 @@ class Place:
         """Why a node that is launched now does not join."""
         launched = self.stack.fleet("m5.large", zones="b")["Instances"][0]["InstanceIds"][0]
         return str((self.machine(launched) or {})["refusal"])
+
+    def map_node(self, mode: str, group: str) -> None:
+        """Write aws-auth, in a cluster of an authentication mode."""
+        self.account.eks.cluster(CLUSTER).access_config["authenticationMode"] = mode
+        name = self.stack.node_role.rpartition("/")[2]
+        written = yaml.safe_dump([{"rolearn": f"arn:aws:iam::{ACCOUNT}:role/{name}", "groups": [group]}])
+        objects = {"/api/v1/namespaces/kube-system/configmaps/aws-auth": {"data": {"mapRoles": written}}}
+        vars(self.cloud)["bound"] = SimpleNamespace(objects=objects)
 
     def cni(self, instance: str, role: str = "") -> str:
         annotations = {"eks.amazonaws.com/role-arn": role} if role else {}

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.rehearsal.attachment.resource import UNKNOWN
+from karpstack.rehearsal.attachment.resource import AUTOMATIC, UNKNOWN
+from karpstack.rehearsal.aws.invokes import invokes
+from karpstack.rehearsal.aws.resource import ROWS
 from tests.unit.rehearsal.aws_world import document
-from tests.unit.rehearsal.provider_aws_world import World, open_world
+from tests.unit.rehearsal.provider_aws_world import CASES, World, open_world
 
 CLUSTER = "aws:eks/cluster:Cluster"
 WORKLOADS = {"aws-node", "kube-proxy", "coredns"}
@@ -48,6 +50,66 @@ def test_a_target_without_an_id_gets_one(world: World) -> None:
     arn = "arn:aws:sqs:us-east-1:123456789012:queue"
     made = world.create("aws:cloudwatch/eventTarget:EventTarget", rule=rule.id, arn=arn)
     assert made.outputs["targetId"] == world.proposed_name
+
+
+def test_what_means_nothing_in_a_block_is_unknown_by_name(world: World) -> None:
+    table = world.type("aws:ec2/routeTable:RouteTable")
+    routes = [{"cidrBlock": "0.0.0.0/0", "gatewayId": "", "transitGatewayId": "tgw-1"}, {"ipv6CidrBlock": "::/0"}]
+    assert table.unknown({"vpcId": "vpc-1", "routes": routes}) == ["routes.transitGatewayId", "routes.ipv6CidrBlock"]
+    assert not table.unknown({"vpcId": "vpc-1", "routes": UNKNOWN})
+
+
+@pytest.mark.parametrize(
+    ("token", "given", "said"),
+    [
+        ("aws:ec2/routeTable:RouteTable", {"routes": [{"gatewayId": "igw-1"}]}, "needs a cidrBlock"),
+        ("aws:ec2/routeTable:RouteTable", {"routes": [{"cidrBlock": "0.0.0.0/0"}] * 2}, "two routes to 0.0.0.0/0"),
+        ("aws:ec2/securityGroup:SecurityGroup", {"name": "a", "ingress": [{"protocol": "tcp"}]}, "a rule needs"),
+        (
+            "aws:ec2/securityGroup:SecurityGroup",
+            {"name": "a", "egress": [{"protocol": "all", "toPort": 65535, "cidrBlocks": ["0.0.0.0/0"]}]},
+            "must both be 0",
+        ),
+        ("aws:iam/role:Role", {"name": "a", "assumeRolePolicy": "{}", "inlinePolicies": [{}]}, "needs name and policy"),
+        (
+            "aws:eks/addon:Addon",
+            {"clusterName": "a", "addonName": "coredns", "serviceAccountRoleArn": "arn"},
+            "take no role",
+        ),
+    ],
+)
+def test_blocks_that_aws_would_refuse_are_refused_before_a_call(
+    world: World, token: str, given: dict[str, object], said: str
+) -> None:
+    _, failures = world.type(token).check({"vpcId": "vpc-1", **given}, name="mine")
+    assert [failure for failure in failures if said in failure.reason]
+
+
+PREFIXES = {token: f"{row.name}Prefix" for token, row in ROWS.items() if f"{row.name}Prefix" in row.accepts}
+
+
+@pytest.mark.parametrize("token", PREFIXES)
+def test_a_prefix_begins_a_name_that_stays(world: World, token: str) -> None:
+    name, prefix = ROWS[token].name, PREFIXES[token]
+    inputs = {key: value for key, value in CASES[token].inputs(world).items() if key != name}
+    kind = world.type(token)
+    drawn = kind.autoname({**inputs, prefix: "own-"}, {}, "logical-1234567")
+    assert drawn[name] == "own-1234567"
+    assert kind.autoname({**inputs, prefix: "own-"}, drawn, "logical-7654321")[name] == drawn[name]
+    assert kind.autoname({**inputs, prefix: "new-"}, drawn, "logical-7654321")[name] == "new-7654321"
+    assert kind.autoname({**inputs, prefix: UNKNOWN}, {}, "logical-1234567")[name] is UNKNOWN
+    drawn.pop(AUTOMATIC)
+    created = world.create(token, **drawn)
+    assert (created.outputs[name], created.outputs[prefix]) == ("own-1234567", "own-")
+    _, failures = kind.check({**inputs, name: "another", prefix: "own-"}, name="logical")
+    assert [failure.property for failure in failures] == [prefix]
+
+
+def test_a_cluster_takes_the_token_that_was_signed_before_it_was_made(world: World) -> None:
+    token = invokes(world.account)["aws:eks/getClusterAuth:getClusterAuth"]({"name": "rehearsed"})["token"].value
+    assert token.startswith("k8s-aws-v1.")
+    world.cluster()
+    assert world.clusters.started[0]["token"] == token
 
 
 def test_an_inline_policy_counts_and_has_its_own_limit(world: World) -> None:

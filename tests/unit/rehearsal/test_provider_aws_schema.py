@@ -129,10 +129,12 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNamePrefix": "/aws/eks/"},
     "aws:eks/getAddonVersion:getAddonVersion": {"addonName": "coredns", "kubernetesVersion": "1.36"},
     "aws:eks/getCluster:getCluster": {},  # its name is added
+    "aws:eks/getClusterAuth:getClusterAuth": {"name": "any"},
     "aws:eks/getClusters:getClusters": {},
     # Of one that is created first.
     **{f"aws:eks/{name}:{name}": {} for name in ("getAddon", "getNodeGroup", "getNodeGroups")},
     "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": {},
+    "aws:iam/getPolicyDocument:getPolicyDocument": {},
     "aws:ec2/getVpcs:getVpcs": {},
     "aws:ec2/getSubnets:getSubnets": {"filters": [{"name": "availability-zone", "values": ["us-east-1a"]}]},
     "aws:ec2/getNatGateways:getNatGateways": {},

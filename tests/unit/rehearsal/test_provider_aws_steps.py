@@ -42,12 +42,12 @@ class Type:
         self._inputs: Properties = {}
         self._made = Created("", {})
 
-    def create(self, **inputs: Any) -> Properties:
+    def create(self, /, **inputs: Any) -> Properties:
         self._made = self._tried(partial(self._world.create, self._token, **inputs))
         self._inputs = inputs
         return {**self._made.outputs, "id": self._made.id}
 
-    def update(self, **changed: Any) -> Properties:
+    def update(self, /, **changed: Any) -> Properties:
         inputs = {**self._inputs, **changed}
         outputs: Properties = self._tried(partial(self._world.update, self._token, self.read_now(), **inputs))
         self._made, self._inputs = Created(self._made.id, outputs), inputs
@@ -193,6 +193,38 @@ class Place:
         policy = "arn:aws:iam::aws:policy/AmazonEBSCSIDriverPolicyV2"
         self._world.create("aws:iam/rolePolicyAttachment:RolePolicyAttachment", role="ebs-csi", policyArn=policy)
         return str(role.outputs["arn"])
+
+    def web_role(self, service_account: str, policy: str) -> str:
+        """A role that pods of a service account take by the cluster's issuer (IRSA), with the provider."""
+        issuer = self.account.eks.issuer("rehearsed")
+        url = {"url": issuer, "clientIdLists": ["sts.amazonaws.com"]}
+        arn = self._world.create("aws:iam/openIdConnectProvider:OpenIdConnectProvider", **url).id
+        name = issuer.removeprefix("https://")
+        condition = {"StringEquals": {f"{name}:sub": f"system:serviceaccount:kube-system:{service_account}"}}
+        made = self._world.create(
+            "aws:iam/role:Role",
+            name=service_account,
+            assumeRolePolicy=document(
+                Principal={"Federated": arn},
+                Action="sts:AssumeRoleWithWebIdentity",
+                Condition=condition,
+            ),
+            managedPolicyArns=[f"arn:aws:iam::aws:policy/{policy}"],
+        )
+        return str(made.outputs["arn"])
+
+    def without_provider(self) -> None:
+        iam = self.account.client("iam")
+        for one in iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]:
+            iam.delete_open_id_connect_provider(OpenIDConnectProviderArn=one["Arn"])
+
+    def allows(self, role: str, action: str) -> bool:
+        found = self.account.roles.by_name(role)
+        return bool(self.account.roles.allows(found, action))
+
+    def way_out(self, subnet: str) -> str:
+        """What the nodes of a subnet lack; empty if they reach the internet."""
+        return str(self.account._view.missing_route(subnet))
 
     def attach_ten(self, role: str) -> list[str]:
         policy = document(Action="ec2:RunInstances", Resource="*")

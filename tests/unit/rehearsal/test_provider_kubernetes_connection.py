@@ -143,6 +143,15 @@ def test_the_administrators_token_opens_the_cluster(tmp_path: Path) -> None:
     assert connection(kubeconfig(user={"tokenFile": str(tmp_path / "token")})).cluster()
 
 
+@pytest.mark.parametrize("user", [{}, {"user": {"token": FakeCluster.token}}])
+def test_nothing_opens_the_cluster_before_it_knows_who_made_it(
+    monkeypatch: pytest.MonkeyPatch, user: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(FakeCluster, "knows_deployer", False)
+    with pytest.raises(UnreachableError, match="does not know yet who made it"):
+        connection(kubeconfig(**user)).cluster()
+
+
 def test_a_bundle_may_hold_more_certificates() -> None:
     assert connection(kubeconfig(authority=certificate(b"theirs") + certificate(b"ours"))).cluster()
 

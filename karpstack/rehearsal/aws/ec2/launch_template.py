@@ -10,7 +10,7 @@ from karpstack.rehearsal.aws.resource import AwsResource, capital
 from karpstack.rehearsal.aws.tags import pairs, unpaired
 
 #: What is beside a version's data.
-_OUTSIDE: Final = frozenset({"name", "description", "updateDefaultVersion", "tags"})
+_OUTSIDE: Final = frozenset({"name", "namePrefix", "description", "updateDefaultVersion", "tags"})
 #: Flags of a block device, which the provider writes as text so that they can be left out.
 _TEXT_FLAGS = frozenset({"encrypted", "deleteOnTermination"})
 

@@ -2,10 +2,10 @@
 
 Of a filter's values one is enough, also where a resource has several, as a route table has subnets; moto wants all of
 the one among the other. A route whose target is gone is a blackhole, and can be asked for (`route.state`; EC2's
-reference of DescribeRouteTables), where moto has each of them active. The rest changes no answer: a resource's tags are
-those under its id, where moto tries each tag of the account; and an instance is found without a copy of each
-reservation. Instances that have ended stay visible, in EC2 for an hour, so without this a burst of a hundred nodes
-would be slower than the one before it.
+reference of DescribeRouteTables), where moto has each of them active. A rule of a security group has its description
+also where its peer is a group. The rest changes no answer: a resource's tags are those under its id, where moto tries
+each tag of the account; and an instance is found without a copy of each reservation. Instances that have ended stay
+visible, in EC2 for an hour, so without this a burst of a hundred nodes would be slower than the one before it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ def patch(patches: Patches) -> None:
     from moto.ec2.models.core import TaggedEC2Resource
     from moto.ec2.models.instances import InstanceBackend
     from moto.ec2.models.route_tables import Route, RouteTable
+    from moto.ec2.models.security_groups import SecurityGroupRule
 
     patches.set(TaggedEC2Resource, "get_tags", _tags)
     patches.set(InstanceBackend, "get_instance_by_id", _instance)
     patches.wrap(utils, "is_filter_matching", _any_value)
     patches.set(Route, "state", property(_state))
     patches.wrap(RouteTable, "get_filter_value", _by_state)
+    patches.set(SecurityGroupRule, "description", property(_description))
 
 
 def _any_value(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -50,6 +52,10 @@ def _state(route: Any) -> str:
     if gateway.startswith("igw-") and getattr(route.gateway, "vpc", None) is None:
         return "blackhole"
     return "active"
+
+
+def _description(rule: Any) -> Any:
+    return rule.ip_range.get("Description") or rule.source_group.get("Description")
 
 
 def _by_state(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from karpstack.rehearsal.attachment.resource import Properties, RefusedError
-from karpstack.rehearsal.aws.resource import AwsResource, capital, read_form, same
+from karpstack.rehearsal.attachment.resource import Failure, Properties, RefusedError
+from karpstack.rehearsal.aws.resource import AwsResource, capital, in_order, read_form, same
+
+#: Targets of a route that the simulated account has.
+_TARGETS: Final = ("gatewayId", "natGatewayId")
+#: A route of a table, as the provider answers it.
+_ROUTE: Final = dict.fromkeys(
+    (
+        *_TARGETS,
+        *("carrierGatewayId", "cidrBlock", "coreNetworkArn", "destinationPrefixListId", "egressOnlyGatewayId"),
+        *("ipv6CidrBlock", "localGatewayId", "networkInterfaceId", "transitGatewayId", "vpcEndpointId"),
+        "vpcPeeringConnectionId",
+    ),
+    "",
+)
 
 
 class Route(AwsResource):
@@ -18,6 +31,66 @@ class Route(AwsResource):
     def identity(self, inputs: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
         """The ID as the provider makes it."""
         return f"r-{inputs['routeTableId']}{zlib.crc32(inputs['destinationCidrBlock'].encode())}"
+
+
+class RouteTable(AwsResource):
+    """A route table, with the routes that stand in it. ID: rtb-...
+
+    The provider makes the routes equal to the blocks that the program has. Without blocks it lets routes alone, which
+    then are other resources.
+    """
+
+    type = "aws:ec2/routeTable:RouteTable"
+
+    def examine(self, inputs: Properties) -> Iterator[Failure]:
+        """Each route has a destination of its own."""
+        blocks = inputs.get("routes")
+        known = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        if not all(block.get("cidrBlock") for block in known):
+            yield Failure("routes", "each route needs a cidrBlock; the rehearsal knows no other destination")
+        cidrs = [block.get("cidrBlock") for block in known]
+        for cidr in sorted({one for one in cidrs if isinstance(one, str) and cidrs.count(one) > 1}):
+            yield Failure("routes", f"two routes to {cidr}; a table has one for each destination")
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Add the routes."""
+        super().complete(id, inputs, timeout)
+        self._set(id, inputs)
+
+    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Change the routes to those of the program."""
+        super().adjust(id, old, new, timeout)
+        self._set(id, new)
+
+    def describe(self, id: str, state: Properties) -> Properties | None:
+        """The table; its routes in the program's order, if it has them."""
+        seen = super().describe(id, state)
+        if seen is not None and self.describes_blocks("routes", state):
+            there = self._routes(id)
+            order = in_order(there, [block.get("cidrBlock") for block in state.get("routes") or ()])
+            seen["routes"] = [{**_ROUTE, "cidrBlock": cidr, **there[cidr]} for cidr in order]
+        return seen
+
+    def _routes(self, id: str) -> dict[str, Properties]:
+        """The target of each destination, without the VPC's own."""
+        (table,) = self.client.describe_route_tables(RouteTableIds=[id])["RouteTables"]
+        return {
+            route["DestinationCidrBlock"]: {name: route[capital(name)] for name in _TARGETS if route.get(capital(name))}
+            for route in table["Routes"]
+            if route.get("DestinationCidrBlock") and route.get("GatewayId") != "local"
+        }
+
+    def _set(self, id: str, inputs: Properties) -> None:
+        if (blocks := inputs.get("routes")) is None:
+            return
+        route, there = Route(self.session), self._routes(id)
+        wanted = {block["cidrBlock"]: {name: block[name] for name in _TARGETS if block.get(name)} for block in blocks}
+        for cidr in there:
+            if there[cidr] != wanted.get(cidr):
+                route.remove("", {"routeTableId": id, "destinationCidrBlock": cidr}, 0)
+        for cidr, target in wanted.items():
+            if target != there.get(cidr):
+                route.make({"routeTableId": id, "destinationCidrBlock": cidr, **target})
 
 
 class RouteTableAssociation(AwsResource):

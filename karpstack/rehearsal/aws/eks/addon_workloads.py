@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import jsonschema
 import yaml
 
+from karpstack.rehearsal.aws.cloud import ROLE_ANNOTATION
+
 if TYPE_CHECKING:
     from karpstack.rehearsal.cluster.charts import Chart
     from karpstack.rehearsal.cluster.control_plane import Cluster
@@ -36,7 +38,6 @@ _UNDEFINED: Final = "{path}: is not defined in the schema and the schema does no
 class Need:
     """What an add-on's pods must be allowed to do with the role of their service account, or they crash."""
 
-    service_account: str
     action: str
     resource: str
     context: Mapping[str, str]
@@ -48,11 +49,13 @@ class Workload:
 
     Attributes:
         awaited: Kind and name of what must become available in kube-system.
+        service_account: Whose pods can have a role of their own (`serviceAccountRoleArn`).
         chart: Its chart, where it is one: name, version and repository, as `rehearsal.cluster.charts` knows it.
         need: What its pods need of IAM.
     """
 
     awaited: tuple[tuple[str, str], ...]
+    service_account: str = ""
     chart: tuple[str, str, str] | None = None
     need: Need | None = None
 
@@ -61,12 +64,12 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
     "coredns": Workload((("Deployment", "coredns"),)),
     "eks-pod-identity-agent": Workload((("DaemonSet", "eks-pod-identity-agent"),)),
     "kube-proxy": Workload((("DaemonSet", "kube-proxy"),)),
-    "vpc-cni": Workload((("DaemonSet", "aws-node"),)),
+    "vpc-cni": Workload((("DaemonSet", "aws-node"),), "aws-node"),
     "aws-ebs-csi-driver": Workload(
         (("Deployment", "ebs-csi-controller"), ("DaemonSet", "ebs-csi-node")),
+        "ebs-csi-controller-sa",
         ("aws-ebs-csi-driver", "2.62.0", "https://kubernetes-sigs.github.io/aws-ebs-csi-driver"),
         Need(
-            "ebs-csi-controller-sa",
             "ec2:CreateVolume",
             "arn:aws:ec2:us-east-1:123456789012:volume/*",
             {"aws:RequestTag/ebs.csi.aws.com/cluster": "true"},
@@ -93,7 +96,7 @@ def refusal(addon: str, values: str, running: Cluster) -> str:
     return _NOT_VALID.format(errors=", ".join(sorted(errors))) if errors else ""
 
 
-def manifests(addon: str, values: str, running: Cluster, dns: str) -> list[dict[str, Any]]:
+def manifests(addon: str, values: str, running: Cluster, dns: str, role: str = "") -> list[dict[str, Any]]:
     """What EKS applies.
 
     Args:
@@ -101,14 +104,19 @@ def manifests(addon: str, values: str, running: Cluster, dns: str) -> list[dict[
         values: Its configuration, or nothing.
         running: The cluster.
         dns: Address of the cluster's DNS, which EKS prescribes.
+        role: ARN of the role of its service account, which EKS writes there.
     """
     chart = _chart(addon, running)
     if chart is not None:
-        return running.releases.render(addon, NAMESPACE, chart, json.loads(values) if values else {})
-    made = [manifest for manifest in yaml.load_all(_text(addon), yaml.CSafeLoader) if manifest]
+        made = running.releases.render(addon, NAMESPACE, chart, json.loads(values) if values else {})
+    else:
+        made = [manifest for manifest in yaml.load_all(_text(addon), yaml.CSafeLoader) if manifest]
     for manifest in made:
-        if manifest["kind"] == "Service":
+        if manifest["kind"] == "Service" and chart is None:
             manifest["spec"]["clusterIP"] = dns
+        metadata = manifest["metadata"]
+        if role and (manifest["kind"], metadata["name"]) == ("ServiceAccount", WORKLOADS[addon].service_account):
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), ROLE_ANNOTATION: role}
     return made
 
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+import yaml
+
 from karpstack.karpenter import clock, fact_dates
 from karpstack.karpenter.releases import number, offered, releases
 from karpstack.rehearsal.aws.errors import answer, refused
@@ -34,6 +36,7 @@ ADDONS = {
     "aws-ebs-csi-driver": ("v1.62.0-eksbuild.1", "v1.63.0-eksbuild.1"),
 }
 POD_IDENTITY_PRINCIPAL = "pods.eks.amazonaws.com"
+WEB_IDENTITY_AUDIENCE = "sts.amazonaws.com"
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
 NODE_ENTRY_TYPES = frozenset({"EC2_LINUX", "EC2", "HYBRID_LINUX"})
 
@@ -362,10 +365,22 @@ class Eks:
             "associatedAccessPolicies": [dict(policy) for policy in associated.values()],
         }
 
-    def node_refusal(self, cluster: str, role: Any) -> str:
-        """Why nodes with this role (moto's) cannot join the cluster; empty when they can."""
+    def node_refusal(self, cluster: str, role: Any, aws_auth: Callable[[], str] = lambda: "") -> str:
+        """Why nodes with this role (moto's) cannot join the cluster; empty when they can.
+
+        Args:
+            aws_auth: Reads `mapRoles` of the ConfigMap aws-auth, which counts unless the cluster takes entries alone.
+        """
         extra = self.records.get(cluster)
+        mode = self.cluster(cluster).access_config["authenticationMode"] if extra else "API"
+        if mode != "API" and is_mapped_node(aws_auth(), f"arn:aws:iam::{self._account_id}:role/{role.name}"):
+            return ""
         entry = extra.entries.get(role.arn) if extra else None
+        if entry is None and mode == "CONFIG_MAP":
+            return (
+                f"the role {role.arn} of the node is not in the ConfigMap aws-auth of the cluster {cluster}; add it to "
+                "mapRoles, without its path and with the group system:nodes"
+            )
         if extra is None or entry is None:
             return (
                 f"the role {role.arn} of the node has no access entry in the cluster {cluster}; create an access "
@@ -474,6 +489,27 @@ class Eks:
         }
         return policies.trust_refusal(
             role.assume_role_policy_document, "Service", POD_IDENTITY_PRINCIPAL, POD_IDENTITY_ACTIONS, context
+        )
+
+    def web_trust_refusal(self, issuer: str, subject: str, audience: str, arn: str) -> str:
+        """Why a pod's token does not get a role (IRSA); empty when it does.
+
+        Args:
+            issuer: Of the token; the account has a provider for it.
+            subject: `system:serviceaccount:<namespace>:<name>`.
+        """
+        role, provider = self._roles.by_arn(arn), self._roles.provider_for(issuer)
+        if role is None:
+            return f"the role {arn} does not exist"
+        if provider is None:
+            return f"the account has no OIDC provider for {issuer}"
+        name = issuer.removeprefix("https://")
+        return policies.trust_refusal(
+            role.assume_role_policy_document,
+            "Federated",
+            provider.arn,
+            ["sts:AssumeRoleWithWebIdentity"],
+            {f"{name}:sub": subject, f"{name}:aud": audience},
         )
 
     # Help for this module and `karpstack.rehearsal.aws.eks.moto`.
@@ -606,6 +642,18 @@ def done(kind: str, *parameters: dict[str, str]) -> dict[str, Any]:
     now = clock.utcnow()
     update = {"type": kind, "status": "Successful", "params": list(parameters), "createdAt": now, "errors": []}
     return {"update": {"id": str(uuid.uuid4()), **update}}
+
+
+def is_mapped_node(map_roles: str, arn: str) -> bool:
+    """Whether aws-auth makes a role, which it names without a path, a node's."""
+    try:
+        entries = yaml.load(map_roles, yaml.CSafeLoader) or []
+    except yaml.YAMLError:
+        return False
+    return isinstance(entries, list) and any(
+        isinstance(one, dict) and one.get("rolearn") == arn and "system:nodes" in (one.get("groups") or ())
+        for one in entries
+    )
 
 
 def _midnight(day: date) -> datetime:

@@ -20,7 +20,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from karpstack.rehearsal.attachment.resource import Properties, RefusedError
-from karpstack.rehearsal.aws.cloud import ROLE_ANNOTATION
 from karpstack.rehearsal.aws.ec2.existing import named
 from karpstack.rehearsal.aws.eks import node_group, resources
 from karpstack.rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS
@@ -244,14 +243,10 @@ class _Maker:
         record = self._account.eks.records[self._cluster.name].addons[name]
         if addon.addon_version:
             record["addonVersion"] = addon.addon_version
-        manifests = kind.manifests(self._cluster.name, name)
         if addon.service_account_role_arn:
             self._role(addon.service_account_role_arn, "pods.eks.amazonaws.com", _ADDON_POLICIES.get(name, ()))
             record["serviceAccountRoleArn"] = addon.service_account_role_arn
-            for manifest in manifests:
-                if manifest["kind"] == "ServiceAccount":
-                    manifest["metadata"]["annotations"] = {ROLE_ANNOTATION: addon.service_account_role_arn}
-        self._apply(running, manifests)
+        self._apply(running, kind.manifests(self._cluster.name, name))
 
     def _settle(self, running: Cluster, addon: _Addon) -> None:
         """An add-on whose pods find no node is DEGRADED, as EKS says it."""

@@ -16,6 +16,7 @@ from karpstack.karpenter import fact_dates, releases
 from karpstack.karpenter.ranges import NOT_PUBLIC, within
 from karpstack.rehearsal.attachment.resource import UNKNOWN, Failure, Properties, RefusedError
 from karpstack.rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
+from karpstack.rehearsal.aws.eks.api import WEB_IDENTITY_AUDIENCE
 from karpstack.rehearsal.aws.iam.policies import decision
 from karpstack.rehearsal.aws.resource import AwsRefusalError, AwsResource, Session
 from karpstack.rehearsal.cluster import control_plane
@@ -197,6 +198,7 @@ def start_control_plane(
         cloud=cloud,
         deployer_known=deployer_known,
         deployer=session.deployer,
+        token=account.cluster_token(name),
     )
     cloud.bind(started)
     account.eks.set_endpoint(name, started.endpoint, started.certificate_authority)
@@ -221,12 +223,16 @@ class Addon(EksResource):
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """The rehearsal runs some add-ons only."""
         name = inputs["addonName"]
-        if isinstance(name, str) and name not in WORKLOADS:
+        if not isinstance(name, str):
+            return
+        if name not in WORKLOADS:
             yield Failure(
                 "addonName",
                 f"the rehearsal has no workload for the add-on {name!r}; it has "
                 f"{', '.join(sorted(WORKLOADS))}: leave {name} out",
             )
+        elif inputs.get("serviceAccountRoleArn") and not WORKLOADS[name].service_account:
+            yield Failure("serviceAccountRoleArn", f"pods of the add-on {name} take no role; leave it out")
 
     def make(self, inputs: Properties) -> str:
         """create_addon."""
@@ -238,7 +244,7 @@ class Addon(EksResource):
         cluster, addon = inputs["clusterName"], inputs["addonName"]
         running = self.control_plane(cluster)
         running.apply(self.manifests(cluster, addon))
-        problem = self._without_rights(cluster, addon)
+        problem = self._without_rights(cluster, addon, inputs.get("serviceAccountRoleArn") or "")
         for kind, name in () if problem else WORKLOADS[addon].awaited:
             problem = problem or running.wait_available(kind, NAMESPACE, name, min(timeout, ADDON_SECONDS))
         self.account.eks.settle_addon(cluster, addon, problem)
@@ -247,13 +253,13 @@ class Addon(EksResource):
 
     def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """The version and the configuration; how conflicts are resolved is only of use then."""
-        differs = self.differs(old, new) & {"addonVersion", "configurationValues"}
+        differs = self.differs(old, new) & {"addonVersion", "configurationValues", "serviceAccountRoleArn"}
         given = {name: new[name] for name in sorted(differs) if new.get(name)}
         if not given:
             return
         self._check_configuration(new)
         self.client.update_addon(clusterName=new["clusterName"], addonName=new["addonName"], **given)
-        if "configurationValues" in given:
+        if given.keys() - {"addonVersion"}:
             self.complete(id, new, timeout)
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
@@ -268,28 +274,34 @@ class Addon(EksResource):
         """The workload of an add-on in a cluster."""
         described = self.client.describe_cluster(name=cluster)["cluster"]
         services = described["kubernetesNetworkConfig"]["serviceIpv4Cidr"]
-        values = self.client.describe_addon(clusterName=cluster, addonName=addon)["addon"].get("configurationValues")
-        return manifests(addon, values or "", self.control_plane(cluster), _dns(services))
+        made = self.client.describe_addon(clusterName=cluster, addonName=addon)["addon"]
+        values, role = made.get("configurationValues", ""), made.get("serviceAccountRoleArn", "")
+        return manifests(addon, values, self.control_plane(cluster), _dns(services), role)
 
     def _check_configuration(self, inputs: Properties) -> None:
         values = inputs.get("configurationValues") or ""
         if refused := refusal(inputs["addonName"], values, self.control_plane(inputs["clusterName"])):
             raise AwsRefusalError("InvalidParameterException", refused)
 
-    def _without_rights(self, cluster: str, addon: str) -> str:
-        """Why the add-on's pods crash for lack of rights; empty when they do not."""
-        need = WORKLOADS[addon].need
-        if need is None:
-            return ""
-        whose = f"service account {NAMESPACE}/{need.service_account}"
-        association = self.account.eks.association(cluster, NAMESPACE, need.service_account)
-        if association is None:
-            return f"pods of the {whose} crash: no EC2 IMDS role found, and no pod identity association gives them one"
-        role = self.account.roles.by_arn(association["roleArn"])
+    def _without_rights(self, cluster: str, addon: str, own: str) -> str:
+        """Why the add-on's pods crash for lack of rights; empty when they do not. `own`: their role by IRSA."""
+        need, name = WORKLOADS[addon].need, WORKLOADS[addon].service_account
+        whose, eks = f"service account {NAMESPACE}/{name}", self.account.eks
+        association = eks.association(cluster, NAMESPACE, name)
+        arn = association["roleArn"] if association else own
+        if not arn:
+            why = "no EC2 IMDS role found, and no pod identity association gives them one"
+            return f"pods of the {whose} crash: {why}" if need else ""
+        subject = f"system:serviceaccount:{NAMESPACE}:{name}"
+        if not association and (
+            reason := eks.web_trust_refusal(eks.issuer(cluster), subject, WEB_IDENTITY_AUDIENCE, arn)
+        ):
+            return f"pods of the {whose} crash: {reason}"
+        role = self.account.roles.by_arn(arn)
         documents = self.account.roles.documents(role) if role else []
-        said = decision(documents, need.action, need.resource, need.context)
-        if said != "allowed":
-            return f"pods of the {whose} crash: the role {association['roleArn']} does not allow {need.action}: {said}"
+        said = decision(documents, need.action, need.resource, need.context) if need else "allowed"
+        if said != "allowed" and need:
+            return f"pods of the {whose} crash: the role {arn} does not allow {need.action}: {said}"
         return ""
 
 

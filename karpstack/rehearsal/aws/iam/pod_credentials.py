@@ -18,12 +18,10 @@ from typing import Any, Protocol
 
 from karpstack.rehearsal.aws.eks.api import Eks
 from karpstack.rehearsal.aws.errors import answer
-from karpstack.rehearsal.aws.iam import policies
 from karpstack.rehearsal.aws.iam.roles import Roles
 from karpstack.rehearsal.aws.patching import Patches
 
 POD_IDENTITY_AUDIENCE = "pods.eks.amazonaws.com"
-WEB_IDENTITY_AUDIENCE = "sts.amazonaws.com"
 
 _NOT_VALID = "InvalidTokenException: The token is not valid for this cluster, or its audience is not {audience}"
 _NO_ASSOCIATION = (
@@ -117,17 +115,7 @@ class PodIdentity:
         subject = reviewer.review_token(token, audience) if reviewer else None
         if subject is None:
             return "InvalidIdentityToken", _NOT_VERIFIED
-        role = self._roles.by_arn(role_arn)
-        if role is None:
-            return "AccessDenied", _NOT_AUTHORIZED.format(reason=f"the role {role_arn} does not exist")
-        name = issuer.removeprefix("https://")
-        reason = policies.trust_refusal(
-            role.assume_role_policy_document,
-            "Federated",
-            provider.arn,
-            ["sts:AssumeRoleWithWebIdentity"],
-            {f"{name}:sub": subject, f"{name}:aud": audience},
-        )
+        reason = self._eks.web_trust_refusal(issuer, subject, audience, role_arn)
         return ("AccessDenied", _NOT_AUTHORIZED.format(reason=reason)) if reason else None
 
     def patch(self, patches: Patches) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from karpstack.rehearsal.attachment.resource import Properties
-from karpstack.rehearsal.aws.resource import AwsRefusalError, AwsResource
+from karpstack.rehearsal.attachment.resource import Failure, Properties
+from karpstack.rehearsal.aws.resource import AwsRefusalError, AwsResource, in_order
 
 NO_PRINCIPAL = "Missing required field Principal"
 INVALID_POLICY = "Invalid value for the parameter Policy."
@@ -28,6 +28,29 @@ class Role(AwsResource):
             if isinstance(statement, dict) and "Principal" not in statement:
                 raise AwsRefusalError("MalformedPolicyDocument", NO_PRINCIPAL)
         super().check_documents(inputs)
+
+    def examine(self, inputs: Properties) -> Iterator[Failure]:
+        """A policy inside the role has a name and a document."""
+        blocks = inputs.get("inlinePolicies")
+        for block in blocks if isinstance(blocks, list) else ():
+            if isinstance(block, dict) and not (block.get("name") and block.get("policy")):
+                yield Failure("inlinePolicies", "each policy needs name and policy")
+
+    def describe(self, id: str, state: Properties) -> Properties | None:
+        """The role; its policies in the program's order, if it has them."""
+        seen = super().describe(id, state)
+        if seen is not None and self.describes_blocks("managedPolicyArns", state):
+            found = self.client.list_attached_role_policies(RoleName=id)["AttachedPolicies"]
+            arns = state.get("managedPolicyArns") or ()
+            seen["managedPolicyArns"] = in_order((one["PolicyArn"] for one in found), arns)
+        if seen is not None and self.describes_blocks("inlinePolicies", state):
+            names = self.client.list_role_policies(RoleName=id)["PolicyNames"]
+            documents = {
+                name: self.client.get_role_policy(RoleName=id, PolicyName=name)["PolicyDocument"] for name in names
+            }
+            ordered = in_order(names, [block["name"] for block in state.get("inlinePolicies") or ()])
+            seen["inlinePolicies"] = [{"name": name, "policy": json.dumps(documents[name])} for name in ordered]
+        return seen
 
 
 class RolePolicy(AwsResource):

@@ -102,11 +102,11 @@ class Connection:
             _authenticate(found.user, cluster.token, request)
         else:
             _check_plugin(found.user["exec"], cluster, request)
-            if not cluster.knows_deployer:
-                raise UnreachableError(
-                    f"{request}: the server has asked for the client to provide credentials (the cluster does not know "
-                    "yet who made it; wait until it answers before its kubeconfig is used)"
-                )
+        if not cluster.knows_deployer:
+            raise UnreachableError(
+                f"{request}: the server has asked for the client to provide credentials (the cluster does not know "
+                "yet who made it; wait until it answers before its kubeconfig is used)"
+            )
         return cluster
 
     def api(self) -> Api:
