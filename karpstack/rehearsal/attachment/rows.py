@@ -78,13 +78,13 @@ class Row:
 
     def unknown_in_blocks(self, inputs: Mapping[str, Any]) -> list[str]:
         """Return the names in blocks that mean nothing, such as `routes.transitGatewayId`."""
-        found = [
-            f"{name}.{key}"
-            for name, known in self.blocks.items()
-            for block in (inputs.get(name) if isinstance(inputs.get(name), list) else ())
-            for key, value in (block.items() if isinstance(block, dict) else ())
-            if key not in known and value not in (None, "", False, [])
-        ]
+        found = []
+        for name, known in self.blocks.items():
+            blocks = inputs.get(name)
+            for block in blocks if isinstance(blocks, list) else ():
+                given = block.items() if isinstance(block, dict) else ()
+                empty = (None, "", False, [])
+                found += [f"{name}.{key}" for key, value in given if key not in known and value not in empty]
         return list(dict.fromkeys(found))
 
     @classmethod
