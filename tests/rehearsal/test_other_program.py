@@ -25,7 +25,7 @@ import pulumi_aws as aws
 vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16", region="us-east-1")
 aws.rds.Instance("db", instance_class="db.t4g.micro", opts=pulumi.ResourceOptions(depends_on=[vpc]))
 aws.ec2.RouteTable("out", vpc_id=vpc.id, routes=[{"cidr_block": "0.0.0.0/0", "transit_gateway_id": "tgw-1"}])
-aws.eks.FargateProfile("karpenter", cluster_name="x", pod_execution_role_arn="y", selectors=[{"namespace": "karpenter"}])
+aws.eks.FargateProfile("karpenter", cluster_name="x", pod_execution_role_arn="y", selectors=[{"namespace": "x"}])
 aws.dynamodb.get_table_output(name="x")
 aws.sqs.Queue("jobs", opts=pulumi.ResourceOptions(version="6.83.0"))
 """,
