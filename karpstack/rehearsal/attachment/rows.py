@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import yaml
 
 _Names = frozenset[str]
+#: What the provider itself answers in a block for what is not there.
+_EMPTY: Final[tuple[Any, ...]] = (None, "", False, [])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +85,7 @@ class Row:
             blocks = inputs.get(name)
             for block in blocks if isinstance(blocks, list) else ():
                 given = block.items() if isinstance(block, dict) else ()
-                empty = (None, "", False, [])
-                found += [f"{name}.{key}" for key, value in given if key not in known and value not in empty]
+                found += [f"{name}.{key}" for key, value in given if key not in known and value not in _EMPTY]
         return list(dict.fromkeys(found))
 
     @classmethod
