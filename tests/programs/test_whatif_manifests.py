@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import threading
@@ -15,8 +14,8 @@ import psutil
 import pytest
 import yaml
 
-from karpstack.rehearsal.whatif import candidate, command, manifests
-from karpstack.rehearsal.whatif.manifests import Cluster, are_manifests
+from karpstack.rehearsal.whatif import candidate, command
+from karpstack.rehearsal.whatif.manifests import Cluster, Limits, are_manifests
 from karpstack.rehearsal.whatif.sources import Source, SourceError
 from karpstack.text.packaged import PROGRAM
 from karpstack.text.projects import ProjectError, stack_of
@@ -125,12 +124,9 @@ def test_a_command_that_prints_without_end_is_refused(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("given", ["sleep 612", "sh -c 'sleep 612; true'", "sh -c 'exec >&-; sleep 612'"])
-def test_a_command_that_does_not_end_is_stopped_with_its_children(
-    cluster: Cluster, given: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(manifests, "_SECONDS", 1.0)
+def test_a_command_that_does_not_end_is_stopped_with_its_children(cluster: Cluster, given: str) -> None:
     with pytest.raises(SourceError, match="did not end within 1 seconds"):
-        cluster.side(given)
+        replace(cluster, limits=Limits(seconds=1)).side(given)
     assert not [one for one in psutil.Process().children(recursive=True) if "612" in one.cmdline()]
 
 
@@ -149,22 +145,16 @@ def kustomization_that_doubles(folder: Path, levels: int) -> Path:
     return folder / f"l{levels - 1}"
 
 
-def test_a_kustomization_that_does_not_end_is_stopped(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "_CLOSED_SECONDS", 1.0)
+def test_a_kustomization_that_does_not_end_is_stopped(cluster: Cluster) -> None:
     with pytest.raises(SourceError, match="did not end within 1 seconds"):
-        cluster.side(str(kustomization_that_doubles(cluster.project, 24)))
+        replace(cluster, limits=Limits(kustomize=1)).side(str(kustomization_that_doubles(cluster.project, 24)))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are Linux's")
-@pytest.mark.parametrize(
-    ("limit", "said"), [({resource.RLIMIT_AS: 2**29}, "memory"), ({resource.RLIMIT_CPU: 1}, "exit code -9")]
-)
-def test_a_kustomization_gets_not_all_of_the_machine(
-    cluster: Cluster, limit: dict[int, int], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(manifests, "_CLOSED_LIMITS", limit)
+@pytest.mark.parametrize(("limits", "said"), [(Limits(memory=2**29), "memory"), (Limits(cpu=1), "exit code -9")])
+def test_a_kustomization_gets_not_all_of_the_machine(cluster: Cluster, limits: Limits, said: str) -> None:
     with pytest.raises(SourceError, match=said):
-        cluster.side(str(kustomization_that_doubles(cluster.project, 24)))
+        replace(cluster, limits=limits).side(str(kustomization_that_doubles(cluster.project, 24)))
 
 
 def test_a_folder_of_a_git_ref_is_a_side_and_what_is_gone_since_is_removed(cluster: Cluster) -> None:

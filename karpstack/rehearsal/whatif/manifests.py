@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +50,32 @@ PRINTED: Final = ".printed"
 _NOTE: Final = "note: "
 _MOST: Final = 16 * 2**20  # bytes
 _MOST_SAID: Final = 2**16  # bytes of an error
-#: Limits of `kubectl kustomize`, for a few small files can ask for days and all memory. The limit of CPU time is for
-#: the case that this process ends before its own limit of time.
-_CLOSED_SECONDS: Final = 60.0
-_CLOSED_LIMITS: Final = {resource.RLIMIT_AS: 4 * 2**30, resource.RLIMIT_CPU: 120}
-_SECONDS: Final = 600.0  # for a command that a person gave
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of programs that print manifests. A few small files can ask Kustomize for days and all memory.
+
+    Attributes:
+        seconds: For a command that a person gave.
+        kustomize: Seconds for Kustomize.
+        memory: Bytes for Kustomize.
+        cpu: Seconds of CPU time for Kustomize, in case this process ends before it.
+    """
+
+    seconds: float = 600.0
+    kustomize: float = 60.0
+    memory: int = 4 * 2**30
+    cpu: int = 120
+
+    def confine(self) -> None:
+        """Take the internet, memory and time without end from a program; to be called between fork and exec."""
+        take_internet()
+        if sys.platform == "linux":
+            for kind, most in ((resource.RLIMIT_AS, self.memory), (resource.RLIMIT_CPU, self.cpu)):
+                hard = resource.getrlimit(kind)[1]
+                least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+                resource.setrlimit(kind, (least, least))
 
 
 @dataclass(frozen=True)
@@ -65,12 +87,14 @@ class Cluster:
         stack: Name of the stack.
         project: Folder with the stack files, in the repository whose refs are meant.
         into: Folder below which sides are written. Each has a name of its own there.
+        limits: Limits of programs that print manifests.
     """
 
     snapshot: Path
     stack: str
     project: Path
     into: Path
+    limits: Limits = Limits()
 
     def base(self) -> Source:
         """Return the side that the snapshot is.
@@ -112,8 +136,10 @@ class Cluster:
 
     def _printed(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> Path:
         """Return a file with what a command prints."""
+        seconds = self.limits.seconds if environment is None else self.limits.kustomize
+        confine = None if environment is None else self.limits.confine
         try:
-            code, printed, said = _output(command, environment)
+            code, printed, said = _output(command, environment, seconds, confine)
         except OSError as error:
             raise SourceError(
                 f"{given!r}: {command[0]} cannot be run ({error.strerror}), so the change is not known; name a file or "
@@ -127,7 +153,7 @@ class Cluster:
         closed = environment is not None
         if code is None:
             raise SourceError(
-                f"{given!r} did not end within {_patience(environment):.0f} seconds, so it was stopped, and the change "
+                f"{given!r} did not end within {seconds:.0f} seconds, so it was stopped, and the change "
                 "is not known; make it smaller, or give a file or folder with what it prints"
             )
         if code:
@@ -166,13 +192,14 @@ class Cluster:
         return Source(name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=notes)
 
 
-def _output(command: list[str], environment: dict[str, str] | None) -> tuple[int | None, bytes, str]:
+def _output(
+    command: list[str], environment: dict[str, str] | None, seconds: float, confine: Callable[[], None] | None
+) -> tuple[int | None, bytes, str]:
     """Return the exit code of a command, what it prints, and what it says of errors; both not at length.
 
-    A command with an environment of ours is also kept from the internet. The exit code of a command that takes too long
-    is None.
+    The exit code of a command that takes too long is None.
     """
-    until = time.monotonic() + _patience(environment)
+    until = time.monotonic() + seconds
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(
@@ -181,7 +208,7 @@ def _output(command: list[str], environment: dict[str, str] | None) -> tuple[int
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment,
-            preexec_fn=None if environment is None else _confine,
+            preexec_fn=confine,
         ) as process,
     ):
         try:
@@ -194,21 +221,6 @@ def _output(command: list[str], environment: dict[str, str] | None) -> tuple[int
             return None, b"", ""
         errors.seek(0)
         return code, printed, errors.read(_MOST_SAID).decode(errors="replace")
-
-
-def _patience(environment: dict[str, str] | None) -> float:
-    """The seconds that a command may take."""
-    return _SECONDS if environment is None else _CLOSED_SECONDS
-
-
-def _confine() -> None:
-    """Take the internet, memory and time without end from a program; to be called between fork and exec."""
-    take_internet()
-    if sys.platform == "linux":
-        for kind, most in _CLOSED_LIMITS.items():
-            hard = resource.getrlimit(kind)[1]
-            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (least, least))
 
 
 def _read(process: subprocess.Popen[bytes], until: float) -> bytes:

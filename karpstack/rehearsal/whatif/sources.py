@@ -10,7 +10,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -24,15 +24,31 @@ from karpstack.text.projects import KUSTOMIZATIONS
 WORKING_TREE = "working-tree"
 _LINK = b"120000"  # git's mode of a symbolic link
 _SUBMODULE = b"160000"  # and of a submodule
-_MOST: Final = 2**30  # bytes of the files of a tree
 _MOST_OF_FILE: Final = 16 * 2**20  # bytes of a file that a kustomization may use
 _MOST_OF_LINK: Final = 4096  # bytes of the path
-_MOST_LISTED: Final = 32 * 2**20  # bytes of the list of a tree, which has a hundred for each file
 _COMMIT = re.compile(r"^([0-9a-f]{12})[0-9a-f]+:")
 
 
 class SourceError(ValueError):
     """Something is neither a stack file nor a git ref, or holds no such stack; the text says what to give instead."""
+
+
+@dataclass(frozen=True)
+class Most:
+    """What is laid down of a git ref at most, in bytes.
+
+    Attributes:
+        files: Of all files.
+        file: Of a file; larger ones are left out.
+        listed: Of the list of the files, which has about a hundred for each.
+    """
+
+    files: int = 2**30
+    file: int = 2**30
+    listed: int = 32 * 2**20
+
+
+_MOST: Final = Most()
 
 
 @dataclass(frozen=True)
@@ -58,13 +74,14 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def source(given: str, stack: str, into: Path, project: Path = PROGRAM) -> Source:
+def source(given: str, stack: str, into: Path, project: Path = PROGRAM, most: Most = _MOST) -> Source:
     """What somebody means by a name.
 
     Args:
         given: A stack file, or a git ref of the project's repository; empty for the project as it is.
         into: Folder below which the files of a ref are laid down.
         project: Folder with the stack files. One without a program (Pulumi.yaml) has karpstack's.
+        most: What is laid down at most.
 
     Raises:
         SourceError: It is neither, or the ref has no such stack.
@@ -80,14 +97,14 @@ def source(given: str, stack: str, into: Path, project: Path = PROGRAM) -> Sourc
     commit = _commit(project, given)
     below = _below_root(project)
     laid_down = into / commit[:12] / folder_name(below)
-    _lay_down(project, f"{commit}:{below}", laid_down)
+    _lay_down(project, f"{commit}:{below}", laid_down, most)
     file = laid_down / own.name
     if not file.is_file():
         raise SourceError(
             f"{given!r} is a git ref of {project} ({commit[:12]}) without {own.name}, so there is nothing to rehearse; "
             "name a ref that has it, or a stack file, or run the command in the repository that has it"
         )
-    missing = _submodules(project, f"{commit}:{below}")
+    missing = _submodules(project, f"{commit}:{below}", most)
     notes = (f"{shown.value(given)}: files of submodules are not included: {missing}",) if missing else ()
     return Source(folder_name(given), given, _program(laid_down), StackFile.load(file), notes=notes)
 
@@ -130,7 +147,7 @@ def folder_of_ref(project: Path, given: str, into: Path) -> Path:
     ref, _, path = given.partition(":")
     commit = _commit(project, ref)
     target = into / commit[:12] / side_name(given)
-    _lay_down(project, f"{commit}:{path}", target)
+    _lay_down(project, f"{commit}:{path}", target, _MOST)
     if not any((target / one).is_file() for one in KUSTOMIZATIONS):
         if missing := _submodules(project, f"{commit}:{path}"):
             raise SourceError(
@@ -139,7 +156,7 @@ def folder_of_ref(project: Path, given: str, into: Path) -> Path:
             )
         return target
     whole = into / commit[:12] / "repository"  # a kustomization may use folders beside its own
-    _lay_down(project, commit, whole, most=_MOST_OF_FILE)
+    _lay_down(project, commit, whole, replace(_MOST, file=_MOST_OF_FILE))
     return whole / path
 
 
@@ -179,14 +196,14 @@ def _below_root(project: Path) -> str:
     return git.git(project, "rev-parse", "--show-prefix").stdout.decode(errors="replace").strip()
 
 
-def _lay_down(project: Path, tree: str, target: Path, most: int = _MOST) -> None:
+def _lay_down(project: Path, tree: str, target: Path, most: Most) -> None:
     """Write the files of a tree, without touching the checkout or its list of work trees.
 
     Args:
         project: A folder in the repository.
         tree: `COMMIT:PATH`; the path is one from the root of the repository.
         target: The folder to make.
-        most: Bytes of a file; larger ones are left out.
+        most: What is laid down at most.
     """
     if target.is_dir():  # by the other side: the folder is this run's
         return
@@ -207,31 +224,31 @@ def _lay_down(project: Path, tree: str, target: Path, most: int = _MOST) -> None
         ) from error
 
 
-def _submodules(project: Path, tree: str) -> str:
+def _submodules(project: Path, tree: str, most: Most = _MOST) -> str:
     """The submodules in a tree, for people; empty if there are none."""
-    listed = _read(project, tree, "ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")
+    listed = _read(project, tree, "ls-tree", "-r", "-z", "--full-tree", tree, most=most).split(b"\0")
     return ", ".join(
         shown.visible(os.fsdecode(one.partition(b"\t")[2])) for one in listed if one.startswith(_SUBMODULE)
     )
 
 
-def _archive(project: Path, tree: str, into: IO[bytes], most: int) -> None:
-    """Write an archive of the files of a tree, without submodules and without files that are larger than `most`.
+def _archive(project: Path, tree: str, into: IO[bytes], most: Most) -> None:
+    """Write an archive of the files of a tree, without submodules and too large files.
 
     `git archive` is not asked: attributes in the tree (`export-ignore`, `export-subst`) decide what it leaves out and
     changes, and what is applied to a cluster would be something else.
     """
-    listed = _read(project, tree, "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+    listed = _read(project, tree, "ls-tree", "-r", "-l", "-z", "--full-tree", tree, most=most)
     blobs = []
     for about, _, path in (entry.partition(b"\t") for entry in listed.split(b"\0") if entry):
         mode, kind, blob, sized = about.split()
         size = int(sized) if sized.isdigit() else 0  # git knows none of what the repository lacks
-        if kind == b"blob" and size <= (_MOST_OF_LINK if mode == _LINK else most):
+        if kind == b"blob" and size <= (_MOST_OF_LINK if mode == _LINK else most.file):
             blobs.append((mode, blob, size, os.fsdecode(path)))
-    if (total := sum(size for _, _, size, _ in blobs)) > _MOST:
+    if (total := sum(size for _, _, size, _ in blobs)) > most.files:
         raise SourceError(
             f"{tree} has {total / 2**20:.0f} MiB of files, so it is too large to be rehearsed (at most "
-            f"{_MOST / 2**20:.0f} MiB); name a smaller folder, or a folder of your checkout"
+            f"{most.files / 2**20:.0f} MiB); name a smaller folder, or a folder of your checkout"
         )
     with tempfile.TemporaryFile() as asked:
         asked.writelines(b"%b\n" % blob for _, blob, _, _ in blobs)
@@ -252,12 +269,12 @@ def _archive(project: Path, tree: str, into: IO[bytes], most: int) -> None:
                 content.read(1)  # a line break
 
 
-def _read(project: Path, tree: str, *arguments: str) -> bytes:
+def _read(project: Path, tree: str, *arguments: str, most: Most = _MOST) -> bytes:
     with _printed(project, tree, *arguments) as content:
-        listed = content.read(_MOST_LISTED + 1)
-        if len(listed) > _MOST_LISTED:
+        listed = content.read(most.listed + 1)
+        if len(listed) > most.listed:
             raise SourceError(
-                f"{tree} has too many files (their list is longer than {_MOST_LISTED / 2**20:.0f} MiB), so it cannot "
+                f"{tree} has too many files (their list is longer than {most.listed / 2**20:.0f} MiB), so it cannot "
                 "be rehearsed; name a smaller folder, or a folder of your checkout"
             )
     return listed

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from karpstack.rehearsal.whatif import candidates, command, sources
+from karpstack.rehearsal.whatif import candidates, command
 from karpstack.rehearsal.whatif.candidate import Question
-from karpstack.rehearsal.whatif.sources import WORKING_TREE, Source, SourceError, folder_of_ref, source
+from karpstack.rehearsal.whatif.sources import WORKING_TREE, Most, Source, SourceError, folder_of_ref, source
 from karpstack.text.names import folder_name
 from karpstack.text.packaged import PROGRAM
 
@@ -78,29 +78,22 @@ def commit(folder: Path, name: str, content: bytes) -> None:
         subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
 
 
-def test_a_ref_is_laid_down_without_memory_for_its_files(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "_MOST_LISTED", 2**16)  # a buffer is as large
+def test_a_ref_is_laid_down_without_memory_for_its_files(repository: Path, tmp_path: Path) -> None:
     commit(repository, "zeros", bytes(24 * 2**20))
     tracemalloc.start()
-    found = source("main", "eks", tmp_path / "sources", repository)
+    found = source("main", "eks", tmp_path / "sources", repository, Most(listed=2**16))  # a buffer is as large
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (found.program / "zeros").stat().st_size == 24 * 2**20
     assert most < 12 * 2**20
 
 
-def test_a_ref_with_too_large_or_too_many_files_is_refused(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ref_with_too_large_or_too_many_files_is_refused(repository: Path, tmp_path: Path) -> None:
     commit(repository, "zeros", bytes(3 * 2**20))
-    monkeypatch.setattr(sources, "_MOST", 2**20)
     with pytest.raises(SourceError, match=r"3 MiB of files, so it is too large .* \(at most 1 MiB\)"):
-        source("main", "eks", tmp_path / "sources", repository)
-    monkeypatch.setattr(sources, "_MOST_LISTED", 100)
+        source("main", "eks", tmp_path / "sources", repository, Most(files=2**20))
     with pytest.raises(SourceError, match="has too many files"):
-        source("main", "eks", tmp_path / "sources", repository)
+        source("main", "eks", tmp_path / "sources", repository, Most(listed=100))
     assert not list((tmp_path / "sources").glob("*/*"))
 
 
