@@ -42,6 +42,22 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Account
     made.stop()
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Aws]:
+    """Region -> the account that is asked there."""
+    accounts: dict[str, Aws] = {}
+    monkeypatch.setattr(Aws, "connect", lambda region, _: accounts[region])
+    return accounts
+
+
+@pytest.fixture
+def retail(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What Azure's list of prices has."""
+    items: list[dict[str, Any]] = []
+    monkeypatch.setattr(azure, "_retail", lambda _: iter(items))
+    return items
+
+
 def test_an_account_gives_the_prices_of_a_region(
     tmp_path: Path, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,11 +266,10 @@ def test_an_answer_of_another_shape_writes_nothing(
     spots: list[dict[str, Any]],
     said: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    asked: dict[str, Aws],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked = {"us-east-1": prices(on_demand)(""), REGION: spot(spots)("")}
-    monkeypatch.setattr(Aws, "connect", lambda region, _: asked[region])
+    asked |= {"us-east-1": prices(on_demand)(""), REGION: spot(spots)("")}
     file = tmp_path / "prices.yaml"
     assert fetch(["aws", REGION, "--output", str(file)]) == 3
     written = capsys.readouterr().err
@@ -264,11 +279,10 @@ def test_an_answer_of_another_shape_writes_nothing(
 
 
 def test_a_type_that_is_sold_on_spot_alone_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, asked: dict[str, Aws], capsys: pytest.CaptureFixture[str]
 ) -> None:
     sold = [history("m5.large", "eu-west-1a", "0.04"), history("m9.new", "eu-west-1a", "0.05")]
-    asked = {"us-east-1": prices([product("m5.large", USD="0.107")])(""), REGION: spot(sold)("")}
-    monkeypatch.setattr(Aws, "connect", lambda region, _: asked[region])
+    asked |= {"us-east-1": prices([product("m5.large", USD="0.107")])(""), REGION: spot(sold)("")}
     file = tmp_path / "prices.yaml"
     assert fetch(["aws", REGION, "--output", str(file)]) == 0
     assert "note: no on-demand price is listed for m9.new" in capsys.readouterr().err
@@ -313,9 +327,9 @@ def item(size: str, price: float, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_linux_on_demand_and_on_spot_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_linux_on_demand_and_on_spot_are_told_apart(retail: list[dict[str, Any]]) -> None:
     size = "Standard_D2s_v5"
-    listed = [
+    retail += [
         item(size, 0.096),
         item(size, 0.188, productName="Virtual Machines Dsv5 Series Windows"),
         item(size, 0.02, skuName="D2s v5 Spot", meterName="D2s v5 Spot"),
@@ -323,7 +337,6 @@ def test_linux_on_demand_and_on_spot_are_told_apart(monkeypatch: pytest.MonkeyPa
         item("Standard_D4s_v5", 0),
         item("", 4.0),
     ]
-    monkeypatch.setattr(azure, "_retail", lambda _: iter(listed))
     assert azure.price_list("westus2") == ({size: 0.096}, {size: 0.02})
 
 
@@ -335,9 +348,9 @@ def test_linux_on_demand_and_on_spot_are_told_apart(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_list_of_azure_that_cannot_be_used(
-    listed: list[dict[str, Any]], said: str, monkeypatch: pytest.MonkeyPatch
+    listed: list[dict[str, Any]], said: str, retail: list[dict[str, Any]]
 ) -> None:
-    monkeypatch.setattr(azure, "_retail", lambda _: iter(listed))
+    retail += listed
     with pytest.raises(NotAskedError, match=said):
         azure.price_list("westus2")
 
