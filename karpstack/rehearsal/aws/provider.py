@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 PACKAGE: Final = "aws"
 VERSION: Final = "7.51.1"
 
+#: The settings that a provider may have. Those that skip checks change nothing in a simulated account, and pulumi-aws
+#: adds two of them to every explicit provider.
+SETTINGS: Final = frozenset(
+    {
+        *("allowedAccountIds", "assumeRoles", "defaultTags", "profile", "region"),
+        *("skipCredentialsValidation", "skipMetadataApiCheck", "skipRegionValidation"),
+    }
+)
+
 #: The types that have behaviour which no row can say; the others are rows alone.
 _BEHAVIOUR: Final[Mapping[str, type[AwsResource]]] = {
     kind.type: kind
@@ -81,7 +90,7 @@ def configuration(account: Account, clusters: Clusters) -> Configuration:
         )
 
     return Configuration(
-        names=frozenset({"region", "defaultTags", "profile", "assumeRoles", "allowedAccountIds"}),
+        names=SETTINGS,
         configure=configure,
         replaces=lambda old, new: ["region"] if old.get("region") != new.get("region") else [],
     )

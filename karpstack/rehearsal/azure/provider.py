@@ -90,6 +90,7 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
             ("subscriptionId", subscription.subscription_id),
             ("tenantId", subscription.tenant_id),
             ("location", subscription.region),
+            ("environment", "public"),  # which azure-native adds to every explicit provider
         ):
             if given.get(name) and _plain(given[name]) != _plain(own):
                 raise RefusedError(_OTHER.format(name=name, given=given[name], own=own))
@@ -100,7 +101,7 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
         return given.get("subscriptionId") or subscription.subscription_id
 
     return Configuration(
-        names=frozenset({"location", "subscriptionId", "tenantId"}),
+        names=frozenset({"environment", "location", "subscriptionId", "tenantId"}),
         configure=configure,
         replaces=lambda old, new: ["subscriptionId"] if named(old) != named(new) else [],
     )

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from karpstack.rehearsal.attachment.rows import Row
 from karpstack.rehearsal.aws import tls
 from karpstack.rehearsal.aws.invokes import invokes
-from karpstack.rehearsal.aws.provider import VERSION
+from karpstack.rehearsal.aws.provider import SETTINGS, VERSION
 from karpstack.rehearsal.aws.resource import ROWS
 from karpstack.rehearsal.azure import invokes as azure_invokes
 from karpstack.rehearsal.azure import provider as azure
@@ -18,6 +18,7 @@ from karpstack.rehearsal.cluster.provider.release import Release
 from tests.unit.example_stack import ROOT
 
 PAGE: Final = ROOT / "docs" / "reference" / "rehearsed-types.md"
+_SETTINGS: Final = ", ".join(f"`{name}`" for name in sorted(SETTINGS))
 _HEAD: Final = f"""\
 # Resource types that can be rehearsed
 
@@ -30,6 +31,8 @@ all other types, properties, functions and charts by name, before it creates any
 
 The rehearsal plays pulumi-aws {VERSION}, and of pulumi-tls 5 one function. A program with another major version is
 refused. Properties that are not listed may have only the provider's default. In parentheses: what a block can have.
+
+Settings of a provider, in the stack file or of an `aws.Provider`: {_SETTINGS}.
 """
 _AZURE: Final = f"""
 ## Azure
