@@ -27,6 +27,8 @@ _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 #: What the stack's outputs call the version of a Karpenter that the cloud runs.
 _MANAGED: Final = "managed"
+#: A key of what Pulumi writes to its state in place of a secret.
+_HIDDEN: Final = "4dabf18193072939515e22adb298388d"
 
 
 class UnsupportedError(ValueError):
@@ -145,13 +147,13 @@ def outputs(folder: StackFolder, stack_file: StackFile) -> dict[str, Any]:
     """Return the outputs that a scale test needs, taken from the state of the stack.
 
     Raises:
-        StackFileError: The stack has no cluster with Karpenter.
+        StackFileError: The stack has no cluster with Karpenter, or one of the outputs is a secret.
     """
     found, kind = [*_made(folder)], CLOUDS[stack_file.cloud].cluster
     clusters = [one.inputs for one in found if one.type == kind.token]
     charts = [one.inputs for one in found if one.type == _RELEASE and _chart(one.inputs) == "karpenter"]
-    profile = (clusters[0].get(kind.provisioning) or {}) if clusters else {}
-    managed = profile.get("mode") == "Auto"
+    cluster: Mapping[str, Any] = clusters[0] if clusters else {}
+    managed = _known(kind.token, cluster, kind.provisioning, "mode") == "Auto"
     if not clusters or not (charts or managed):
         hosted = f", nor {kind.provisioning} with the mode Auto" if kind.provisioning else ""
         raise StackFileError(
@@ -159,25 +161,43 @@ def outputs(folder: StackFolder, stack_file: StackFile) -> dict[str, Any]:
             "there is nothing to test"
         )
     release: Mapping[str, Any] = {"version": _MANAGED} if managed else charts[0]
-    settings = (release.get("values") or {}).get("settings") or {}
-    gates = settings.get("featureGates") or {}
+    settings = ("values", "settings")
+    gates = _known(_RELEASE, release, *settings, "featureGates")
+    brings = managed and _known(kind.token, cluster, kind.provisioning, "defaultNodePools") != "None"
     return {
         "cloud": stack_file.cloud,
         "region": stack_file.region,
-        "clusterName": clusters[0].get(kind.name),
-        "interruptionQueue": settings.get("interruptionQueue") or "",
-        "karpenterVersion": release.get("version"),
-        "karpenterNamespace": release.get("namespace") or "",
-        "featureGates": sorted(name for name, on in gates.items() if on is True),
+        "clusterName": _known(kind.token, cluster, kind.name),
+        "interruptionQueue": _known(_RELEASE, release, *settings, "interruptionQueue") or "",
+        "karpenterVersion": _known(_RELEASE, release, "version"),
+        "karpenterNamespace": _known(_RELEASE, release, "namespace") or "",
+        "featureGates": sorted(name for name, on in gates.items() if on is True) if isinstance(gates, dict) else [],
         "nodePools": _names(found, _NODE_POOL),
         "nodeClasses": _names(found, kind.node_class),
-        "defaultNodePools": [*kind.default_node_pools] if managed and profile.get("defaultNodePools") != "None" else [],
+        "defaultNodePools": [*kind.default_node_pools] if brings else [],
     }
 
 
 def _names(found: list[_Resource], kind: str) -> list[str]:
-    named = (one.inputs.get("metadata", {}).get("name") for one in found if one.type == kind)
+    named = (_known(kind, one.inputs, "metadata", "name") for one in found if one.type == kind)
     return sorted(name for name in named if isinstance(name, str))
+
+
+def _known(kind: str, inputs: Mapping[str, Any], *path: str) -> Any:
+    """Return an input of a resource, by the keys that lead to it; None where there is none.
+
+    Raises:
+        StackFileError: It is a secret, or inside of one.
+    """
+    found: Any = inputs
+    for depth, key in enumerate(path, 1):
+        found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, dict) and _HIDDEN in found:
+            raise StackFileError(
+                f"{kind}: {'.'.join(path[:depth])} is a secret, so {path[-1]} is not known to scale tests, and none "
+                "was started; make secret only the values that are, each by itself, and run `karpstack up` again"
+            )
+    return found
 
 
 def _chart(inputs: Mapping[str, Any]) -> str:

@@ -242,6 +242,43 @@ def test_the_node_pools_that_aks_creates_are_those_of_the_simulated_aks() -> Non
     assert tuple(pools) == CLOUDS["azure"].cluster.default_node_pools
 
 
+SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:a"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "said"),
+    [
+        (CLUSTER[0], {"name": SECRET}, "aws:eks/cluster:Cluster: name is a secret"),
+        (RELEASE[0], {**RELEASE[1], "values": SECRET}, "values is a secret, so featureGates is not known"),
+        (
+            RELEASE[0],
+            {**RELEASE[1], "values": {"settings": {"interruptionQueue": SECRET}}},
+            "settings.interruptionQueue",
+        ),
+        (NODE_POOL[0], {"metadata": SECRET}, "metadata is a secret, so name is not known"),
+    ],
+)
+def test_a_scale_test_needs_what_is_a_secret(
+    folder: StackFolder, stack_file: StackFile, kind: str, inputs: dict[str, Any], said: str
+) -> None:
+    made(folder, (kind, inputs), CLUSTER, RELEASE)
+    with pytest.raises(StackFileError, match=said):
+        other_program.outputs(folder, stack_file)
+
+
+@pytest.mark.parametrize("values", [None, "x", {"settings": None}, {"settings": {"featureGates": "a=true"}}])
+def test_values_of_other_shapes_say_nothing(folder: StackFolder, stack_file: StackFile, values: Any) -> None:
+    made(
+        folder,
+        CLUSTER,
+        (RELEASE[0], {**RELEASE[1], "values": values}),
+        (NODE_POOL[0], {"metadata": None}),
+        (NODE_POOL[0], {}),
+    )
+    found = other_program.outputs(folder, stack_file)
+    assert (found["interruptionQueue"], found["featureGates"], found["nodePools"]) == ("", [], [])
+
+
 def test_a_stack_without_karpenter_cannot_be_tested(folder: StackFolder, stack_file: StackFile) -> None:
     made(folder, CLUSTER)
     with pytest.raises(StackFileError, match="there is nothing to test"):
