@@ -7,6 +7,7 @@ of the engine, and the state of the stack.
 from __future__ import annotations
 
 import json
+import re
 import sysconfig
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -27,6 +28,8 @@ _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 #: What the stack's outputs call the version of a Karpenter that the cloud runs.
 _MANAGED: Final = "managed"
+#: What Pulumi says of a package that has neither a simulated provider nor a plugin.
+_NO_PLUGIN: Final = re.compile(r"no resource plugin 'pulumi-resource-([\w-]+)'")
 #: A key of what Pulumi writes to its state in place of a secret.
 _HIDDEN: Final = "4dabf18193072939515e22adb298388d"
 
@@ -86,7 +89,7 @@ def surveyed(folder: StackFolder, program: Path, attached: Collection[str]) -> I
                 stack.callback(server.stop)
             yield ports
     except Exception:
-        _refuse([*survey.end(), *_unknown_kinds(folder)])  # of which the error is a consequence
+        _refuse([*survey.end(), *_unknown_kinds(folder), *_without_sdk(folder)])  # of which the error is a consequence
         raise
     finally:
         noted = survey.end()
@@ -129,6 +132,13 @@ def _unknown_kinds(folder: StackFolder) -> Iterator[str]:
     for one in _previewed(folder):
         if one.custom and one.type.startswith(f"{provider.PACKAGE}:") and not provider.is_known(one.type):
             yield f"{one.type} {one.name}"
+
+
+def _without_sdk(folder: StackFolder) -> Iterator[str]:
+    """The packages at which Pulumi ended the preview: no file of the program's environment names them."""
+    events = folder.preview_events.read_text(encoding="utf-8") if folder.preview_events.is_file() else ""
+    for package in sorted(set(_NO_PLUGIN.findall(events))):
+        yield f"package {package}, which the program's Python environment does not have; the preview ended there"
 
 
 def releases(folder: StackFolder, stack_file: StackFile) -> StackFile:

@@ -168,6 +168,17 @@ def test_all_unsupported_types_are_listed(folder: StackFolder, tmp_path: Path) -
     assert not folder.survey.exists()
 
 
+def test_a_package_without_an_sdk_is_listed(folder: StackFolder, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    text = "\u003c{%reset%}\u003eno resource plugin 'pulumi-resource-random' found in the workspace or on your $PATH"
+    folder.preview_events.write_text(2 * f"{json.dumps({'diagnosticEvent': {'message': text}})}\n")
+    with pytest.raises(UnsupportedError) as refused, other_program.surveyed(folder, tmp_path, []):
+        raise RuntimeError("the preview failed")
+    assert [line for line in str(refused.value).splitlines() if line.startswith("  ")] == [
+        "  package random, which the program's Python environment does not have; the preview ended there"
+    ]
+
+
 def test_an_error_of_the_preview_stays_where_everything_is_supported(folder: StackFolder, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
     with pytest.raises(RuntimeError, match="the preview failed"), other_program.surveyed(folder, tmp_path, []):
