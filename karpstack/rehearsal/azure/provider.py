@@ -68,6 +68,9 @@ _OTHER = (
     "elsewhere; start the rehearsal with this stack's configuration, or set azure-native:{name} to {own}"
 )
 
+#: The settings that a provider may have; azure-native adds `environment` to every explicit one.
+SETTINGS: Final = frozenset({"environment", "location", "subscriptionId", "tenantId"})
+
 
 def resources(session: Session) -> list[Resource]:
     """One of each type, for one instance of the provider."""
@@ -90,7 +93,7 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
             ("subscriptionId", subscription.subscription_id),
             ("tenantId", subscription.tenant_id),
             ("location", subscription.region),
-            ("environment", "public"),  # which azure-native adds to every explicit provider
+            ("environment", "public"),
         ):
             if given.get(name) and _plain(given[name]) != _plain(own):
                 raise RefusedError(_OTHER.format(name=name, given=given[name], own=own))
@@ -101,7 +104,7 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
         return given.get("subscriptionId") or subscription.subscription_id
 
     return Configuration(
-        names=frozenset({"environment", "location", "subscriptionId", "tenantId"}),
+        names=SETTINGS,
         configure=configure,
         replaces=lambda old, new: ["subscriptionId"] if named(old) != named(new) else [],
     )

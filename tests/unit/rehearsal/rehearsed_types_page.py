@@ -18,7 +18,7 @@ from karpstack.rehearsal.cluster.provider.release import Release
 from tests.unit.example_stack import ROOT
 
 PAGE: Final = ROOT / "docs" / "reference" / "rehearsed-types.md"
-_SETTINGS: Final = ", ".join(f"`{name}`" for name in sorted(SETTINGS))
+_SETTINGS: Final = [", ".join(f"`{name}`" for name in sorted(names)) for names in (SETTINGS, azure.SETTINGS)]
 _HEAD: Final = f"""\
 # Resource types that can be rehearsed
 
@@ -32,13 +32,15 @@ all other types, properties, functions and charts by name, before it creates any
 The rehearsal plays pulumi-aws {VERSION}, and of pulumi-tls 5 one function. A program with another major version is
 refused. Properties that are not listed may have only the provider's default. In parentheses: what a block can have.
 
-Settings of a provider, in the stack file or of an `aws.Provider`: {_SETTINGS}.
+Settings of a provider, in the stack file or of an `aws.Provider`: {_SETTINGS[0]}.
 """
 _AZURE: Final = f"""
 ## Azure
 
 The rehearsal plays pulumi-azure-native {azure.VERSION}; a program with another major version is refused. Other
 properties, and types with an API version in their name, are not supported.
+
+Settings of a provider: {_SETTINGS[1]}.
 """
 _KUBERNETES: Final = f"""
 ## Kubernetes
