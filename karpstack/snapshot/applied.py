@@ -33,10 +33,12 @@ class Applied(NamedTuple):
     Attributes:
         snapshot: The snapshot with other NodePools, NodeOverlays and node classes, or another controller.
         notes: What of the manifests is not in it: a sentence each.
+        unseen: What may change without being seen, because a snapshot does not have it: a sentence each.
     """
 
     snapshot: Snapshot
     notes: list[str]
+    unseen: list[str]
 
 
 def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None = None) -> Applied:
@@ -68,18 +70,22 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error
     notes += cluster.left({*manifests.objects})
-    if before is None:
-        notes += _unknown(manifests, is_all=cluster.snapshot() == snapshot)
+    unseen = [*cluster.unseen, *(_unknown(manifests) if before is None else ())]
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
         notes.append(f"ignored in the manifests: {counted}")
-    return Applied(cluster.snapshot(), notes)
+    return Applied(cluster.snapshot(), notes, unseen)
 
 
 class _Cluster:
-    """What of a snapshot manifests change."""
+    """What of a snapshot manifests change.
+
+    Attributes:
+        unseen: What may change without being seen: a sentence each.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
+        self.unseen: list[str] = []
         self._before = snapshot
         self._cloud = str(snapshot.cluster.cloud)
         self._zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
@@ -116,7 +122,8 @@ class _Cluster:
         """
         if kind == _POOL:
             made = pool_of(item, self._ledger)
-            notes = [*_unseen_annotations(item, earlier), *_whole(self._cloud, self._pools.get(name), made)]
+            self.unseen += _unseen_annotations(item, earlier)
+            notes = _whole(self._cloud, self._pools.get(name), made)
             self._pools[name] = made
             return notes
         if kind == _OVERLAY:
@@ -125,14 +132,15 @@ class _Cluster:
             return []
         if kind == CONTROLLER:
             self._karpenter = karpenter_of(item)
-            return [*self._unknown_controller(kind, name, earlier), *_unseen_settings(item, earlier)]
+            self.unseen += _unseen_settings(item, earlier)
+            return self._unknown_controller(kind, name, earlier)
         if CLOUDS[kind] != self._cloud:
             raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=self._cloud))
         of_class = self._classes.get(name)
-        notes = _unseen(of_class, item, earlier)
+        self.unseen += _unseen(of_class, item, earlier)
         zones = of_class.zones if of_class else self._zones
         self._classes[name] = class_of(item, self._ledger).model_copy(update={"zones": zones})
-        return notes
+        return []
 
     def _unknown_controller(self, kind: str, name: str, earlier: Mapping[str, Any] | None) -> list[str]:
         if self._before.karpenter or earlier is not None:
@@ -212,12 +220,9 @@ def _gone(old: Mapping[str, Any], new: Mapping[str, Any], given: Any) -> Iterato
             yield from ((key, *rest) for rest in _gone(value, new[key], part))
 
 
-def _unknown(manifests: Manifests, *, is_all: bool) -> Iterator[str]:
-    """Say which objects that Karpenter reads may change unseen; refuse them if nothing else changes."""
+def _unknown(manifests: Manifests) -> Iterator[str]:
+    """Say which objects that Karpenter reads may change unseen."""
     found = [key for key, item in sorted(manifests.others.items()) if _is_karpenters(item)]
-    if found and is_all:
-        kind, name = found[0]
-        raise SnapshotError.of(finding("snapshot-manifest-kind-alone", "", f"{kind} {name}", kind=kind))
     if found:
         named = listed([" ".join(key) for key in found], _NAMED)
         yield f"not rehearsed, so the answer leaves out what they do and whether they change: {named}"

@@ -34,6 +34,7 @@ from .trace_curve import as_csv, curve_of
 from .unevictable import unevictable
 from .unschedulable import unschedulable
 
+_UNSEEN: Final = "not seen:"  # as karpstack/rehearsal/whatif/manifests.py reads it
 _EXPORT: Final = "kubectl get pods,replicasets,deployments,statefulsets,daemonsets,jobs -A -o json"
 Form = Literal["text", "json"]
 _CODES: Final[Mapping[type[BaseException], Code]] = {
@@ -110,13 +111,14 @@ def stack_file(
     """
     snapshot = load(file, known_only=known_only).snapshot
     notes: list[str] = []
+    unseen: list[str] = []
     before = read_manifests(instead_of) if instead_of else None
     if before:
-        snapshot, notes = applied(snapshot, before)
+        snapshot, notes, unseen = applied(snapshot, before)
     releases = built.get(str(snapshot.cluster.cloud), ())
     if manifests:
         base = snapshot
-        snapshot, notes = applied(base, read_manifests(manifests), before)
+        snapshot, notes, unseen = applied(base, read_manifests(manifests), before)
         check_release(base, snapshot, releases)
     made = made_stack_file(snapshot, like, releases)
     if not unchecked and (why := refusal(made.text)):
@@ -124,8 +126,9 @@ def stack_file(
         raise SnapshotError(f"{lines([found])}\n{why}", [found])
     _write_text(output, made.text)
     print(f"{visible(output)} was written. Kubernetes version and node images are those of {like}")
-    for sentence in (*notes, *made.notes):
-        print("note:", visible(" ".join(sentence.split())))  # on one line, whatever a name in it is
+    told = [*(("note:", one) for one in (*notes, *made.notes)), *((_UNSEEN, one) for one in unseen)]
+    for heading, sentence in told:
+        print(heading, visible(" ".join(sentence.split())))  # on one line, whatever a name in it is
     return Code.GOOD
 
 

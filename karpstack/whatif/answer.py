@@ -646,3 +646,8 @@ class Answer(Part):
         default_factory=list, description="Nodes and price over time, from the settled base on."
     )
     unknown: list[str] = Field(default_factory=list, description="What the answer does not know, a sentence each.")
+    unseen: list[str] = Field(
+        default_factory=list,
+        description="Those of them that say what the change may change without being seen, because a snapshot does not "
+        "have it.",
+    )

@@ -47,7 +47,7 @@ def conclusion(answer: Answer) -> str:
     dearer = wording.direction(answer.before, after) == "dearer"
     if dearer or long or not harmless:
         return f"Can be merged, at a cost: {said}"
-    if not far and (doubt := _unsure(answer.accuracy)):
+    if not far and (doubt := _unsure(answer)):
         return f"No limit is exceeded: {said}; not called safe: {doubt}"
     if far or waiting or not wording.is_limited(answer) or _is_troubled(answer.simulated_period):
         return f"No limit is exceeded: {said}"
@@ -141,8 +141,11 @@ def differs(found: Accuracy) -> str:
     return ""
 
 
-def _unsure(found: Accuracy) -> str:
-    """Why it is not known whether the base is like a real cluster; empty where it is known."""
+def _unsure(answer: Answer) -> str:
+    """Why it is not known whether the base is like a real cluster, and the change as a whole; empty where it is."""
+    found = answer.accuracy
+    if answer.unseen:
+        return "the snapshot does not have all that is in the manifests, so more may change"
     if not found.compared:
         return "no real cluster was compared"
     if found.made_up:

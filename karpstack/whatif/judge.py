@@ -126,6 +126,7 @@ def answer(
         accuracy=accuracy,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
+        unseen=[str(one) for one in told.settings.get("unseen") or ()],
         unknown=[*(() if told.refused else _unreplaced(told, radius)), *_unknown(lived or told, before, after)],
     )
 

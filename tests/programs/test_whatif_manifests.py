@@ -17,6 +17,7 @@ import yaml
 from karpstack.rehearsal.whatif import candidate, command
 from karpstack.rehearsal.whatif.manifests import Cluster, Limits, are_manifests
 from karpstack.rehearsal.whatif.sources import Source, SourceError
+from karpstack.text.codes import Code
 from karpstack.text.packaged import PROGRAM
 from karpstack.text.projects import ProjectError, stack_of
 
@@ -24,8 +25,8 @@ SMALL = PROGRAM / "examples" / "snapshots" / "20-pods.json"
 POOL = next(one for one in json.loads(SMALL.read_text())["nodePools"] if one["name"] == "general")
 
 
-def pool(weight: int, name: str = "general") -> str:
-    spec = {**POOL["spec"], "weight": weight}
+def pool(weight: int | None, name: str = "general") -> str:
+    spec = {**POOL["spec"], **({} if weight is None else {"weight": weight})}
     return yaml.safe_dump(
         {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
     )
@@ -264,6 +265,37 @@ def test_without_a_base_and_a_stack_both_are_the_snapshots(cluster: Cluster) -> 
     assert command.run(replace(given, changes=[str(cluster.project / "nodepools")]), tools) == 0
     assert command.run(replace(given, new_image=True), tools) == 0
     assert asked == [("eks", "snapshot", "nodepools"), ("eks", "snapshot", "new-image")]
+
+
+NODE_CLASS = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"}}
+NODE_CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "alone"}, "spec": {}}
+
+
+@pytest.mark.parametrize("unseen", [{**NODE_CLASS, "spec": {"role": "another"}}, NODE_CLAIM], ids=["field", "kind"])
+@pytest.mark.parametrize("other_change", [False, True])
+def test_a_change_of_which_a_snapshot_shows_nothing_is_no_question_of_its_own(
+    cluster: Cluster, unseen: dict[str, object], other_change: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the manifests before it, it is not known whether anything changes: `Changes nothing` would be wrong."""
+    folder = cluster.project / "nodepools"
+    (folder / "general.yaml").write_text(pool(7 if other_change else POOL["spec"].get("weight")))
+    (folder / "unseen.yaml").write_text(yaml.safe_dump(unseen))
+    asked: list[Source] = []
+
+    def rehearse(question: candidate.Question, change: Source, results: Path, *, keep: bool) -> int:
+        asked.append(change)
+        return 0
+
+    given = command.WhatifOptions(None, workloads=SMALL, output=cluster.into, changes=[str(folder)])
+    tools = command.Tools(lambda *_: "", lambda _: "", rehearse)
+    if other_change:
+        assert command.run(given, tools) == 0
+        assert len(asked[0].unseen) == 1
+        assert set(asked[0].unseen) < set(asked[0].notes)
+        return
+    assert command.run(given, tools) == Code.WRONG
+    assert "nothing that a snapshot has is changed" in capsys.readouterr().err
+    assert command.run(replace(given, base=str(folder)), tools) == 0
 
 
 def test_what_is_given_as_manifests(cluster: Cluster) -> None:

@@ -192,6 +192,7 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
                 "soldAt": sold_at(question.prices, changed),
                 "nodeOverlays": question.base.stack_file.has_node_overlays() or changed.has_node_overlays(),
                 "notes": list(dict.fromkeys((*question.base.notes, *change.notes))),
+                "unseen": list(change.unseen),
             }
         ),
         **(_lived(question.life) if question.life else {}),

@@ -226,7 +226,19 @@ def _sides(options: WhatifOptions, cluster: Cluster) -> tuple[Source, list[Sourc
             "has; leave out --base, or give manifests there too"
         )
     sides = [cluster.side(one, base.manifests) if manifests.are_manifests(one) else written(one) for one in changes]
+    for side in sides:
+        _check_seen(base, side)
     return base, _distinct(sides)
+
+
+def _check_seen(base: Source, side: Source) -> None:
+    """Refuse a change of which a snapshot shows nothing, and which may be more: `Changes nothing` may be wrong."""
+    if side.unseen and side.stack_file.configuration() == base.stack_file.configuration():
+        raise SourceError(
+            f"{side.given}: nothing that a snapshot has is changed, so the answer would be that nothing changes, "
+            f"although it may: {side.unseen[0]}; give the manifests before the change, too: --base FOLDER, or "
+            "--base REF:FOLDER"
+        )
 
 
 def _check_name(stack: str, project: Path) -> None:

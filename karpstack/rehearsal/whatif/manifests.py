@@ -48,6 +48,7 @@ _FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the 
 #: Folder of what commands printed. It may hold secrets, as a plan of Terraform does.
 PRINTED: Final = ".printed"
 _NOTE: Final = "note: "
+_UNSEEN: Final = "not seen: "
 _MOST: Final = 16 * 2**20  # bytes
 _MOST_SAID: Final = 2**16  # bytes of an error
 
@@ -188,8 +189,13 @@ class Cluster:
         refused, printed = refusals.answer(*command)
         if refused:
             raise SourceError(refused)
-        notes = tuple(line.removeprefix(_NOTE) for line in printed.splitlines() if line.startswith(_NOTE))
-        return Source(name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=notes)
+        notes, unseen = (
+            tuple(line.removeprefix(heading) for line in printed.splitlines() if line.startswith(heading))
+            for heading in (_NOTE, _UNSEEN)
+        )
+        return Source(
+            name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=(*notes, *unseen), unseen=unseen
+        )
 
 
 def _output(

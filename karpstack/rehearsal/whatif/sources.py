@@ -63,6 +63,7 @@ class Source:
         new_image: Whether the change is a newer image of nodes, which the cloud publishes, and nothing of the stack.
         manifests: Karpenter's own objects of which the stack file is made; None if it was written by a person.
         notes: What of them is to be known: a sentence each.
+        unseen: Those of the notes that say what may change without being seen.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Source:
     new_image: bool = False
     manifests: Path | None = None
     notes: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 def source(given: str, stack: str, into: Path, project: Path = PROGRAM, most: Most = _MOST) -> Source:

@@ -129,6 +129,16 @@ def test_what_is_not_known_of_the_cluster_keeps_an_answer_from_being_safe() -> N
     assert said.endswith("not called safe: dollars an hour of the cluster are not known (without a price: 1 real node)")
 
 
+def test_what_a_snapshot_does_not_have_of_the_change_keeps_an_answer_from_being_safe() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    answer = judged(read(made.lines(settings={"unseen": ["a"]})), real=[replace(NODE, pool="default")])
+    assert conclusion(answer).endswith(
+        "not called safe: the snapshot does not have all that is in the manifests, so more may change"
+    )
+
+
 def test_how_far_to_trust_an_answer_is_never_cut() -> None:
     made = Made()
     made.pool()
