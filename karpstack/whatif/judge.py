@@ -96,9 +96,8 @@ def answer(
         after, radius, stayed = _asked(after, radius, stayed, simulated_offset(told))
         created = {one.name: one.created for one in real or () if one.name and one.created}
         stayed = with_expirations(told, stayed, created, simulated_offset(told))
-    bought = {
-        claim.offering for claim in told.claims if claim.offering and any(is_present(claim, time) for time in told.ends)
-    }
+    ended = [claim for claim in told.claims if any(is_present(claim, time) for time in told.ends)]
+    bought = {claim.offering for claim in ended if claim.offering}
     sold = prices_of(market, bought)
     said = sentence(before, after, radius, told.refused, stayed, sold, told.being_deleted, told.simulated)
     return Answer(
@@ -126,7 +125,7 @@ def answer(
         accuracy=accuracy,
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
-        unseen=[str(one) for one in told.settings.get("unseen") or ()],
+        unseen=told.settings.get("unseen", []),
         unknown=[*(() if told.refused else _unreplaced(told, radius)), *_unknown(lived or told, before, after)],
     )
 

@@ -77,9 +77,17 @@ def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotSched
 
 
 def unschedulable_at_end(told: WhatifTimeline, market: Priced) -> set[tuple[str, str]]:
-    """Return the workloads with pods that have no node when the record ends, and that no NodePool fits any more."""
+    """Return the workloads with pods that have no node when the record ends, and that no NodePool fits any more.
+
+    Pods that waited before the change may ask for what is not judged, such as a GPU, so the change need not be the
+    reason.
+    """
     others = told.replay.nodes_of_no_pool()
-    waiting = [pod for pod in told.pods if waits(pod, told.end) and not any(_takes(node, pod) for node in others)]
+    waiting = [
+        pod
+        for pod in told.pods
+        if waits(pod, told.end) and not waits(pod, told.before) and not any(_takes(node, pod) for node in others)
+    ]
     return {workload for workload, _ in _lost(told, market, waiting)}
 
 
