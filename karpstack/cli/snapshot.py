@@ -127,7 +127,10 @@ def _stack_file(
     ] = False,
     known_only: _KnownOnly = False,
 ) -> int:
-    """Write a stack file with the NodePools and node classes of a snapshot, as the base of a what-if."""
+    """Write a stack file with the NodePools, node classes, NodeOverlays and Karpenter settings of a snapshot.
+
+    `karpstack whatif --base` takes the file.
+    """
     from karpstack.rehearsal.engines import CONTROLLERS, built_releases
     from karpstack.snapshot import commands
 

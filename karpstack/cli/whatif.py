@@ -85,9 +85,9 @@ def _stack(
         option(
             "--change",
             metavar="SIDE",
-            help="the changed cluster: a stack file, a git ref of the project, or manifests of NodePools and node "
-            "classes: a file, a folder, REF:FOLDER, or a command that prints them, such as 'helm template CHART', "
-            "which are applied to the base; "
+            help="the changed cluster: a stack file, a git ref of the project, or manifests of NodePools, "
+            "NodeOverlays, node classes or Karpenter's Deployment: a file, a folder, REF:FOLDER, or a command that "
+            "prints them, such as 'helm template CHART', which are applied to the base; "
             "repeat the option for several candidates (default: the project as it is)",
         ),
     ] = None,

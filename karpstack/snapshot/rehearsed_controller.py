@@ -92,16 +92,18 @@ class Controller:
         """Say what is assumed."""
         known = self.snapshot.karpenter
         if known and self.release and known.version != self.release:
-            nearest_built = f"{self.release}, the nearest version that is built here"
-            yield f"the cluster has Karpenter {known.version}, and the rehearsal {nearest_built}"
+            yield (
+                f"the cluster has Karpenter {known.version}; the rehearsal uses {self.release}, the nearest version "
+                "that is built on this machine"
+            )
         if self.unused:
             why = "the feature gate NodeOverlay is off" if known and not known.feature_gates.get(_GATE) else "not Ready"
             named = listed([one.name for one in self.unused], _NAMED)
             yield f"Karpenter does not use these NodeOverlays ({why}), and the rehearsal does not have them: {named}"
         if self.used and not known:
             yield (
-                "the snapshot does not say whether the feature gate NodeOverlay is on in your cluster; it is rehearsed "
-                "as on where there are NodeOverlays"
+                "the snapshot does not say whether the feature gate NodeOverlay is on in your cluster; the rehearsal "
+                "turns it on"
             )
         if any("capacity" in one.spec for one in self.used):
             yield (

@@ -63,7 +63,7 @@ def check_output(path: Path, option: str, what: str = "", ours: Callable[[bytes]
     except OSError as error:
         raise OutputError(f"{where}: cannot be read ({error.strerror}), so it is not written over") from error
     if beginning and not ours(beginning):
-        why = f"is no {what}, so somebody's file would be lost" if what else "exists already and would be lost"
+        why = f"is no {what}, so the existing file would be lost" if what else "exists already and would be lost"
         raise OutputError(f"{where}: {why}; name another file, or move it away")
 
 

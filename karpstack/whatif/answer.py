@@ -331,7 +331,7 @@ class ShorterLife(Part):
     before: str = Field(description="`expireAfter` before the change.")
     after: str = Field(description="`expireAfter` after the change.")
     expiring_per_day: float = Field(
-        description="Nodes that Karpenter deletes a day for that, with as many nodes as at the end of the record."
+        description="Expired nodes that Karpenter deletes per day, with as many nodes as at the end of the record."
     )
     short: bool = Field(description="`true`: a node lives for less than a day.")
 
@@ -648,6 +648,6 @@ class Answer(Part):
     unknown: list[str] = Field(default_factory=list, description="What the answer does not know, a sentence each.")
     unseen: list[str] = Field(
         default_factory=list,
-        description="Those of them that say what the change may change without being seen, because a snapshot does not "
-        "have it.",
+        description="Sentences of `unknown` about fields that the manifests have and a snapshot does not; they may "
+        "have changed.",
     )

@@ -292,8 +292,8 @@ def sentences(market: Priced, bought: set[Offering]) -> list[str]:
         said.append(f"Prices are {where}.")
     if market.reads_overlays:
         said.append(
-            "NodeOverlays change the prices by which Karpenter chooses nodes, not the bill: dollars are without them. "
-            "Give discounts that you have with --prices."
+            "NodeOverlays change the prices by which Karpenter chooses nodes, not the bill, so dollars do not include "
+            "them. Enter your discounts with --prices."
         )
     if market.sold_at and not given.region:
         said.append(f"The simulated cloud sold at the prices of {market.sold_at} that it was given.")

@@ -477,8 +477,8 @@ def shorter_life(one: ShorterLife) -> str:
     often = one.expiring_per_day
     rate = f"about {plural(round(often), 'node')} a day" if often >= 1 else f"about one node in {1 / often:.0f} days"
     return (
-        f"nodes of NodePool {one.pool} live {one.after} instead of {one.before}: Karpenter then deletes them, whatever "
-        f"its budgets allow and before their replacements are there ({rate})"
+        f"nodes of NodePool {one.pool} live {one.after} instead of {one.before}: Karpenter deletes expired nodes "
+        f"even if budgets forbid it, and before replacements are ready ({rate})"
     )
 
 

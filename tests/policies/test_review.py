@@ -183,7 +183,7 @@ def test_only_the_documents_of_a_review_are_written_over(tmp_path: Path) -> None
     command.write(review(preview()), tmp_path)
     command.check_output(tmp_path)
     (tmp_path / "review.md").write_text("# My year, a review of it\n")
-    with pytest.raises(ValueError, match=r"review\.md: is no review, so somebody's file would be lost"):
+    with pytest.raises(ValueError, match=r"review\.md: is no review, so the existing file would be lost"):
         command.check_output(tmp_path)
 
 

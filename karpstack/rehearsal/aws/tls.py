@@ -35,8 +35,8 @@ def _certificate(account: Account, arguments: Mapping[str, Any]) -> Properties:
     url = str(given.get("url", ""))
     if given.keys() - {"url", "verifyChain"} or not url.startswith(f"https://oidc.eks.{account.region}.amazonaws.com/"):
         raise RefusedError(
-            f"getCertificate of {url or 'no url'}: the rehearsal asks nothing on the internet, and knows only the "
-            f"certificates of the issuers of EKS in {account.region}; leave this out of what is rehearsed"
+            f"getCertificate of {url or 'no url'}: the rehearsal does not use the internet and knows only the "
+            f"certificates of EKS issuers in {account.region}; skip this call in the rehearsed stack"
         )
     return {**given, "id": root()["sha1Fingerprint"], "certificates": [root()]}
 

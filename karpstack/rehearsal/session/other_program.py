@@ -89,7 +89,8 @@ def surveyed(folder: StackFolder, program: Path, attached: Collection[str]) -> I
                 stack.callback(server.stop)
             yield ports
     except Exception:
-        _refuse([*survey.end(), *_unknown_kinds(folder), *_without_sdk(folder)])  # of which the error is a consequence
+        # The error is a consequence of these.
+        _refuse([*survey.end(), *_unknown_kinds(folder), *_without_plugin(folder)])
         raise
     finally:
         noted = survey.end()
@@ -134,11 +135,11 @@ def _unknown_kinds(folder: StackFolder) -> Iterator[str]:
             yield f"{one.type} {one.name}"
 
 
-def _without_sdk(folder: StackFolder) -> Iterator[str]:
-    """The packages at which Pulumi ended the preview: no file of the program's environment names them."""
+def _without_plugin(folder: StackFolder) -> Iterator[str]:
+    """Yield the packages at which Pulumi ended the preview, because it has no plugin for them."""
     events = folder.preview_events.read_text(encoding="utf-8") if folder.preview_events.is_file() else ""
     for package in sorted(set(_NO_PLUGIN.findall(events))):
-        yield f"package {package}, which the program's Python environment does not have; the preview ended there"
+        yield f"package {package}: no plugin; the preview ended there"
 
 
 def releases(folder: StackFolder, stack_file: StackFile) -> StackFile:
@@ -204,8 +205,8 @@ def _known(kind: str, inputs: Mapping[str, Any], *path: str) -> Any:
         found = found.get(key) if isinstance(found, dict) else None
         if isinstance(found, dict) and _HIDDEN in found:
             raise StackFileError(
-                f"{kind}: {'.'.join(path[:depth])} is a secret, so {path[-1]} is not known to scale tests, and none "
-                "was started; make secret only the values that are, each by itself, and run `karpstack up` again"
+                f"{kind}: {'.'.join(path[:depth])} is a secret, so scale tests cannot read {path[-1]}, and no test was "
+                "started; mark only the secret values with pulumi.Output.secret, then run `karpstack up` again"
             )
     return found
 

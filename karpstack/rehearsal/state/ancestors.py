@@ -52,9 +52,7 @@ def resolve(path: Path, content: str, instead: str, *, below: Path = Path("/")) 
             found = entry
             continue
         except OSError as error:
-            raise ExposedError(
-                f"{entry} cannot be looked at ({error.strerror}), so nothing was done; {instead}"
-            ) from error
+            raise ExposedError(f"{entry} cannot be read ({error.strerror}), so nothing was done; {instead}") from error
         if fault := _fault(entry, status, content, instead):
             raise ExposedError(fault)
         if not stat.S_ISLNK(status.st_mode):

@@ -176,8 +176,8 @@ def _ask(options: WhatifOptions, tools: Tools, cluster: Cluster, results: Path, 
     wait = longest(*(side.stack_file.configuration() for side in (base, sides[0])))
     if options.wait_factor == 1 and wait > _LONG_WAIT:
         print_message(
-            f"note: each side waits for the longest consolidateAfter of its NodePools, {wait} of the cluster's time; "
-            "--wait-factor 6 divides all of them by six."
+            f"note: each side waits {wait} of the cluster's time, the longest consolidateAfter of its NodePools; "
+            "--wait-factor 6 divides every consolidateAfter by six."
         )
     question = Question(
         cluster.stack,
@@ -235,9 +235,9 @@ def _check_seen(base: Source, side: Source) -> None:
     """Refuse a change of which a snapshot shows nothing, and which may be more: `Changes nothing` may be wrong."""
     if side.unseen and side.stack_file.configuration() == base.stack_file.configuration():
         raise SourceError(
-            f"{side.given}: nothing that a snapshot has is changed, so the answer would be that nothing changes, "
-            f"although it may: {side.unseen[0]}; give the manifests before the change, too: --base FOLDER, or "
-            "--base REF:FOLDER"
+            f"{side.given}: the manifests differ from the snapshot only in fields that a snapshot does not have, so "
+            f'"Changes nothing" could be wrong: {side.unseen[0]}; give the manifests before the change too: '
+            "--base FOLDER or --base REF:FOLDER"
         )
 
 

@@ -153,9 +153,10 @@ class Cluster:
             )
         closed = environment is not None
         if code is None:
+            program = "Kustomize" if closed else "the command"
             raise SourceError(
-                f"{given!r} did not end within {seconds:.0f} seconds, so it was stopped, and the change "
-                "is not known; make it smaller, or give a file or folder with what it prints"
+                f"{given!r}: {program} did not end within {seconds:g} s and was stopped, so the change is not known; "
+                "make it smaller, or give a file or folder with what it prints"
             )
         if code:
             raise SourceError(

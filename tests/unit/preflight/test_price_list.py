@@ -108,7 +108,7 @@ def test_a_file_that_only_names_the_kind_is_not_written_over(
 ) -> None:
     (file := tmp_path / "prices.yaml").write_text(mine)
     assert fetch(["aws", "us-east-1", "--output", str(file)]) == 2
-    assert "is no file of prices, so somebody's file would be lost" in capsys.readouterr().err
+    assert "is no file of prices, so the existing file would be lost" in capsys.readouterr().err
     assert file.read_text() == mine
 
 

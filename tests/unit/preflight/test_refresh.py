@@ -136,7 +136,7 @@ def test_a_file_of_the_folder_that_has_no_facts_is_not_written_over(
     own.mkdir()
     (own / name).write_text('{"cloud": "mine", "source": {}}')
     assert main(["facts", "aws", "us-east-1"]) == 2
-    assert f"{name}: is no file of facts, so somebody's file would be lost" in capsys.readouterr().err
+    assert f"{name}: is no file of facts, so the existing file would be lost" in capsys.readouterr().err
     assert {path.name: path.read_text() for path in own.iterdir()} == {name: '{"cloud": "mine", "source": {}}'}
 
 

@@ -29,15 +29,16 @@ all other types, properties, functions and charts by name, before it creates any
 
 ## AWS
 
-The rehearsal plays pulumi-aws {VERSION}, and of pulumi-tls 5 one function. A program with another major version is
-refused. Properties that are not listed may have only the provider's default. In parentheses: what a block can have.
+The rehearsal simulates pulumi-aws {VERSION} and one function of pulumi-tls 5. A program with another major version is
+refused. Properties that are not listed may have only the provider's default. Parentheses list the keys that a block
+can have.
 
 Settings of a provider, in the stack file or of an `aws.Provider`: {_SETTINGS[0]}.
 """
 _AZURE: Final = f"""
 ## Azure
 
-The rehearsal plays pulumi-azure-native {azure.VERSION}; a program with another major version is refused. Other
+The rehearsal simulates pulumi-azure-native {azure.VERSION}; a program with another major version is refused. Other
 properties, and types with an API version in their name, are not supported.
 
 Settings of a provider: {_SETTINGS[1]}.
@@ -45,7 +46,7 @@ Settings of a provider: {_SETTINGS[1]}.
 _KUBERNETES: Final = f"""
 ## Kubernetes
 
-The rehearsal plays pulumi-kubernetes {provider.VERSION}. It supports
+The rehearsal simulates pulumi-kubernetes {provider.VERSION}. It supports
 
 - single objects of every kind that the API server has, custom resources included
 - patches of them, such as `kubernetes:apps/v1:DaemonSetPatch`

@@ -168,14 +168,14 @@ def test_all_unsupported_types_are_listed(folder: StackFolder, tmp_path: Path) -
     assert not folder.survey.exists()
 
 
-def test_a_package_without_an_sdk_is_listed(folder: StackFolder, tmp_path: Path) -> None:
+def test_a_package_without_a_plugin_is_listed(folder: StackFolder, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
     text = "\u003c{%reset%}\u003eno resource plugin 'pulumi-resource-random' found in the workspace or on your $PATH"
     folder.preview_events.write_text(2 * f"{json.dumps({'diagnosticEvent': {'message': text}})}\n")
     with pytest.raises(UnsupportedError) as refused, other_program.surveyed(folder, tmp_path, []):
         raise RuntimeError("the preview failed")
     assert [line for line in str(refused.value).splitlines() if line.startswith("  ")] == [
-        "  package random, which the program's Python environment does not have; the preview ended there"
+        "  package random: no plugin; the preview ended there"
     ]
 
 
@@ -260,13 +260,13 @@ SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"
     ("kind", "inputs", "said"),
     [
         (CLUSTER[0], {"name": SECRET}, "aws:eks/cluster:Cluster: name is a secret"),
-        (RELEASE[0], {**RELEASE[1], "values": SECRET}, "values is a secret, so featureGates is not known"),
+        (RELEASE[0], {**RELEASE[1], "values": SECRET}, "values is a secret, so scale tests cannot read featureGates"),
         (
             RELEASE[0],
             {**RELEASE[1], "values": {"settings": {"interruptionQueue": SECRET}}},
             "settings.interruptionQueue",
         ),
-        (NODE_POOL[0], {"metadata": SECRET}, "metadata is a secret, so name is not known"),
+        (NODE_POOL[0], {"metadata": SECRET}, "metadata is a secret, so scale tests cannot read name"),
     ],
 )
 def test_a_scale_test_needs_what_is_a_secret(

@@ -142,7 +142,7 @@ def test_what_is_no_comparison_is_not_overwritten(folder: Path, capsys: pytest.C
     notes = folder / "comparison.html"
     notes.write_bytes(b"years of work, in Latin-1: \xe9")
     assert main(["compare", str(folder), str(folder)]) == 2
-    assert "is no page of a comparison, so somebody's file would be lost" in capsys.readouterr().err
+    assert "is no page of a comparison, so the existing file would be lost" in capsys.readouterr().err
     assert notes.read_bytes() == b"years of work, in Latin-1: \xe9"
 
 

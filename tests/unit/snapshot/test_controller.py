@@ -85,7 +85,7 @@ def test_a_change_of_the_version_that_would_not_be_rehearsed_is_refused() -> Non
     check_release(old, far, BUILT)
     check_release(old, old, BUILT)
     check_release(snapshot(), new, BUILT)
-    with pytest.raises(SnapshotError, match=r"from 1\.14\.1 to 1\.14\.3, and both would be rehearsed with 1\.14\.3"):
+    with pytest.raises(SnapshotError, match=r"from 1\.14\.1 to 1\.14\.3, but both are rehearsed with 1\.14\.3"):
         check_release(old, new, BUILT)
 
 
@@ -108,7 +108,7 @@ def test_what_the_cluster_says_of_its_controller_goes_before_the_other_file() ->
         "settings": {"reservedENIs": "1"},
     }
     assert list(made.notes()) == [
-        "the cluster has Karpenter 1.14.1, and the rehearsal 1.14.3, the nearest version that is built here"
+        "the cluster has Karpenter 1.14.1; the rehearsal uses 1.14.3, the nearest version that is built on this machine"
     ]
 
 

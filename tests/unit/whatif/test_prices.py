@@ -266,7 +266,7 @@ def test_prices_of_overlays_are_on_nobodys_bill() -> None:
     spot = AWS.price("c5.large", "spot", "us-east-1", "us-east-1a", simulated=True)
     assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.096, "c5.large": spot}
     assert found.before.lower_bound_usd_per_hour
-    assert any("not the bill: dollars are without them" in text for text in found.prices)
+    assert any("not the bill, so dollars do not include them" in text for text in found.prices)
     assert not any("the controller reckons with" in text for text in found.prices)
 
 
