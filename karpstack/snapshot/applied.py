@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from karpstack.karpenter import crds
 from karpstack.text.shown import listed
 
-from .api_nodes import CLOUDS, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
+from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
 from .controller import KIND as CONTROLLER
 from .controller import karpenter_of, unseen
 from .left_out import Ledger
-from .manifest_files import Manifests
+from .manifest_files import HIDING, Manifests
 from .manifests import DO_NOT_DISRUPT
 from .model import NodeClass, NodePool, Snapshot
 from .problems import SnapshotError, broken, finding, mistake
@@ -70,7 +70,12 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error
     notes += cluster.left({*manifests.objects})
-    unseen = [*cluster.unseen, *(_unknown(manifests) if before is None else ())]
+    unseen = [
+        *cluster.unseen,
+        *cluster.idle_overlays(),
+        *_of_a_plan(manifests),
+        *(_unknown(manifests) if before is None else ()),
+    ]
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
         notes.append(f"ignored in the manifests: {counted}")
@@ -91,6 +96,9 @@ class _Cluster:
         self._zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
         self._ledger = Ledger()
         self._karpenter = snapshot.karpenter
+        left_out = {one.what for one in snapshot.left_out}
+        self._annotated = OF_TEMPLATES in left_out
+        self._dropped = {one.removesuffix(OF_CLASSES) for one in left_out if one.endswith(OF_CLASSES)}
         self._pools = {one.name: one for one in snapshot.node_pools}
         self._classes = {one.name: one for one in snapshot.node_classes}
         self._overlays = {one.name: one for one in snapshot.node_overlays}
@@ -122,13 +130,15 @@ class _Cluster:
         """
         if kind == _POOL:
             made = pool_of(item, self._ledger)
-            self.unseen += _unseen_annotations(item, earlier)
-            notes = _whole(self._cloud, self._pools.get(name), made)
+            had = self._pools.get(name)
+            if had or earlier is not None:  # a new one has no nodes that could drift
+                self.unseen += _unseen_annotations(item, earlier, had=self._annotated)
+            notes = _whole(self._cloud, had, made)
             self._pools[name] = made
             return notes
         if kind == _OVERLAY:
-            new, had = overlay_of({**item, "status": None}), self._overlays.get(name)
-            self._overlays[name] = had if had and had.spec == new.spec else new
+            new, old = overlay_of(item).model_copy(update={"ready": True}), self._overlays.get(name)
+            self._overlays[name] = old if old and old.spec == new.spec else new
             return []
         if kind == CONTROLLER:
             self._karpenter = karpenter_of(item)
@@ -137,7 +147,8 @@ class _Cluster:
         if CLOUDS[kind] != self._cloud:
             raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=self._cloud))
         of_class = self._classes.get(name)
-        self.unseen += _unseen(of_class, item, earlier)
+        if of_class or earlier is not None:
+            self.unseen += _unseen(of_class, item, earlier, self._dropped)
         zones = of_class.zones if of_class else self._zones
         self._classes[name] = class_of(item, self._ledger).model_copy(update={"zones": zones})
         return []
@@ -150,6 +161,16 @@ class _Cluster:
             "those of the stack file, and what differs counts as changed; take the snapshot again, or give the "
             "Deployment before the change with --base"
         ]
+
+    def idle_overlays(self) -> Iterator[str]:
+        """Say which NodeOverlays are not Ready, where others change: one that conflicts with them may become it."""
+        before = {one.name: one.spec for one in self._before.node_overlays}
+        idle = [one.name for one in self._overlays.values() if not one.ready]
+        if idle and before != {one.name: one.spec for one in self._overlays.values()}:
+            yield (
+                f"{_OVERLAY} {listed(idle, _NAMED)}: not Ready in the cluster, so the rehearsal does not have it, and "
+                "whether the change of other NodeOverlays makes it Ready is not known"
+            )
 
     def left(self, named: Collection[tuple[str, str]]) -> list[str]:
         """Say what the cluster has and the manifests do not name."""
@@ -228,16 +249,31 @@ def _unknown(manifests: Manifests) -> Iterator[str]:
         yield f"not rehearsed, so the answer leaves out what they do and whether they change: {named}"
 
 
+def _of_a_plan(manifests: Manifests) -> Iterator[str]:
+    """Say which parts of a plan of Terraform's may have manifests that it does not show."""
+    if found := [f"{kind} {name}" for kind, name in manifests.others if kind in HIDING]:
+        yield f"the plan does not show all that it changes: {listed(found, _NAMED)}"
+
+
 def _is_karpenters(item: Mapping[str, Any]) -> bool:
     return str(item.get("apiVersion")).partition("/")[0] in _GROUPS
 
 
-def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
-    """Say which fields of a node class are not rehearsed; refuse a change of them, as far as one can be seen."""
+def _unseen(
+    had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None, dropped: Collection[str]
+) -> list[str]:
+    """Say which fields of a node class are not rehearsed; refuse a change of them, as far as one can be seen.
+
+    Args:
+        had: The node class of the cluster.
+        item: The one in the manifests.
+        earlier: The one in the manifests before the change, if they are known.
+        dropped: Fields that the snapshot left out of node classes: the manifests may remove them.
+    """
     subject, spec = f"{item['kind']} {item['metadata']['name']}", item.get("spec") or {}
     kept = spec_of_class(spec)
     # Of some fields, such as disks, a snapshot has a part.
-    unseen = sorted({key for key in spec if key in OF_THE_IMAGE or kept.get(key) != spec[key]})
+    unseen = sorted({*dropped, *(key for key in spec if key in OF_THE_IMAGE or kept.get(key) != spec[key])})
     if earlier is not None:
         old = earlier.get("spec") or {}
         seen = spec_of_class(old)
@@ -253,10 +289,10 @@ def _unseen(had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str
     return _told(subject, unseen, changed, is_first=earlier is None)
 
 
-def _unseen_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
+def _unseen_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *, had: bool) -> list[str]:
     """The same for the annotations that a NodePool gives its nodes: Karpenter's hash of a NodePool has them."""
     now, old = (_annotations(one) for one in (item, earlier or {}))
-    unseen = [_ANNOTATIONS] if now else []
+    unseen = [_ANNOTATIONS] if now or had else []
     changed = [_ANNOTATIONS] if earlier is not None and now != old else []
     return _told(f"{item['kind']} {item['metadata']['name']}", unseen, changed, is_first=earlier is None)
 

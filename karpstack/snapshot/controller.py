@@ -28,10 +28,10 @@ SETTINGS: Final[Mapping[str, str]] = {
 _QUIET: Final = re.compile(
     "LOG_.*|METRICS_PORT|HEALTH_PROBE_PORT|KARPENTER_SERVICE|KUBERNETES_MIN_VERSION|SYSTEM_NAMESPACE|CPU_REQUESTS|"
     "MEMORY_LIMIT|GO(MEMLIMIT|MAXPROCS)|KUBE_CLIENT_.*|ENABLE_PROFILING|LEADER_ELECTION_.*|DISABLE_(LEADER_ELECTION|"
-    "CONTROLLER_WARMUP|CLUSTER_STATE_OBSERVABILITY)"
+    "CONTROLLER_WARMUP|CLUSTER_STATE_OBSERVABILITY)|CLUSTER_(NAME|ENDPOINT|CA_BUNDLE)|ISOLATED_VPC|EKS_CONTROL_PLANE"
 )
 _TAG: Final = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.\w]*)(@|$)")
-_GATE: Final = re.compile(r"\s*([A-Za-z]+)=(true|false)\s*")
+_GATE: Final = re.compile(r"\s*([A-Za-z]+)=(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)\s*")  # as Go reads them
 _VALUE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}", re.ASCII)
 
 
@@ -56,20 +56,23 @@ def karpenter_of(item: Mapping[str, Any]) -> Karpenter | None:
     gates = (_GATE.fullmatch(one) for one in str(given.get(_GATES) or "").split(","))
     return Karpenter(
         version=version or None,
-        feature_gates={one[1][0].lower() + one[1][1:]: one[2] == "true" for one in gates if one},
-        settings={
-            key: str(given[name]) for name, key in SETTINGS.items() if _VALUE.fullmatch(str(given.get(name) or ""))
-        },
+        feature_gates={one[1][0].lower() + one[1][1:]: one[2][0] in "1tT" for one in gates if one},
+        settings={key: str(given[name]) for name, key in SETTINGS.items() if _is_known(given.get(name))},
     )
 
 
 def unseen(item: Mapping[str, Any]) -> dict[str, Any]:
     """Settings in the Deployment of the controller that a rehearsal does not have, by their environment variables."""
+    given = _given(item) | {key: value for key, value in _container(item).items() if key == "envFrom" and value}
     return {
         name: value
-        for name, value in _given(item).items()
-        if name not in SETTINGS and name != _GATES and not _QUIET.fullmatch(name)
+        for name, value in given.items()
+        if not _QUIET.fullmatch(name) and (isinstance(value, Mapping) or name not in {*SETTINGS, _GATES})
     }
+
+
+def _is_known(value: object) -> bool:
+    return isinstance(value, str) and _VALUE.fullmatch(value) is not None
 
 
 def _container(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -93,5 +96,5 @@ def _flags(words: list[Any]) -> Iterator[tuple[str, str]]:
     for place, word in enumerate(map(str, words)):
         if word.startswith("-"):
             name, has_value, value = word.lstrip("-").partition("=")
-            following = str(words[place + 1]) if place + 1 < len(words) else "true"
-            yield name.upper().replace("-", "_"), value if has_value else following
+            following = [str(one) for one in words[place + 1 : place + 2] if not str(one).startswith("-")]
+            yield name.upper().replace("-", "_"), value if has_value else next(iter(following), "true")

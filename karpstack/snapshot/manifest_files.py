@@ -23,6 +23,10 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "EC2NodeClass": ("karpenter.k8s.aws/v1",),
     "AKSNodeClass": ("karpenter.azure.com/v1", "karpenter.azure.com/v1beta1"),
 }
+_OF_CHART: Final = "helm_release that the plan changes"
+_AFTER_APPLY: Final = "kubectl_manifest that is known after apply"
+#: Kinds of what a plan of Terraform's does not show: any manifest may be in it.
+HIDING: Final = (_OF_CHART, _AFTER_APPLY)
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _MOST: Final = 16 * 2**20  # bytes; charts with CRDs print two million
 _FILES: Final = 2_000
@@ -162,7 +166,7 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
     Those that the plan deletes are in `_Removed`.
 
     Raises:
-        YamlError: One is not YAML, or a part of a NodePool is not known yet: the plan leaves it out.
+        YamlError: One is not YAML, or a part of a NodePool or NodeOverlay is not known yet: the plan leaves it out.
     """
     unknown = {}
     for one in mappings(plan.get("resource_changes")):
@@ -172,17 +176,17 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
         if isinstance(actions, list) and "delete" in actions:
             yield from map(_Removed, _manifests_of(mapping(change.get("before"))))
         if one.get("type") == "helm_release" and actions not in (None, ["no-op"]):
-            yield {"kind": "helm_release that the plan changes", "metadata": {"name": address}}
+            yield {"kind": _OF_CHART, "metadata": {"name": address}}
     for address in (address for address, parts in unknown.items() if parts.get("yaml_body") is True):
-        yield {"kind": "kubectl_manifest that is known after apply", "metadata": {"name": address}}
+        yield {"kind": _AFTER_APPLY, "metadata": {"name": address}}
     modules = list(mappings([mapping(plan[_PLAN]).get("root_module")]))
     while modules:
         module = modules.pop()
         modules += mappings(module.get("child_modules"))
         for resource in mappings(module.get("resources")):
             values, address = mapping(resource.get("values")), str(resource.get("address"))
-            is_pool = mapping(values.get("manifest")).get("kind") == "NodePool"
-            if is_pool and _has_unknown(unknown.get(address, {}).get("manifest")):
+            needed = mapping(values.get("manifest")).get("kind") in ("NodePool", "NodeOverlay")
+            if needed and _has_unknown(unknown.get(address, {}).get("manifest")):
                 raise YamlError(f"of {cut(visible(address), 200)} a part is known after apply alone; apply that first")
             yield from _manifests_of(values)
 

@@ -49,7 +49,8 @@ class Controller:
             built: Releases that can be rehearsed.
         """
         known = snapshot.karpenter
-        reads = known is None or known.feature_gates.get(_GATE, False)
+        # AKS runs its own controller without the gate.
+        reads = like is not None and (known is None or known.feature_gates.get(_GATE, False))
         used = [one for one in snapshot.node_overlays if reads and one.ready]
         unused = [one for one in snapshot.node_overlays if one not in used]
         return cls(snapshot, like, nearest(known.version, built) if known else None, used, unused)
@@ -88,6 +89,10 @@ class Controller:
         lacking = frozenset() if self.snapshot.cluster.cloud == "aws" else _OF_AWS
         return {key: value for key, value in known.settings.items() if key in {*SETTINGS.values()} - lacking}
 
+    def _is_off(self) -> bool:
+        known = self.snapshot.karpenter
+        return self.like is None or (known is not None and not known.feature_gates.get(_GATE))
+
     def notes(self) -> Iterator[str]:
         """Say what is assumed."""
         known = self.snapshot.karpenter
@@ -97,7 +102,7 @@ class Controller:
                 "that is built on this machine"
             )
         if self.unused:
-            why = "the feature gate NodeOverlay is off" if known and not known.feature_gates.get(_GATE) else "not Ready"
+            why = "the feature gate NodeOverlay is off" if self._is_off() else "not Ready"
             named = listed([one.name for one in self.unused], _NAMED)
             yield f"Karpenter does not use these NodeOverlays ({why}), and the rehearsal does not have them: {named}"
         if self.used and not known:

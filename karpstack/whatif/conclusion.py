@@ -15,6 +15,7 @@ from .wording import plural
 _NAMED = 3  # workloads
 _COMPARED = ("nodes", "dollars an hour", "dollars an hour without spot")
 _NEAR = 0.1  # how far these may be from the cluster's for "safe"
+_MORE = "the snapshot does not have all that is in the manifests, so more may change"
 _SHORT = 60.0  # seconds that a pod may be without a node before that is called a cost
 
 
@@ -26,12 +27,13 @@ def conclusion(answer: Answer) -> str:
     if broken := [limit for limit in answer.limits if not limit.within_limit]:
         more = f", and {plural(len(broken) - 1, 'more limit')} exceeded" if len(broken) > 1 else ""
         return f"Do not merge yet: {_reason(broken[0], radius)}{more}"
+    more = f"; {_MORE}" if answer.unseen else ""
     if radius.applied == []:
-        return "Changes nothing"
+        return f"Changes nothing{more}"
     costs = list(_costs(radius))
     harmless = not costs and radius.unschedulable <= 0 and not radius.pods_killed
     if harmless and not radius.replaced and not radius.created and (until := _later(answer.remaining)):
-        return f"Does nothing before {units.moment(until)}, when a disruption budget allows it"
+        return f"Does nothing before {units.moment(until)}, when a disruption budget allows it{more}"
     waiting = wording.drifted(answer.remaining)
     effects = [
         _pods(radius, answer.simulated),
@@ -145,7 +147,7 @@ def _unsure(answer: Answer) -> str:
     """Why it is not known whether the base is like a real cluster, and the change as a whole; empty where it is."""
     found = answer.accuracy
     if answer.unseen:
-        return "the snapshot does not have all that is in the manifests, so more may change"
+        return _MORE
     if not found.compared:
         return "no real cluster was compared"
     if found.made_up:

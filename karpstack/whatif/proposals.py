@@ -274,7 +274,7 @@ def _merged(one: Spec, other: Spec, types: _Types) -> Spec | None:
     first, second = ({each["key"]: each for each in _requirements(spec)} for spec in (one, other))
     if len(first) < len(_requirements(one)) or len(second) < len(_requirements(other)) or {*first} != {*second}:
         return None
-    if _rest(one) != _rest(other) or "limits" in one:  # one limit would stand for two
+    if _rest(one) != _rest(other) or {"limits", "replicas"} & one.keys():  # one would stand for two
         return None
     differing = [key for key in first if first[key] != second[key]]
     if not differing:

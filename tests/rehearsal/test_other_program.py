@@ -25,6 +25,8 @@ import pulumi_aws as aws
 vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16", region="us-east-1")
 aws.rds.Instance("db", instance_class="db.t4g.micro", opts=pulumi.ResourceOptions(depends_on=[vpc]))
 aws.ec2.RouteTable("out", vpc_id=vpc.id, routes=[{"cidr_block": "0.0.0.0/0", "transit_gateway_id": "tgw-1"}])
+aws.ec2.RouteTable("six", vpc_id=vpc.id, routes=[{"ipv6_cidr_block": "::/0", "gateway_id": "igw-1"}])
+aws.eks.Addon("metrics", cluster_name="x", addon_name="metrics-server")
 aws.eks.FargateProfile("karpenter", cluster_name="x", pod_execution_role_arn="y", selectors=[{"namespace": "x"}])
 aws.dynamodb.get_table_output(name="x")
 aws.sqs.Queue("jobs", opts=pulumi.ResourceOptions(version="6.83.0"))
@@ -32,6 +34,8 @@ aws.sqs.Queue("jobs", opts=pulumi.ResourceOptions(version="6.83.0"))
         [
             "aws:ec2/vpc:Vpc vpc: the property region",
             "aws:ec2/routeTable:RouteTable out: the property routes.transitGatewayId",
+            "aws:ec2/routeTable:RouteTable six: the property routes",
+            "aws:eks/addon:Addon metrics: the property addonName",
             "aws:eks/fargateProfile:FargateProfile karpenter",
             "aws:rds/instance:Instance db",
             "function aws:dynamodb/getTable:getTable",

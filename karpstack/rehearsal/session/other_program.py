@@ -29,6 +29,7 @@ _NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 #: What the stack's outputs call the version of a Karpenter that the cloud runs.
 _MANAGED: Final = "managed"
 #: What Pulumi says of a package that has neither a simulated provider nor a plugin.
+_VERSION_OF_API: Final = re.compile(r"/v[0-9a-z]+(?=:)")
 _NO_PLUGIN: Final = re.compile(r"no resource plugin 'pulumi-resource-([\w-]+)'")
 #: A key of what Pulumi writes to its state in place of a secret.
 _HIDDEN: Final = "4dabf18193072939515e22adb298388d"
@@ -190,7 +191,11 @@ def outputs(folder: StackFolder, stack_file: StackFile) -> dict[str, Any]:
 
 
 def _names(found: list[_Resource], kind: str) -> list[str]:
-    named = (_known(kind, one.inputs, "metadata", "name") for one in found if one.type == kind)
+    """Return the names of all objects of a kind, in any version of its API."""
+    wanted = _VERSION_OF_API.sub("", kind)
+    named = (
+        _known(kind, one.inputs, "metadata", "name") for one in found if _VERSION_OF_API.sub("", one.type) == wanted
+    )
     return sorted(name for name in named if isinstance(name, str))
 
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from karpstack.karpenter import crds
 from karpstack.karpenter.releases import number
 from karpstack.rehearsal.cluster.startup_taints import permanent_taints
 from karpstack.rehearsal.session import speed
@@ -233,7 +234,7 @@ def _sides(options: WhatifOptions, cluster: Cluster) -> tuple[Source, list[Sourc
 
 def _check_seen(base: Source, side: Source) -> None:
     """Refuse a change of which a snapshot shows nothing, and which may be more: `Changes nothing` may be wrong."""
-    if side.unseen and side.stack_file.configuration() == base.stack_file.configuration():
+    if side.unseen and _completed(side) == _completed(base):
         raise SourceError(
             f"{side.given}: the manifests differ from the snapshot only in fields that a snapshot does not have, so "
             f'"Changes nothing" could be wrong: {side.unseen[0]}; give the manifests before the change too: '
@@ -343,6 +344,13 @@ def _check_settings(side: Source, tools: Tools) -> None:
             f"{side.name}: the program refuses {side.stack_file.path}, so there would be nothing to compare; mend what "
             f"it says, nothing was started:\n{refused}"
         )
+
+
+def _completed(side: Source) -> dict[str, Any]:
+    """The configuration of a side, its NodePools with the defaults of the API server."""
+    cloud, pools = side.stack_file.cloud, side.stack_file.node_pools()
+    completed = {name: crds.completed(cloud, "NodePool", spec) for name, spec in pools.items()}
+    return {**side.stack_file.configuration(), "karpstack:nodePools": completed}
 
 
 def _check_same(base: Source, change: Source) -> None:

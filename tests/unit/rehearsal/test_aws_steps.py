@@ -267,11 +267,12 @@ class Place:
         launched = self.stack.fleet("m5.large", zones="b")["Instances"][0]["InstanceIds"][0]
         return str((self.machine(launched) or {})["refusal"])
 
-    def map_node(self, mode: str, group: str) -> None:
+    def map_node(self, mode: str, group: str, user: str = "system:node:{{EC2PrivateDNSName}}") -> None:
         """Write aws-auth, in a cluster of an authentication mode."""
         self.account.eks.cluster(CLUSTER).access_config["authenticationMode"] = mode
         name = self.stack.node_role.rpartition("/")[2]
-        written = yaml.safe_dump([{"rolearn": f"arn:aws:iam::{ACCOUNT}:role/{name}", "groups": [group]}])
+        entry = {"rolearn": f"arn:aws:iam::{ACCOUNT}:role/{name}", "username": user, "groups": [group]}
+        written = yaml.safe_dump([entry])
         objects = {"/api/v1/namespaces/kube-system/configmaps/aws-auth": {"data": {"mapRoles": written}}}
         vars(self.cloud)["bound"] = SimpleNamespace(objects=objects)
 

@@ -200,7 +200,7 @@ def test_a_scale_test_gets_its_outputs_from_the_state(folder: StackFolder, stack
         CLUSTER,
         RELEASE,
         NODE_POOL,
-        ("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", {"metadata": {"name": "al2023"}}),
+        ("kubernetes:karpenter.k8s.aws/v1beta1:EC2NodeClass", {"metadata": {"name": "al2023"}}),
     )
     assert other_program.outputs(folder, stack_file) == {
         "cloud": "aws",

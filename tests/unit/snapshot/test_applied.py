@@ -99,7 +99,25 @@ def test_a_node_class_keeps_the_zones_of_its_subnets_and_a_new_one_has_those_of_
 
 def test_what_a_snapshot_does_not_have_of_a_node_class_is_said() -> None:
     (note,) = applied(CLUSTER, manifests(CLASS)).unseen
+    new = {**CLASS, "metadata": {"name": "new"}}
+    assert not applied(CLUSTER, manifests(new)).unseen  # no node has it
+    assert not applied(CLUSTER, manifests(CLASS, new), manifests(CLASS)).unseen
     assert note.startswith("EC2NodeClass default: a snapshot does not have all of amiSelectorTerms, userData, so")
+
+
+def test_what_a_snapshot_left_out_may_be_removed_by_the_manifests() -> None:
+    left_out = [
+        {"what": what, "count": 1, "why": "x"}
+        for what in ("annotations of the templates of NodePools", "tags of node classes", "images")
+    ]
+    cluster = CLUSTER.model_copy(update={"left_out": snapshot(leftOut=left_out).left_out})
+    bare = {**CLASS, "spec": {}}
+    assert [note.partition(", so")[0] for note in applied(cluster, manifests(POOL, bare)).unseen] == [
+        "NodePool general: a snapshot does not have all of template.metadata.annotations",
+        "EC2NodeClass default: a snapshot does not have all of tags",
+    ]
+    assert not applied(cluster, manifests(POOL, bare), manifests(POOL, bare)).unseen
+    assert not applied(CLUSTER, manifests(POOL, bare)).unseen
 
 
 def test_what_a_snapshot_does_not_have_of_disks_and_of_annotations_is_said() -> None:
@@ -230,7 +248,13 @@ def test_a_chart_that_a_plan_of_terraform_changes_is_named(tmp_path: Path) -> No
     planned = {"root_module": {"resources": [{"values": {"manifest": POOL}}]}}
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"planned_values": planned, "resource_changes": changes}))
-    assert read(plan).ignored == {"helm_release that the plan changes": 1}
+    found = read(plan)
+    assert found.ignored == {"helm_release that the plan changes": 1}
+    for before in (None, manifests(POOL)):
+        (note,) = applied(CLUSTER, found, before).unseen
+        assert note.endswith(
+            "does not show all that it changes: helm_release that the plan changes helm_release.update"
+        )
 
 
 def test_a_node_pool_that_a_plan_of_terraform_replaces_is_refused(tmp_path: Path) -> None:
@@ -240,14 +264,18 @@ def test_a_node_pool_that_a_plan_of_terraform_replaces_is_refused(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("unknown", "refused"),
-    [({"spec": {"template": {}}}, False), ({"spec": {"template": {"spec": {"taints": [{"value": True}]}}}}, True)],
+    ("item", "unknown", "refused"),
+    [
+        (POOL, {"spec": {"template": {}}}, False),
+        (POOL, {"spec": {"template": {"spec": {"taints": [{"value": True}]}}}}, True),
+        ({"kind": "NodeOverlay"}, {"spec": {"price": True}}, True),
+    ],
 )
-def test_a_plan_that_does_not_know_all_of_a_node_pool_is_refused(
-    tmp_path: Path, unknown: object, refused: bool
+def test_a_plan_that_does_not_know_all_of_a_node_pool_or_overlay_is_refused(
+    tmp_path: Path, item: object, unknown: object, refused: bool
 ) -> None:
     resources = [
-        {"address": "a", "values": {"manifest": POOL}},
+        {"address": "a", "values": {"manifest": item}},
         {"address": "b", "values": {"manifest": CLASS}},
         {"address": "c", "values": {}},
     ]
@@ -372,6 +400,10 @@ def test_overlays_are_added_changed_and_removed() -> None:
     assert prices(manifests(overlay("1.0")), POOL) == {"off": (None, False)}
     unready = {**overlay("1.0", "off"), "spec": {}}
     assert prices(None, unready) == {"cheap": ("1.0", True), "off": (None, False)}
+    assert [note.partition(":")[0] for note in applied(cluster, manifests(overlay("0.5"))).unseen] == [
+        "NodeOverlay off"
+    ]
+    assert not applied(cluster, manifests(POOL)).unseen
     (note,) = applied(cluster, manifests(POOL)).notes
     assert note == "the manifests do not have NodeOverlay cheap, NodeOverlay off, which stay as the snapshot has them"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.snapshot.controller import is_controller, karpenter_of
+from karpstack.snapshot.controller import is_controller, karpenter_of, unseen
 from karpstack.snapshot.model import Karpenter
 from karpstack.snapshot.problems import SnapshotError
 from karpstack.snapshot.rehearsed_controller import Controller
@@ -30,12 +30,12 @@ def test_variables_and_arguments_are_settings() -> None:
         deployment(
             image="mirror.example.com:5000/karpenter/controller:v1.14.1",
             env=[
-                {"name": "FEATURE_GATES", "value": "NodeOverlay=true,SpotToSpotConsolidation=false"},
+                {"name": "FEATURE_GATES", "value": "NodeOverlay=True,SpotToSpotConsolidation=f"},
                 {"name": "BATCH_IDLE_DURATION", "value": "1s"},
                 {"name": "CLUSTER_NAME", "value": "secret"},
                 {"name": "MEMORY_LIMIT", "valueFrom": {}},
             ],
-            args=["--batch-idle-duration=5s", "--preference-policy", "Ignore"],
+            args=["--batch-idle-duration=5s", "--enable-profiling", "--preference-policy", "Ignore"],
         )
     )
     assert made == Karpenter(
@@ -43,6 +43,16 @@ def test_variables_and_arguments_are_settings() -> None:
         feature_gates={"nodeOverlay": True, "spotToSpotConsolidation": False},
         settings={"batchIdleDuration": "5s", "preferencePolicy": "Ignore"},
     )
+
+
+def test_what_decides_and_is_not_rehearsed_is_told_from_what_does_not_decide() -> None:
+    """The chart gives each controller the name and address of its cluster."""
+    env: list[dict[str, Any]] = [
+        {"name": name, "value": "x"}
+        for name in ("CLUSTER_NAME", "CLUSTER_ENDPOINT", "ISOLATED_VPC", "EKS_CONTROL_PLANE", "INTERRUPTION_QUEUE")
+    ]
+    env += [{"name": name, "valueFrom": {"configMapKeyRef": {}}} for name in ("FEATURE_GATES", "BATCH_MAX_DURATION")]
+    assert sorted(unseen(deployment(env=env))) == ["BATCH_MAX_DURATION", "FEATURE_GATES", "INTERRUPTION_QUEUE"]
 
 
 def test_the_version_may_be_that_of_the_label() -> None:
@@ -131,8 +141,11 @@ def test_a_cluster_with_the_gate_off_does_not_use_overlays() -> None:
     made = controller(nodeOverlays=[OVERLAY], karpenter={"featureGates": {"nodeOverlay": False}})
     assert made.overlays == {}
     assert "nodeOverlay" not in made.section(reserved=0)["featureGates"]
-    (note,) = made.notes()
-    assert note.startswith("Karpenter does not use these NodeOverlays (the feature gate NodeOverlay is off)")
+    in_nap = Controller.of(snapshot(nodeOverlays=[OVERLAY]), None, BUILT)
+    assert in_nap.overlays == {}
+    for one in (made, in_nap):
+        (note,) = one.notes()
+        assert note.startswith("Karpenter does not use these NodeOverlays (the feature gate NodeOverlay is off)")
 
 
 def test_resources_of_overlays_are_said_to_be_there() -> None:

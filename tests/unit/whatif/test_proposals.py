@@ -255,8 +255,9 @@ def test_node_pools_that_allow_more_together_stay(one: list[dict[str, Any]], oth
     assert not derived("one-node-pool", a=pool(*one), b=pool(*other)).candidates
 
 
-def test_node_pools_with_limits_stay() -> None:
-    one = pool(requirement(ARCH, "amd64"), limits={"cpu": "10"})
+@pytest.mark.parametrize("of_one", [{"limits": {"cpu": "10"}}, {"replicas": 3}], ids=["limits", "static"])
+def test_node_pools_with_an_amount_of_their_own_stay(of_one: dict[str, Any]) -> None:
+    one = pool(requirement(ARCH, "amd64"), **of_one)
     assert not derived("one-node-pool", a=one, b=one).candidates
 
 

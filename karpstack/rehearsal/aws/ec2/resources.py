@@ -47,7 +47,7 @@ class RouteTable(AwsResource):
         blocks = inputs.get("routes")
         known = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
         if not all(block.get("cidrBlock") for block in known):
-            yield Failure("routes", "each route needs a cidrBlock; the rehearsal knows no other destination")
+            yield Failure("routes", "the rehearsal supports only routes with a cidrBlock", unsupported=True)
         cidrs = [block.get("cidrBlock") for block in known]
         for cidr in sorted({one for one in cidrs if isinstance(one, str) and cidrs.count(one) > 1}):
             yield Failure("routes", f"two routes to {cidr}; a table has one for each destination")

@@ -369,13 +369,15 @@ class Eks:
         """Why nodes with this role (moto's) cannot join the cluster; empty when they can.
 
         Args:
-            aws_auth: Reads `mapRoles` of the ConfigMap aws-auth, which counts unless the cluster takes entries alone.
+            aws_auth: Reads `mapRoles` of the ConfigMap aws-auth, which counts unless the cluster takes entries alone,
+                or has one of the role.
         """
         extra = self.records.get(cluster)
         mode = self.cluster(cluster).access_config["authenticationMode"] if extra else "API"
-        if mode != "API" and is_mapped_node(aws_auth(), f"arn:aws:iam::{self._account_id}:role/{role.name}"):
+        entry = extra.entries.get(role.arn) if extra and mode != "CONFIG_MAP" else None
+        by_map = mode != "API" and entry is None
+        if by_map and is_mapped_node(aws_auth(), f"arn:aws:iam::{self._account_id}:role/{role.name}"):
             return ""
-        entry = extra.entries.get(role.arn) if extra else None
         if entry is None and mode == "CONFIG_MAP":
             return (
                 f"the role {role.arn} of the node is not in the ConfigMap aws-auth of the cluster {cluster}; add it to "
@@ -645,13 +647,19 @@ def done(kind: str, *parameters: dict[str, str]) -> dict[str, Any]:
 
 
 def is_mapped_node(map_roles: str, arn: str) -> bool:
-    """Whether aws-auth makes a role, which it names without a path, a node's."""
+    """Whether aws-auth makes a role, which it names without a path, a node's.
+
+    Kubernetes lets a node do what it needs only by its user name and its group.
+    """
     try:
         entries = yaml.load(map_roles, yaml.CSafeLoader) or []
     except yaml.YAMLError:
         return False
     return isinstance(entries, list) and any(
-        isinstance(one, dict) and one.get("rolearn") == arn and "system:nodes" in (one.get("groups") or ())
+        isinstance(one, dict)
+        and one.get("rolearn") == arn
+        and str(one.get("username")).startswith("system:node:{{")
+        and "system:nodes" in (one.get("groups") or ())
         for one in entries
     )
 

@@ -230,6 +230,7 @@ class Addon(EksResource):
                 "addonName",
                 f"the rehearsal has no workload for the add-on {name!r}; it has "
                 f"{', '.join(sorted(WORKLOADS))}: leave {name} out",
+                unsupported=True,
             )
         elif inputs.get("serviceAccountRoleArn") and not WORKLOADS[name].service_account:
             yield Failure("serviceAccountRoleArn", f"pods of the add-on {name} take no role; leave it out")
