@@ -124,6 +124,8 @@ def check_meaning(given: str, project: Path) -> None:
     path = f"write {'' if given.startswith('/') else './'}{given} for the path"
     if len(words := given.split()) > 1 and shutil.which(words[0]):
         raise SourceError(f"{given!r} is a path and a command, so it is unclear what to compare; {path}")
+    if given.startswith(("/", ".")):
+        return  # as no name of a ref does
     ref, *more = given.split(":", 1)
     try:
         commit = git.commit(project, ref)

@@ -215,7 +215,7 @@ def _at_rest(run: StepRun) -> bool:
     live = run.live()
     if not _pods_at_rest(run):
         return False
-    if any("Initialized" not in claim.reached or claim.deleting for claim in live):
+    if any("Initialized" not in claim.reached or claim.deleting for claim in (*live, *_new_of_existing_pools(run))):
         return False
     may_be_fewer = run.scales_down or expect.replacement is not None
     if may_be_fewer and expect.nodes is not None and expect.nodes.max is not None and len(live) > expect.nodes.max:
@@ -231,6 +231,16 @@ def _at_rest(run: StepRun) -> bool:
     # The controller renews its prices once a minute. With no address to ask, there is nothing to wait for.
     waits_for_prices = expect.replacement.cheaper and run.replay.start.get("prices")
     return not waits_for_prices or all(run.replay.price(claim) is not None for claim in (*run.before(), *live))
+
+
+def _new_of_existing_pools(run: StepRun) -> list[NodeClaim]:
+    """The NodeClaims that existing NodePools made during the step.
+
+    Before a NodeClaim names its node, the story's pods may run there already, and it is not known to be the story's.
+    """
+    pools = run.scenario.existing_node_pools
+    claims = run.replay.claims.values()
+    return [one for one in claims if one.node_pool in pools and one.gone is None and run.during(one.first_seen)]
 
 
 def _pods_at_rest(run: StepRun) -> bool:

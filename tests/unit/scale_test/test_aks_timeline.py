@@ -65,6 +65,21 @@ def test_a_node_of_a_pool_that_was_there_before_is_not_the_storys_to_remove(
     assert [said for said in failures(there, own) if "clean-up: " in said]
 
 
+def test_pods_that_run_before_their_node_is_known_as_the_storys_are_no_rest(
+    timeline: list[Line], story: Scenario
+) -> None:
+    mark = next(line for line in timeline if line["type"] == "STEP" and line["step"] == 0)
+    for named in (True, False):
+        replay = Replay()
+        replay.apply(
+            line
+            for line in timeline[: timeline.index(mark)]
+            if named or line.get("kind") != "NodeClaim" or "nodeName" not in line["object"]
+        )
+        run = StepRun(replay, story, 0, parse_time(mark["requested"]), parse_time(mark["received"]))
+        assert outcome(run) == ("rest" if named else None)
+
+
 def test_scaling_to_nothing_waits_for_the_node(timeline: list[Line], story: Scenario) -> None:
     mark = next(line for line in timeline if line["type"] == "STEP" and line["step"] == 1)
     last = {
