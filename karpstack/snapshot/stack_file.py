@@ -225,8 +225,8 @@ def _taken(
     """What is taken from the other file and decides what Karpenter does, because a snapshot does not have it."""
     karpenter, cluster = (config.get(f"karpstack:{key}") or {} for key in ("karpenter", "cluster"))
     known = snapshot.karpenter
-    keys = _OF_KARPENTER if known is None else () if known.version else ("chartVersion",)
-    found = {f"karpenter.{key}": karpenter.get(key) for key in keys}
+    assumed = [key for key in _OF_KARPENTER if known is None or (key == "chartVersion" and not known.version)]
+    found = {f"karpenter.{key}": karpenter.get(key) for key in assumed}
     found["cluster.version"] = cluster.get("version")
     told = [f"{key}: {json.dumps(value)}" for key, value in found.items() if value]
     own = {key for one in snapshot.node_classes for key in one.spec if key not in OF_THE_IMAGE}
