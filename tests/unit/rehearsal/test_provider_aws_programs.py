@@ -62,7 +62,7 @@ def test_what_means_nothing_in_a_block_is_unknown_by_name(world: World) -> None:
 @pytest.mark.parametrize(
     ("token", "given", "said"),
     [
-        ("aws:ec2/routeTable:RouteTable", {"routes": [{"gatewayId": "igw-1"}]}, "needs a cidrBlock"),
+        ("aws:ec2/routeTable:RouteTable", {"routes": [{"gatewayId": "igw-1"}]}, "only routes with a cidrBlock"),
         ("aws:ec2/routeTable:RouteTable", {"routes": [{"cidrBlock": "0.0.0.0/0"}] * 2}, "two routes to 0.0.0.0/0"),
         ("aws:ec2/securityGroup:SecurityGroup", {"name": "a", "ingress": [{"protocol": "tcp"}]}, "a rule needs"),
         (

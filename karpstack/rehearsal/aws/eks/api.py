@@ -374,8 +374,8 @@ class Eks:
         """
         extra = self.records.get(cluster)
         mode = self.cluster(cluster).access_config["authenticationMode"] if extra else "API"
-        entry = extra.entries.get(role.arn) if extra and mode != "CONFIG_MAP" else None
-        by_map = mode != "API" and entry is None
+        entry = extra.entries.get(role.arn) if extra else None
+        by_map = mode == "CONFIG_MAP" or (mode != "API" and entry is None)
         if by_map and is_mapped_node(aws_auth(), f"arn:aws:iam::{self._account_id}:role/{role.name}"):
             return ""
         if entry is None and mode == "CONFIG_MAP":
