@@ -63,6 +63,14 @@ def duration(text: str) -> timedelta:
         ) from error
 
 
+def finite_duration(text: str) -> timedelta | None:
+    """The same; None for `Never`, and for what is no duration."""
+    try:
+        return duration(text)
+    except ValueError:
+        return None
+
+
 def go_duration(text: str) -> timedelta:
     """The time that a text stands for where Karpenter reads it by Go's `time.ParseDuration`: annotations of pods.
 

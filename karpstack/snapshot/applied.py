@@ -58,18 +58,18 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     cluster = _Cluster(snapshot)
     gone = before.objects.keys() - manifests.objects.keys() if before else set()
     removed = sorted(gone | manifests.removed)
-    absent = [f"{kind} {name}" for kind, name in removed if not cluster.removed(kind, name)]
+    absent = [f"{kind} {name}" for kind, name in removed if not cluster.remove(kind, name)]
     if absent:
         notes.append(f"the change removes {listed(absent, _NAMED)}, which the cluster does not have")
     for (kind, name), item in manifests.objects.items():
         try:
-            notes += cluster.applied(kind, name, item, before.objects.get((kind, name)) if before else None)
+            notes += cluster.apply(kind, name, item, before.objects.get((kind, name)) if before else None)
         except (ValidationError, AttributeError, KeyError, TypeError) as error:
             why = mistake(error) if isinstance(error, ValidationError) else broken(error)
             raise SnapshotError.of(
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error
-    notes += cluster.left({*manifests.objects})
+    notes += cluster.unnamed({*manifests.objects})
     unseen = [
         *cluster.unseen,
         *cluster.idle_overlays(),
@@ -83,7 +83,7 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
 
 
 class _Cluster:
-    """What of a snapshot manifests change.
+    """The objects of a snapshot that manifests change.
 
     Attributes:
         unseen: What may change without being seen: a sentence each.
@@ -113,15 +113,15 @@ class _Cluster:
         }
         return self._before.model_copy(update=changed)
 
-    def removed(self, kind: str, name: str) -> bool:
+    def remove(self, kind: str, name: str) -> bool:
         """Remove an object; whether there was one."""
         if kind == CONTROLLER:
             raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", f"{kind} {name}", keys="all of it"))
         of_kind: dict[str, dict[str, Any]] = {_POOL: self._pools, _OVERLAY: self._overlays}
         return of_kind.get(kind, self._classes).pop(name, None) is not None
 
-    def applied(self, kind: str, name: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
-        """Apply an object; returns what is to be said of it.
+    def apply(self, kind: str, name: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
+        """Apply an object, and return notes on it.
 
         Args:
             kind, name: Whose it is.
@@ -172,7 +172,7 @@ class _Cluster:
                 "whether the change of other NodeOverlays makes it Ready is not known"
             )
 
-    def left(self, named: Collection[tuple[str, str]]) -> list[str]:
+    def unnamed(self, named: Collection[tuple[str, str]]) -> list[str]:
         """Say what the cluster has and the manifests do not name."""
         before = self._before
         stay = [(_POOL, one.name) for one in before.node_pools if one.name in self._pools]

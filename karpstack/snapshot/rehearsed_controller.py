@@ -23,7 +23,7 @@ _NAMED: Final = 5  # objects in a note
 
 @dataclass(frozen=True)
 class Controller:
-    """What a stack file is told of the controller.
+    """The controller of a snapshot, as a stack file describes it.
 
     Attributes:
         snapshot: The cluster.

@@ -16,7 +16,7 @@ from karpstack.scale_test.reports.units import plural
 
 from .answer import Cause, EmptyNode, Inventory, OpenEnd, RemainingNode
 from .nodes import described
-from .phases import WhatifTimeline, is_leaving, is_present
+from .phases import WhatifTimeline, is_present, stays
 from .prices import Priced
 from .remaining import budget_cause
 
@@ -69,7 +69,7 @@ def _movement(told: WhatifTimeline) -> str:
 
 
 def _staying(told: WhatifTimeline) -> Iterator[NodeClaim]:
-    return (claim for claim in told.claims if is_present(claim, told.end) and not is_leaving(claim, told.end))
+    return (claim for claim in told.claims if stays(claim, told.end))
 
 
 def _reasons(told: WhatifTimeline, pool: str) -> Sequence[str]:

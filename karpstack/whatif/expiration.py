@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from karpstack.karpenter.budgets import BudgetError, budgets, calendar
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import finite_duration
 from karpstack.scale_test.judging.terminations import grace
 from karpstack.scale_test.numbers.disruptions import lifetime
 
 from .answer import RemainingNode, ShorterLife
 from .held_pods import permanent_hold
-from .phases import WhatifTimeline, is_leaving, is_present
+from .phases import WhatifTimeline, is_present, stays
 from .week import asked_spec
 
 _DAY = timedelta(days=1)
@@ -65,12 +65,9 @@ def shorter_lives(told: WhatifTimeline) -> list[ShorterLife]:
     found = []
     for pool in sorted(told.replay.node_pools):
         before, after = (_expire_after(told, pool, time) for time in told.ends)
-        lives = _duration(after)
-        nodes = sum(
-            claim.node_pool == pool and is_present(claim, told.end) and not is_leaving(claim, told.end)
-            for claim in told.claims
-        )
-        if nodes and before is not None and lives and lives < (_duration(before) or timedelta.max):
+        lives = finite_duration(after or "")
+        nodes = sum(claim.node_pool == pool and stays(claim, told.end) for claim in told.claims)
+        if nodes and before is not None and lives and lives < (finite_duration(before) or timedelta.max):
             per_day = round(nodes * (_DAY / lives), 2)
             found.append(
                 ShorterLife(pool=pool, before=before, after=str(after), expiring_per_day=per_day, short=lives < _DAY)
@@ -85,14 +82,6 @@ def _expire_after(told: WhatifTimeline, pool: str, time: datetime) -> str | None
         return None
     template = (excerpt.get("spec") or {}).get("template") or {}
     return str((template.get("spec") or {}).get("expireAfter") or _DEFAULT)
-
-
-def _duration(text: str | None) -> timedelta | None:
-    """A duration; None for `Never`."""
-    try:
-        return duration(text or "")
-    except ValueError:
-        return None
 
 
 def _use_up(told: WhatifTimeline, pool: str, draining: int, since: datetime) -> bool:

@@ -15,7 +15,7 @@ from karpstack.scale_test.recording.timeline import parse_time
 from .answer import PeriodDay, PeriodHour, SimulatedPeriod
 from .departures import departures
 from .nodes import series
-from .phases import DaysTimeline, is_leaving, is_present
+from .phases import DaysTimeline, is_present, stays
 from .prices import Priced
 from .remaining import staying
 from .unscheduled_pods import unscheduled_pods, unscheduled_span
@@ -42,7 +42,7 @@ def life(told: DaysTimeline, market: Priced) -> SimulatedPeriod:
     lived = unscheduled_pods(told)
     known = all(market.usd(claim) is not None for claim in told.claims if _cost(claim.gone, begin) and claim.offering)
     total = _dollars(usd, begin, end)
-    drifted = (claim for claim in told.claims if is_present(claim, end) and not is_leaving(claim, end))
+    drifted = (claim for claim in told.claims if stays(claim, end))
     by_hour: dict[str, list[int]] = {why: [0] * 24 for why in sorted({why for _, why in gone})}
     for time, why in gone:
         by_hour[why][time.astimezone(UTC).hour] += 1

@@ -165,6 +165,11 @@ def is_leaving(claim: NodeClaim, time: datetime) -> bool:
     return claim.disrupted is not None and claim.disrupted <= time
 
 
+def stays(claim: NodeClaim, time: datetime) -> bool:
+    """Whether a NodeClaim's machine was there at a moment, and not on its way out."""
+    return is_present(claim, time) and not is_leaving(claim, time)
+
+
 def awaits_replacement(claim: NodeClaim, time: datetime) -> bool:
     """Return whether Karpenter chose a node long ago and still keeps it, because a replacement never became ready.
 

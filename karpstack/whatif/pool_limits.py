@@ -18,7 +18,7 @@ from karpstack.scale_test.numbers.cost import pools_of
 from karpstack.scale_test.numbers.node_pool_choice import reason_to_skip
 
 from .answer import FullPool
-from .phases import WhatifTimeline, is_leaving, is_present
+from .phases import WhatifTimeline, stays
 from .prices import Priced
 
 _GIB: Final = 2**30
@@ -41,11 +41,7 @@ def _full(told: WhatifTimeline, market: Priced, name: str, time: datetime) -> Fu
     limits = {key: amount(value) for key, value in (spec.get("limits") or {}).items() if key in _UNITS}
     if not limits or reason_to_skip(excerpt) in ("going", "static"):
         return None
-    claims = [
-        claim
-        for claim in told.claims
-        if claim.node_pool == name and is_present(claim, time) and not is_leaving(claim, time)
-    ]
+    claims = [claim for claim in told.claims if claim.node_pool == name and stays(claim, time)]
     used = {
         "cpu": sum(float(claim.cpus or 0) for claim in claims),
         "memory": float(sum(claim.memory or 0 for claim in claims)),

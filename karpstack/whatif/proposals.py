@@ -43,7 +43,7 @@ class _Types(NamedTuple):
         generation: The label of the generation.
         old: A generation above which all are usable.
         new: A generation above which all are recent.
-        held: Label -> values that more types must not bring to a NodePool without them; None is a type without it.
+        held: Label -> values that a candidate must not add to a NodePool. None stands for types without the label.
     """
 
     cloud: str

@@ -26,7 +26,7 @@ from .answer import Cause, RemainingNode, Why
 from .events import NodeEvent, events_of_claim, staying_events
 from .holds import known_budgets, pods_with_holds, unique_holds
 from .nodes import described
-from .phases import WhatifTimeline, is_leaving, is_present
+from .phases import WhatifTimeline, is_leaving, is_present, stays
 from .prices import Priced
 from .rescheduling import Places
 from .week import asked_spec, simulated_offset
@@ -42,11 +42,7 @@ _BY_OBJECTS: tuple[Why, ...] = (*_OF_PODS, "policy")
 
 def remaining(told: WhatifTimeline, market: Priced) -> list[RemainingNode]:
     """The nodes that were there when the change began, and still were to stay at its end."""
-    stayed = [
-        claim
-        for claim in told.claims
-        if claim.first_seen <= told.before and is_present(claim, told.end) and not is_leaving(claim, told.end)
-    ]
+    stayed = [claim for claim in told.claims if claim.first_seen <= told.before and stays(claim, told.end)]
     return staying(told, market, stayed)
 
 

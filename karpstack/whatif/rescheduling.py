@@ -38,7 +38,7 @@ from karpstack.scale_test.recording.timeline import Line
 from .answer import NotSchedulableAgain
 from .holds import has_no_planned_room
 from .nodes import waits
-from .phases import WhatifTimeline, is_leaving, is_present
+from .phases import WhatifTimeline, stays
 from .prices import Priced
 from .unscheduled_pods import workload_of
 
@@ -143,7 +143,7 @@ class Places:
         """The other nodes that stay."""
         end = self._told.end
         for one in self._told.claims:
-            if one is not claim and one.own_node and is_present(one, end) and not is_leaving(one, end):
+            if one is not claim and one.own_node and stays(one, end):
                 yield one.own_node
         yield from self._told.replay.nodes_of_no_pool()
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import finite_duration
 from karpstack.scale_test.acting.living import WatchedObjects
 from karpstack.scale_test.judging.live import Live
 from karpstack.scale_test.judging.replay import NodeClaim, Pod, Replay
@@ -252,10 +252,7 @@ def _specs(replay: Replay) -> Iterator[dict[str, object]]:
 def _after(spec: dict[str, object]) -> timedelta:
     disruption = spec.get("disruption")
     after = disruption.get("consolidateAfter") if isinstance(disruption, dict) else None
-    try:
-        return duration(str(after))
-    except ValueError:  # `Never`, or nothing
-        return timedelta()
+    return finite_duration(str(after)) or timedelta()
 
 
 #: What of a what-if holds time while it lives. A node that waits for pods which are held does not.

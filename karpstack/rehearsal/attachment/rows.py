@@ -18,6 +18,11 @@ _Names = frozenset[str]
 _EMPTY: Final[tuple[Any, ...]] = (None, "", False, [])
 
 
+def filled(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a block that have a value; the SDK may send the others as empty."""
+    return {key: value for key, value in block.items() if value not in _EMPTY}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One resource type.
@@ -84,8 +89,8 @@ class Row:
         for name, known in self.blocks.items():
             blocks = inputs.get(name)
             for block in blocks if isinstance(blocks, list) else ():
-                given = block.items() if isinstance(block, dict) else ()
-                found += [f"{name}.{key}" for key, value in given if key not in known and value not in _EMPTY]
+                given = filled(block) if isinstance(block, dict) else ()
+                found += [f"{name}.{key}" for key in given if key not in known]
         return list(dict.fromkeys(found))
 
     @classmethod

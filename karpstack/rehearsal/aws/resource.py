@@ -396,6 +396,24 @@ class AwsResource(RowResource):
         return {} if self.row.service == "iam" else {"region": self.account.region}
 
 
+class AwsResourceWithBlocks(AwsResource):
+    """A resource with parts, such as routes, that a program may write as blocks of its inputs."""
+
+    def set_blocks(self, id: str, inputs: Properties) -> None:
+        """Make the parts those of the program; without blocks, they stay as they are."""
+        raise NotImplementedError
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Complete the resource, then its parts."""
+        super().complete(id, inputs, timeout)
+        self.set_blocks(id, inputs)
+
+    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Change the resource, then its parts."""
+        super().adjust(id, old, new, timeout)
+        self.set_blocks(id, new)
+
+
 def same(kept: Any, seen: Any) -> Any:
     """What was seen, in the form of what the program wrote when both mean the same.
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from karpstack.karpenter.budgets import BudgetError, budgets
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import duration, finite_duration
 from karpstack.text.projects import section
 
 _NODE_POOLS: Final = "nodePools"
@@ -91,11 +90,7 @@ def longest(*configurations: Mapping[str, Any]) -> timedelta:
         for config in configurations
         for spec in (section(config, _NODE_POOLS) or {}).values()
     ]
-    found = [timedelta()]
-    for one in asked:
-        with suppress(ValueError):  # `Never`, or what Karpenter will refuse
-            found.append(duration(one))
-    return max(found)
+    return max((finite_duration(one) or timedelta() for one in asked), default=timedelta())
 
 
 def _at(entries: Any, spec: Mapping[str, Any], moment: datetime) -> Any:

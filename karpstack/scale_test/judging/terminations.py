@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import finite_duration
 
 from .replay import NodeClaim, Pod
 
@@ -26,12 +26,7 @@ def deadline(claim: NodeClaim) -> datetime | None:
 
 def grace(claim: NodeClaim) -> timedelta | None:
     """Return the terminationGracePeriod of a NodeClaim; None where it has none."""
-    if not claim.termination_grace_period:
-        return None
-    try:
-        return duration(claim.termination_grace_period)
-    except ValueError:
-        return None
+    return finite_duration(claim.termination_grace_period or "")
 
 
 def deletion(pod: Pod, last: datetime, now: datetime) -> datetime:

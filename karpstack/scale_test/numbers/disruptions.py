@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import finite_duration
 
 from ..judging.replay import DISRUPTION_REASON, NodeClaim, Pod, Replay
 from ..judging.steps import StepRun
@@ -46,10 +46,7 @@ def reason(replay: Replay, claim: NodeClaim) -> str | None:
 
 def lifetime(claim: NodeClaim) -> timedelta | None:
     """Return the expireAfter of a NodeClaim; None where it never expires."""
-    try:
-        return duration(claim.expire_after)
-    except ValueError:  # `Never`
-        return None
+    return finite_duration(claim.expire_after)
 
 
 def consolidation(story: Story, runs: Iterable[StepRun]) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from tests.unit.rehearsal.provider_azure_world import Provider as AzureWorld
 
 
 def sent(provider: Callable[[], object]) -> dict[str, Any]:
-    """Return the settings that the engine gets; None is not sent."""
+    """Return the settings that a program sends to the engine. Those that are None are not sent."""
     (made,) = deploy(provider).resources.values()
     return {name: value for name, value in made.inputs.items() if value is not None}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from karpstack.rehearsal.attachment.resource import Failure, Properties, RefusedError
-from karpstack.rehearsal.aws.resource import AwsResource, capital, in_order, read_form, same
+from karpstack.rehearsal.aws.resource import AwsResource, AwsResourceWithBlocks, capital, in_order, read_form, same
 
 #: Targets of a route that the simulated account has.
 _TARGETS: Final = ("gatewayId", "natGatewayId")
@@ -33,7 +33,7 @@ class Route(AwsResource):
         return f"r-{inputs['routeTableId']}{zlib.crc32(inputs['destinationCidrBlock'].encode())}"
 
 
-class RouteTable(AwsResource):
+class RouteTable(AwsResourceWithBlocks):
     """A route table, with the routes that stand in it. ID: rtb-...
 
     The provider makes the routes equal to the blocks that the program has. Without blocks it lets routes alone, which
@@ -51,16 +51,6 @@ class RouteTable(AwsResource):
         cidrs = [block.get("cidrBlock") for block in known]
         for cidr in sorted({one for one in cidrs if isinstance(one, str) and cidrs.count(one) > 1}):
             yield Failure("routes", f"two routes to {cidr}; a table has one for each destination")
-
-    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
-        """Add the routes."""
-        super().complete(id, inputs, timeout)
-        self._set(id, inputs)
-
-    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Change the routes to those of the program."""
-        super().adjust(id, old, new, timeout)
-        self._set(id, new)
 
     def describe(self, id: str, state: Properties) -> Properties | None:
         """The table; its routes in the program's order, if it has them."""
@@ -80,7 +70,8 @@ class RouteTable(AwsResource):
             if route.get("DestinationCidrBlock") and route.get("GatewayId") != "local"
         }
 
-    def _set(self, id: str, inputs: Properties) -> None:
+    def set_blocks(self, id: str, inputs: Properties) -> None:
+        """Make the routes those of the program."""
         if (blocks := inputs.get("routes")) is None:
             return
         route, there = Route(self.session), self._routes(id)

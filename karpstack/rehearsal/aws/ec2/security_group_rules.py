@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from karpstack.rehearsal.attachment.resource import Failure, Properties, RefusedError, has_unknowns
-from karpstack.rehearsal.aws.resource import AwsRefusalError, AwsResource
+from karpstack.rehearsal.attachment.rows import filled
+from karpstack.rehearsal.aws.resource import AwsRefusalError, AwsResource, AwsResourceWithBlocks
 
 DIRECTIONS: Final = ("ingress", "egress")
 #: Input of a block -> EC2's list of peers, and the peer's key in there.
@@ -63,7 +64,7 @@ def wanted(blocks: Iterable[Mapping[str, Any]], group: str) -> list[Rule]:
     Raises:
         AwsRefusalError: One is there twice.
     """
-    unique = {repr(sorted(_present(one).items())): one for one in blocks}
+    unique = {repr(sorted(filled(one).items())): one for one in blocks}
     rules = [rule for block in unique.values() for rule in _of_block(block, group)]
     if len({replace(rule, description="") for rule in rules}) < len(rules):
         raise AwsRefusalError("InvalidParameterValue", _TWICE)
@@ -95,10 +96,6 @@ def _protocol(block: Mapping[str, Any]) -> str:
     return _PROTOCOLS.get(protocol, protocol)
 
 
-def _present(block: Mapping[str, Any]) -> Properties:
-    return {key: value for key, value in block.items() if value not in (None, "", [], False)}
-
-
 class GroupRules(AwsResource):
     """A resource with rules of a group."""
 
@@ -116,7 +113,7 @@ class GroupRules(AwsResource):
                 call(GroupId=group, IpPermissions=permissions)
 
 
-class SecurityGroup(GroupRules):
+class SecurityGroup(GroupRules, AwsResourceWithBlocks):
     """A security group, with the rules that stand in it. ID: sg-...
 
     The provider makes the rules equal to the blocks that the program has. Without blocks it lets rules alone, which
@@ -130,16 +127,6 @@ class SecurityGroup(GroupRules):
         for direction in DIRECTIONS:
             yield from failures(direction, inputs.get(direction))
 
-    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
-        """Take EC2's own rule away, and add those of the program."""
-        super().complete(id, inputs, timeout)
-        self._set(id, inputs)
-
-    def adjust(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Change the rules to those of the program."""
-        super().adjust(id, old, new, timeout)
-        self._set(id, new)
-
     def describe(self, id: str, state: Properties) -> Properties | None:
         """The group; rules of blocks as the program wrote them, and others as blocks of their own."""
         seen = super().describe(id, state)
@@ -152,7 +139,8 @@ class SecurityGroup(GroupRules):
             seen[direction] = [{**_WHOLE, **block} for block in (*kept, *_blocks(others, id))]
         return seen
 
-    def _set(self, id: str, inputs: Properties) -> None:
+    def set_blocks(self, id: str, inputs: Properties) -> None:
+        """Make the rules those of the program; EC2's own goes, too."""
         for direction in DIRECTIONS:
             if (blocks := inputs.get(direction)) is not None:
                 there, rules = self.rules(id, direction), wanted(blocks, id)
