@@ -127,8 +127,8 @@ def _without_surplus(
 ) -> list[Workload]:
     """The workloads, whose DaemonSets request so much less as the cluster's own request that the snapshot has not.
 
-    They are also fewer by as many, as far as others run on the same nodes. So pods have the room on a node that they
-    had, whichever network a cluster has.
+    They are also fewer by as many, and by as many as are made beside the cluster's own, as far as others run on the
+    same nodes. So pods have the room on a node that they had, whichever network a cluster has.
     """
     known = {(one.namespace, one.name) for one in snapshot.workloads if one.controller.kind == "DaemonSet"}
     foreign = sorted(existing.on_pools - known)
@@ -151,7 +151,10 @@ def _without_surplus(
         requests = {resource: quantity for resource, quantity in left.items() if exact(quantity)}
         changed.append(workload)
         found.append(workload.model_copy(update={"pod": workload.pod.model_copy(update={"requests": requests})}))
-    found, gone = daemon_sets.merged(found, len(foreign), of_pools)
+    second = {(namespace, f"{name}{_BESIDE}") for namespace, name in existing.on_pools & known}
+    beside = [one for one in found if (one.namespace, one.name) in second and daemon_sets.everywhere(one, of_pools)]
+    too_many = len(foreign) + len(beside)
+    found, gone = daemon_sets.merged([*beside, *(one for one in found if one not in beside)], too_many, of_pools)
     left_out = {(one.namespace, one.name) for one in gone}
     if smaller := [one for one in changed if (one.namespace, one.name) not in left_out]:
         notes.append(
@@ -160,8 +163,13 @@ def _without_surplus(
         )
     if gone:
         notes.append(
-            f"Not created, because DaemonSets that only the rehearsed cluster has ({own}) take their places on each "
-            f"node; another DaemonSet requests what these do not: {_list(gone)}"
+            "Not created, so that a rehearsed node runs no more pods of DaemonSets than in the snapshot. Another "
+            f"DaemonSet requests what these did: {_list(gone)}"
+        )
+    if (more := too_many - len(gone)) > 0 and of_pools:
+        notes.append(
+            f"Each rehearsed node runs {more} pod{'s' if more > 1 else ''} of DaemonSets more than in the snapshot, so "
+            "that many pods less of yours fit on a node whose kubelet.maxPods is small"
         )
     return found
 
@@ -170,8 +178,8 @@ def _without_surplus(
 _NOTES: Final = {
     "static": "Not loaded, because these are static pods of a kubelet",
     "own": "Not created, because the rehearsed cluster has its own",
-    "beside": "The rehearsed cluster's own pods request less, or run on its system nodes. The difference is created as "
-    f"pods of NAME{_BESIDE}",
+    "beside": "The rehearsed cluster's own pods request less, or run on its system nodes. The difference is requested "
+    f"by pods of NAME{_BESIDE}, or of another DaemonSet",
     "bare": "Created as Deployments, because pods without a controller would not return after an eviction",
     "jobs": "Created as Deployments, because the pods of a Job would end at once",
     "pinned": "Loaded without karpenter.sh/do-not-disrupt, because these pods of Jobs never end here and would keep "

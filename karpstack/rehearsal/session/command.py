@@ -45,7 +45,7 @@ def call(
 
     It has a process group of its own. So it hears of each interrupt once, by us, wherever that came from: a terminal
     tells a whole group, `kill` and CI tell a single process, and Pulumi takes a second interrupt for impatience. When
-    we are killed, the kernel interrupts it, where it can.
+    we are killed, the kernel interrupts it where it can, and perhaps twice: our threads do not end at the same moment.
 
     Args:
         check: Raises when what the command needs is gone: then the command is ended, and the error goes on.

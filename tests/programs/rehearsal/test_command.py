@@ -138,7 +138,8 @@ def test_a_command_is_interrupted_when_we_are_killed() -> None:
         assert parent.stdout
         assert parent.stdout.readline() == "ready\n"
         parent.kill()
-        assert parent.stdout.read() == "heard 1\n"
+        # The kernel says so for each thread of ours that was the command's parent in turn, and two seldom end at once.
+        assert parent.stdout.read() in {"heard 1\n", "heard 2\n"}
 
 
 def test_of_an_output_what_is_kept_is_shown_and_all_is_logged(
