@@ -1,24 +1,14 @@
-"""What is read of an answer in JSON: so many bytes, an object, and otherwise an error that the checks know."""
+"""Answers of clouds and API servers, whose faults are errors that the checks know."""
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import Any
 
-from urllib3.exceptions import IncompleteRead
-
-from karpstack.text.json_file import exceeds_values
+from karpstack.text import answers
 
 from .finding import NotAskedError
-
-SECONDS: Final = 120  # for a question, with all its repetitions
-PAGES: Final = 1_000  # of one list
-BYTES: Final = 64 * 1024 * 1024  # of one answer; a page of 500 large pods has a tenth of that
-_CHUNK: Final = 2**16  # bytes
-VALUES: Final = 4_000_000  # of one answer; each takes some hundred bytes of memory
-_LONGEST: Final = 300  # characters of an answer that refuses
 
 
 def read(call: str, chunks: Iterable[bytes]) -> bytes:
@@ -27,23 +17,8 @@ def read(call: str, chunks: Iterable[bytes]) -> bytes:
     Raises:
         NotAskedError: It is longer, or takes longer.
     """
-    until = time.monotonic() + SECONDS
-    content = bytearray()
-    for chunk in chunks:
-        content += chunk
-        if len(content) > BYTES:
-            raise NotAskedError(call, f"the answer is longer than {BYTES} bytes", refused=False)
-        if time.monotonic() > until:
-            raise NotAskedError(call, f"the answer takes longer than {SECONDS} s", refused=False)
-    return bytes(content)
-
-
-def chunks(response: Any) -> Iterator[bytes]:
-    """What urllib3 reads of a body, as it comes: who waits for a whole chunk waits for as long as a server drips."""
-    while chunk := response.read1(_CHUNK, decode_content=True):
-        yield chunk
-    if response.length_remaining:
-        raise IncompleteRead(response.tell(), response.length_remaining)
+    with _of(call):
+        return answers.read(chunks)
 
 
 def parse(call: str, content: bytes) -> dict[str, Any]:
@@ -52,15 +27,8 @@ def parse(call: str, content: bytes) -> dict[str, Any]:
     Raises:
         NotAskedError: It is no JSON, or another value.
     """
-    if exceeds_values(content, VALUES):
-        raise NotAskedError(call, f"the answer has more than {VALUES:,} values", refused=False)
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise NotAskedError(call, f"the answer is no JSON ({error}): {begins(content)}", refused=False) from error
-    if not isinstance(found, dict):
-        raise NotAskedError(call, f"the answer is no object: {begins(content)}", refused=False)
-    return found
+    with _of(call):
+        return answers.parse(content)
 
 
 def items(call: str, page: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
@@ -69,12 +37,13 @@ def items(call: str, page: Mapping[str, Any], key: str) -> Iterator[dict[str, An
     Raises:
         NotAskedError: It holds no list, or something else in it.
     """
-    listed = page.get(key)
-    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise NotAskedError(call, f"the answer has no list of objects under {key}", refused=False)
-    yield from listed
+    with _of(call):
+        yield from answers.items(page, key)
 
 
-def begins(content: bytes) -> str:
-    """The beginning of an answer, for people."""
-    return content[:_LONGEST].decode(errors="replace")
+@contextmanager
+def _of(call: str) -> Iterator[None]:
+    try:
+        yield
+    except answers.AnswerError as error:
+        raise NotAskedError(call, str(error), refused=False) from error

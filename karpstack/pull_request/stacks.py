@@ -17,7 +17,14 @@ WhatIf = Literal["asked", "new", "policies", "off"]
 _STACK_FILE: Final = re.compile(r"Pulumi\.(.+)\.yaml", re.DOTALL)
 _SETTINGS: Final = re.compile(r"policies/([^/]+)\.json", re.DOTALL)
 #: What every stack is made by; what ends with a slash is a folder.
-_PROGRAM: Final = ("__main__.py", "Pulumi.yaml", "components/", "karpstack/karpenter/", "requirements.lock")
+_PROGRAM: Final = (
+    "__main__.py",
+    "Pulumi.yaml",
+    "components/",
+    "karpstack/__init__.py",
+    "karpstack/karpenter/",
+    "requirements.lock",
+)
 #: What every stack is judged by.
 _POLICIES: Final = "policies/"
 _DOCUMENTS: Final = ".md"

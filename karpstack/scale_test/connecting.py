@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 from urllib.request import getproxies
 
+import urllib3
 from kubernetes import client, config
 
 from karpstack.text.proxies import is_loopback
+
+#: An API server redirects nobody; who does so is another.
+_AGAIN: Final = urllib3.Retry(3, redirect=False)
 
 
 def connect(kubeconfig: Path | None = None, context: str | None = None) -> client.ApiClient:
@@ -22,6 +27,7 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> clien
         OSError: It cannot be read.
     """
     settings = client.Configuration()
+    settings.retries = _AGAIN
     config.load_kube_config(
         config_file=str(kubeconfig) if kubeconfig else None, context=context, client_configuration=settings
     )

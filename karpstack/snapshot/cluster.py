@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import urllib3
-from kubernetes import client, config
+from kubernetes import client
 
 from karpstack.karpenter import clock
 from karpstack.scale_test.connecting import connect
+from karpstack.text import answers
 from karpstack.text.shown import cut, visible
 
 from .from_api import snapshot_of
@@ -92,7 +92,8 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
     """
     try:
         api = connect(kubeconfig, context)
-    except (config.ConfigException, OSError) as error:
+    # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.
+    except Exception as error:
         raise ClusterError.of(finding("snapshot-no-cluster", error=visible(error))) from error
     for collection in COLLECTIONS:
         try:
@@ -121,8 +122,8 @@ class _RefusedError(Exception):
 
 def _objects(api: client.ApiClient, collection: Collection) -> Iterator[dict[str, Any]]:
     query = {"limit": str(_PAGE)}
-    while True:
-        page = _page(api, collection.path, query)
+    for _ in range(answers.PAGES):
+        page = _page(api, collection, query)
         for item in page["items"]:
             item["metadata"].pop("managedFields", None)  # half of the memory
             yield {**item, "apiVersion": page["apiVersion"], "kind": collection.kind}
@@ -130,25 +131,39 @@ def _objects(api: client.ApiClient, collection: Collection) -> Iterator[dict[str
         if not more:
             return
         query["continue"] = more
+    raise _unusable(collection, f"there are more than {answers.PAGES:,} pages")
 
 
-def _page(api: client.ApiClient, path: str, query: dict[str, str]) -> dict[str, Any]:
+def _page(api: client.ApiClient, collection: Collection, query: dict[str, str]) -> dict[str, Any]:
     request = api.param_serialize(
         "GET",
-        path,
+        collection.path,
         query_params=list(query.items()),
         header_params={"Accept": "application/json"},
         auth_settings=["BearerToken"],
     )
     try:
         answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=_TIMEOUTS).response
-        content = answer.read()
+        content = answers.read(answers.chunks(answer))
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise ClusterError.of(finding("snapshot-no-answer", key=f"GET {path}", error=visible(error))) from error
+        raise ClusterError.of(
+            finding("snapshot-no-answer", key=f"GET {collection.path}", error=visible(error))
+        ) from error
+    except answers.AnswerError as error:
+        raise _unusable(collection, error) from error
+    if answer.status == HTTPStatus.NOT_FOUND and "continue" in query:
+        raise _unusable(collection, "the list ended before its last page")
     if answer.status != HTTPStatus.OK:
         raise _RefusedError(cut(visible(content.decode(errors="replace")), _REASON), answer.status)
     try:
-        page: dict[str, Any] = json.loads(content)
-    except ValueError as error:
-        raise ClusterError.of(finding("snapshot-half-answer", key=f"GET {path}", error=error)) from error
+        page = answers.parse(content)
+        listed = list(answers.items(page, "items"))
+    except answers.AnswerError as error:
+        raise _unusable(collection, error) from error
+    if not all(isinstance(one.get("metadata"), dict) for one in (page, *listed)) or "apiVersion" not in page:
+        raise _unusable(collection, "what it has is no list of Kubernetes")
     return page
+
+
+def _unusable(collection: Collection, why: object) -> ClusterError:
+    return ClusterError.of(finding("snapshot-half-answer", key=f"GET {collection.path}", error=visible(why)))

@@ -15,9 +15,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
+from karpstack.text.answers import PAGES, chunks
 from karpstack.text.proxies import is_loopback
 
-from ..answers import PAGES, chunks, read
+from ..answers import read
 from ..finding import NotAskedError, UnknowableError
 
 _REFUSALS: Final = frozenset(

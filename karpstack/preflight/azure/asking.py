@@ -17,9 +17,10 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
+from karpstack.text.answers import PAGES, SECONDS, begins, chunks
 from karpstack.text.proxies import is_loopback
 
-from ..answers import PAGES, SECONDS, begins, chunks, items, parse, read
+from ..answers import items, parse, read
 from ..finding import NotAskedError
 from .credentials import Login
 

@@ -11,10 +11,11 @@ from urllib.request import getproxies
 import urllib3
 from kubernetes import client, config
 
+from karpstack.text import answers
+from karpstack.text.answers import begins, chunks
 from karpstack.text.proxies import is_loopback
 
-from .. import answers
-from ..answers import begins, chunks, items, parse, read
+from ..answers import items, parse, read
 from ..finding import NotAskedError, UnknowableError
 
 Object = dict[str, Any]
@@ -24,7 +25,7 @@ _REVIEWS_PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _REVIEWS: Final = f"POST {_REVIEWS_PATH}"
 _TIMEOUTS: Final = (5, 30)  # seconds to connect, and to answer
 _PAGE: Final = 500  # objects
-_AGAIN: Final = urllib3.Retry(3, backoff_factor=0.5, retry_after_max=10)
+_AGAIN: Final = urllib3.Retry(3, redirect=False, backoff_factor=0.5, retry_after_max=10)
 #: Groups that a cluster may lack; `/api/v1` every cluster has.
 _OPTIONAL: Final = "/apis/"
 

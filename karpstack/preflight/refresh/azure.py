@@ -16,8 +16,9 @@ from karpstack.karpenter.fact_dates import OLD
 from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
 from karpstack.karpenter.type_facts import VM_SIZE, vm_size
+from karpstack.text.answers import PAGES, SECONDS, chunks
 
-from ..answers import PAGES, SECONDS, chunks, items, parse, read
+from ..answers import items, parse, read
 from ..azure.api_versions import CONTAINER_SERVICE, SKUS, SUBSCRIPTIONS
 from ..azure.asking import Azure
 from ..azure.sizes import zones_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from karpstack.preflight import answers
+from karpstack.text import answers
 from tests.unit.rehearsal.conftest import aws as aws
 from tests.unit.rehearsal.conftest import stack as stack
 from tests.unit.rehearsal.conftest import world as world

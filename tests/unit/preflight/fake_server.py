@@ -8,10 +8,11 @@ from typing import Any
 
 
 class FakeServer:
-    """Answers by path, or by path and query: a status, and a body. What is not told is not there."""
+    """Answers by path, or by path and query: a status, and a body. All else gets `otherwise`."""
 
     def __init__(self) -> None:
         self.said: dict[str, tuple[int, str]] = {}
+        self.otherwise = (404, "no")
         self.headers: dict[str, str] = {}
         self.asked: list[str] = []
         self.sent: list[str] = []
@@ -36,7 +37,7 @@ class FakeServer:
 
             def do_GET(self) -> None:
                 fake.asked.append(self.path)
-                status, content = fake.said.get(self.path) or fake.said.get(self.path.partition("?")[0], (404, "no"))
+                status, content = fake.said.get(self.path) or fake.said.get(self.path.partition("?")[0], fake.otherwise)
                 body = content.encode()
                 self.send_response(status)
                 for name, value in {**fake.headers, "Content-Length": str(len(body))}.items():

@@ -6,7 +6,6 @@ import gzip
 import socket
 import time
 import tracemalloc
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -208,7 +207,7 @@ def test_nobody_is_led_elsewhere(
     monkeypatch.setattr("time.sleep", _soon)
     with FakeServer() as elsewhere, FakeServer() as cloud:
         cloud.headers["Location"] = location.format(elsewhere.port)
-        monkeypatch.setattr(cloud, "said", defaultdict(lambda: (status, "")))
+        cloud.otherwise = (status, "")
         with pytest.raises(NotAskedError):
             ask(cloud.port, monkeypatch, tmp_path)
         assert cloud.asked

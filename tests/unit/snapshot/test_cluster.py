@@ -103,6 +103,19 @@ def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
     [
         (403, "pods is forbidden", "list-refused", "403 (pods is forbidden); there is no snapshot without Pods"),
         (200, '{"items": [', "half-answer", "GET /api/v1/pods"),
+        (200, "[]", "half-answer", "the answer is no object"),
+        (200, "[" * 100_000, "half-answer", "the answer is no JSON"),
+        (200, "{}", "half-answer", "no list of objects under items"),
+        (200, '{"items": null, "metadata": {}}', "half-answer", "no list of objects under items"),
+        (200, '{"items": [{}], "metadata": {}, "apiVersion": "v1"}', "half-answer", "no list of Kubernetes"),
+        (200, '{"items": [], "metadata": {}}', "half-answer", "no list of Kubernetes"),
+        (
+            200,
+            '{"items": [], "metadata": {"continue": "gone"}, "apiVersion": "v1"}',
+            "half-answer",
+            "before its last page",
+        ),
+        (302, "moved", "list-refused", "302 (moved)"),
     ],
 )
 def test_there_is_no_snapshot_without_pods(
@@ -114,6 +127,30 @@ def test_there_is_no_snapshot_without_pods(
         take(kubeconfig)
     assert [one.code for one in error.value.findings] == [f"snapshot-{code}"]
     assert words in str(error.value)
+
+
+def test_a_list_of_endless_pages_ends(server: FakeServer, kubeconfig: Path) -> None:
+    serve(server)
+    page = json.dumps({"apiVersion": "v1", "items": [], "metadata": {"continue": "here"}})
+    server.said["/api/v1/pods?limit=500"] = server.said["/api/v1/pods?limit=500&continue=here"] = 200, page
+    with pytest.raises(ClusterError, match="more than 1,000 pages"):
+        take(kubeconfig)
+
+
+def test_a_redirect_is_not_followed(server: FakeServer, kubeconfig: Path) -> None:
+    serve(server)
+    server.headers["Location"] = "/elsewhere"
+    server.said["/api/v1/nodes"] = 302, ""
+    with pytest.raises(ClusterError):
+        take(kubeconfig)
+    assert not any("elsewhere" in path for path in server.asked)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"hello", b"a: [b", b"\xff\xfea\x00"])
+def test_a_kubeconfig_that_is_none(tmp_path: Path, content: bytes) -> None:
+    (path := tmp_path / "kubeconfig").write_bytes(content)
+    with pytest.raises(ClusterError):
+        take(path)
 
 
 def test_no_cluster(kubeconfig: Path, server: FakeServer, tmp_path: Path) -> None:

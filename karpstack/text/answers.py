@@ -1,0 +1,82 @@
+"""What is read of an answer in JSON: so many bytes in so much time, an object, a list of objects."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from urllib3.exceptions import IncompleteRead
+
+from .json_file import exceeds_values
+
+SECONDS: Final = 120  # for a question, with all its repetitions
+PAGES: Final = 1_000  # of one list
+BYTES: Final = 64 * 1024 * 1024  # of one answer; a page of 500 large pods has a tenth of that
+_CHUNK: Final = 2**16  # bytes
+VALUES: Final = 4_000_000  # of one answer; each takes some hundred bytes of memory
+_LONGEST: Final = 300  # characters of an answer that refuses
+
+
+class AnswerError(Exception):
+    """An answer that cannot be used; the text says why."""
+
+
+def read(chunks: Iterable[bytes]) -> bytes:
+    """A body, of a size and in a time that can be handled.
+
+    Raises:
+        AnswerError: It is longer, or takes longer.
+    """
+    until = time.monotonic() + SECONDS
+    content = bytearray()
+    for chunk in chunks:
+        content += chunk
+        if len(content) > BYTES:
+            raise AnswerError(f"the answer is longer than {BYTES} bytes")
+        if time.monotonic() > until:
+            raise AnswerError(f"the answer takes longer than {SECONDS} s")
+    return bytes(content)
+
+
+def chunks(response: Any) -> Iterator[bytes]:
+    """What urllib3 reads of a body, as it comes: who waits for a whole chunk waits for as long as a server drips."""
+    while chunk := response.read1(_CHUNK, decode_content=True):
+        yield chunk
+    if response.length_remaining:
+        raise IncompleteRead(response.tell(), response.length_remaining)
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """The object that an answer is.
+
+    Raises:
+        AnswerError: It is no JSON, or another value.
+    """
+    if exceeds_values(content, VALUES):
+        raise AnswerError(f"the answer has more than {VALUES:,} values")
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise AnswerError(f"the answer is no JSON ({error}): {begins(content)}") from error
+    if not isinstance(found, dict):
+        raise AnswerError(f"the answer is no object: {begins(content)}")
+    return found
+
+
+def items(page: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
+    """The objects in a page of a list.
+
+    Raises:
+        AnswerError: It holds no list, or something else in it.
+    """
+    listed = page.get(key)
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise AnswerError(f"the answer has no list of objects under {key}")
+    yield from listed
+
+
+def begins(content: bytes) -> str:
+    """The beginning of an answer, for people."""
+    return content[:_LONGEST].decode(errors="replace")
