@@ -28,7 +28,7 @@ from .problems import SnapshotError, finding
 from .reading import check_output, load, write
 from .reference import schema as json_schema
 from .release import check_release
-from .stack_file import refusal
+from .stack_file import hidden, refusal
 from .stack_file import stack_file as made_stack_file
 from .trace_curve import as_csv, curve_of
 from .unevictable import unevictable
@@ -121,6 +121,8 @@ def stack_file(
         snapshot, notes, unseen = applied(base, read_manifests(manifests), before)
         check_release(base, snapshot, releases)
     made = made_stack_file(snapshot, like, releases)
+    if manifests and base.node_pools:
+        unseen = [*unseen, *hidden(base, snapshot, made_stack_file(base, like, releases), made)]
     if not unchecked and (why := refusal(made.text)):
         found = finding("snapshot-stack-file-refused", output)
         raise SnapshotError(f"{lines([found])}\n{why}", [found])

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from karpstack.karpenter import crds
 from karpstack.text import refusals
 from karpstack.text.projects import section
 from karpstack.text.shown import value
@@ -168,6 +169,33 @@ def _without_what_none_has(snapshot: Snapshot) -> Snapshot:
     return snapshot.model_copy(update={"node_classes": classes})
 
 
+def hidden(before: Snapshot, after: Snapshot, first: StackFile, second: StackFile) -> list[str]:
+    """Say which node classes change, although a stack file has the same for both.
+
+    A stack file takes what a node class does not say from the cluster's nodes or from another file. This may be what
+    the change says, or no longer says; Karpenter drifts the nodes all the same.
+
+    Args:
+        before, after: The snapshots.
+        first, second: Their stack files, made like the same one.
+    """
+    old, new = (yaml.safe_load(one.text)["config"]["karpstack:nodeClasses"] for one in (first, second))
+    known = {one.name: one for one in before.node_classes}
+    said = []
+    for one in after.node_classes:
+        if one.name not in known or old[one.name] != new[one.name]:
+            continue
+        specs = [crds.completed(str(after.cluster.cloud), one.kind, had.spec) for had in (known[one.name], one)]
+        # A changed image is refused, or told, where manifests are applied.
+        keys = sorted({*specs[0], *specs[1]} - set(OF_THE_IMAGE))
+        if keys := [key for key in keys if specs[0].get(key) != specs[1].get(key)]:
+            said.append(
+                f"{one.kind} {one.name}: {', '.join(keys)} changes, but rehearsed nodes are the same before and after; "
+                "in the cluster, all of its nodes drift"
+            )
+    return said
+
+
 def refusal(text: str) -> str:
     """Why the program would refuse a stack file; empty where it would not."""
     with TemporaryDirectory() as folder:
@@ -198,7 +226,9 @@ def _node_class(
     if of.kind == _OF_AWS and family in images and family != _image_family(base):
         # Disks of one family are too small for the image of another.
         base = {**{key: value for key, value in base.items() if key not in _OF_AN_IMAGE}, **images[family]}
-    made = {**base, **{key: value for key, value in of.spec.items() if value and key not in OF_THE_IMAGE}}
+    # Where manifests are silent, the API server has its own default, and not the other file's value.
+    spec = of.spec if of.kind == _OF_AWS else crds.completed("azure", of.kind, of.spec)
+    made = {**base, **{key: value for key, value in spec.items() if value and key not in OF_THE_IMAGE}}
     if of.spec.get("blockDeviceMappings"):
         made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]
     if len(pods) != 1 or own_limit(of.spec):

@@ -294,7 +294,7 @@ def test_a_change_of_which_a_snapshot_shows_nothing_is_no_question_of_its_own(
         assert set(asked[0].unseen) < set(asked[0].notes)
         return
     assert command.run(given, tools) == Code.WRONG
-    assert "differ from the snapshot only in fields that a snapshot does not have" in capsys.readouterr().err
+    assert "differ from the base only in fields that are not rehearsed" in capsys.readouterr().err
     assert command.run(replace(given, base=str(folder)), tools) == 0
 
 

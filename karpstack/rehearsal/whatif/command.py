@@ -235,10 +235,14 @@ def _sides(options: WhatifOptions, cluster: Cluster) -> tuple[Source, list[Sourc
 def _check_seen(base: Source, side: Source) -> None:
     """Refuse a change of which a snapshot shows nothing, and which may be more: `Changes nothing` may be wrong."""
     if side.unseen and _completed(side) == _completed(base):
+        fix = (
+            "ask about the rest of the change without it"
+            if base.manifests
+            else "give the manifests before the change too: --base FOLDER or --base REF:FOLDER"
+        )
         raise SourceError(
-            f"{side.given}: the manifests differ from the snapshot only in fields that a snapshot does not have, so "
-            f'"Changes nothing" could be wrong: {side.unseen[0]}; give the manifests before the change too: '
-            "--base FOLDER or --base REF:FOLDER"
+            f"{side.given}: the manifests differ from the base only in fields that are not rehearsed, so "
+            f'"Changes nothing" could be wrong: {side.unseen[0]}; {fix}'
         )
 
 

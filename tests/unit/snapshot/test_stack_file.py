@@ -12,14 +12,16 @@ import yaml
 from karpstack.snapshot.model import Karpenter, NodeClass, NodeOverlay, Snapshot
 from karpstack.snapshot.pod import Pod
 from karpstack.snapshot.reading import SnapshotError, load
-from karpstack.snapshot.stack_file import StackFile, stack_file
+from karpstack.snapshot.stack_file import StackFile, hidden, stack_file
 from tests.unit.command_line import karpstack
+from tests.unit.snapshot import made as a_snapshot
 
 main = karpstack("snapshot")
 
 ROOT = Path(__file__).resolve().parents[3]
 EKS = ROOT / "Pulumi.eks.yaml"
 AKS = ROOT / "Pulumi.aks-self-hosted.yaml"
+AKS_NAP = ROOT / "Pulumi.aks-nap.yaml"
 SMALL = ROOT / "examples" / "snapshots" / "20-pods.json"
 
 
@@ -35,6 +37,48 @@ def test_it_has_the_snapshots_node_pools_and_else_what_the_other_file_has() -> N
     assert {key: value for key, value in config.items() if key not in ours} == {
         key: value for key, value in like.items() if key not in ours
     }
+
+
+DISK = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "50Gi", "volumeType": "gp3"}}
+
+
+@pytest.mark.parametrize(
+    ("like", "kind", "before", "after", "told"),
+    [
+        (EKS, "EC2NodeClass", {"kubelet": {"maxPods": 110}}, {}, "kubelet changes"),
+        (EKS, "EC2NodeClass", {}, {"kubelet": {"maxPods": 110}}, "kubelet changes"),
+        (EKS, "EC2NodeClass", {"blockDeviceMappings": [DISK]}, {}, "blockDeviceMappings changes"),
+        (EKS, "EC2NodeClass", {"kubelet": {"maxPods": 110}}, {"kubelet": {"maxPods": 20}}, ""),
+        (AKS, "AKSNodeClass", {"maxPods": 110}, {}, "maxPods changes"),
+        (AKS, "AKSNodeClass", {}, {"maxPods": 110}, "maxPods changes"),
+        (AKS_NAP, "AKSNodeClass", {}, {"imageFamily": "AzureLinux"}, ""),
+        (AKS_NAP, "AKSNodeClass", {}, {"imageFamily": "Ubuntu", "osDiskSizeGB": 128}, ""),
+    ],
+)
+def test_a_change_that_a_stack_file_hides_is_told(
+    like: Path, kind: str, before: dict[str, Any], after: dict[str, Any], told: str
+) -> None:
+    """A stack file takes what a node class does not say from the cluster's nodes, or from the other file."""
+    sides = [_of_one_class(kind, spec) for spec in (before, after)]
+    files = [stack_file(one, like) for one in sides]
+    said = hidden(*sides, *files)
+    assert [told in one for one in said] == ([True] if told else [])
+    defaults = {"imageFamily": "Ubuntu", "osDiskSizeGB": 128} if kind == "AKSNodeClass" else {}
+    same = told or {**defaults, **before} == {**defaults, **after}
+    assert (files[0].text == files[1].text) == bool(same)
+
+
+def _of_one_class(kind: str, spec: dict[str, Any]) -> Snapshot:
+    """A cluster with one node that takes 110 pods."""
+    cloud, region = ("aws", "us-east-1") if kind == "EC2NodeClass" else ("azure", "westeurope")
+    reference = {"group": "karpenter.sh", "kind": kind, "name": "default"}
+    node = {"name": "one", "labels": {}, "capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"}, "nodePool": "all"}
+    return a_snapshot.snapshot(
+        cluster={"cloud": cloud, "region": region},
+        nodes=[node],
+        nodeClasses=[{"name": "default", "apiVersion": "v1", "kind": kind, "spec": spec}],
+        nodePools=[{"name": "all", "spec": {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}}],
+    )
 
 
 def test_it_has_nothing_of_a_node_class_that_a_snapshot_does_not_have() -> None:
