@@ -59,9 +59,9 @@ def test_a_change_that_a_stack_file_hides_is_told(
     like: Path, kind: str, before: dict[str, Any], after: dict[str, Any], told: str
 ) -> None:
     """A stack file takes what a node class does not say from the cluster's nodes, or from the other file."""
-    sides = [_of_one_class(kind, spec) for spec in (before, after)]
-    files = [stack_file(one, like) for one in sides]
-    said = hidden(*sides, *files)
+    base, change = _of_one_class(kind, before), _of_one_class(kind, after)
+    files = stack_file(base, like), stack_file(change, like)
+    said = hidden(base, change, *files)
     assert [told in one for one in said] == ([True] if told else [])
     defaults = {"imageFamily": "Ubuntu", "osDiskSizeGB": 128} if kind == "AKSNodeClass" else {}
     same = told or {**defaults, **before} == {**defaults, **after}
