@@ -11,7 +11,7 @@ from kubernetes import client, config
 
 from karpstack.text.proxies import is_loopback
 
-#: An API server redirects nobody; who does so is another.
+#: Redirects are not followed. An API server sends none, so a redirect comes from another server.
 _AGAIN: Final = urllib3.Retry(3, redirect=False)
 
 

@@ -54,10 +54,12 @@ class StackFile(NamedTuple):
     Attributes:
         text: Its text.
         notes: What of it is to be known: a sentence each.
+        node_classes: Name of each node class of the snapshot -> its section.
     """
 
     text: str
     notes: list[str]
+    node_classes: Mapping[str, Mapping[str, Any]]
 
 
 class _Plain(yaml.SafeDumper):
@@ -124,7 +126,7 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> Sta
         *_taken(config, snapshot, base, classes, like.name),
         *_notes(snapshot, classes, limit),
     ]
-    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes)
+    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes, classes)
 
 
 def _read(like: Path) -> dict[str, Any]:
@@ -172,14 +174,14 @@ def _without_what_none_has(snapshot: Snapshot) -> Snapshot:
 def hidden(before: Snapshot, after: Snapshot, first: StackFile, second: StackFile) -> list[str]:
     """Say which node classes change, although a stack file has the same for both.
 
-    A stack file takes what a node class does not say from the cluster's nodes or from another file. This may be what
-    the change says, or no longer says; Karpenter drifts the nodes all the same.
+    A field that a node class leaves out is taken from the cluster's nodes or from another file. If a change adds this
+    field with the same value, or removes it, the stack file stays the same. Karpenter drifts the nodes nevertheless.
 
     Args:
         before, after: The snapshots.
-        first, second: Their stack files, made like the same one.
+        first, second: Their stack files.
     """
-    old, new = (yaml.safe_load(one.text)["config"]["karpstack:nodeClasses"] for one in (first, second))
+    old, new = first.node_classes, second.node_classes
     known = {one.name: one for one in before.node_classes}
     said = []
     for one in after.node_classes:

@@ -164,7 +164,7 @@ class Priced(Market):
         replay: The whole timeline.
         given: Prices of one's own.
         sold_at: The region at whose given prices the simulated cloud sold; None where it sold at its own.
-        reads_overlays: Whether the controller's prices may be those of NodeOverlays, which nobody pays.
+        reads_overlays: Whether the controller may publish prices of NodeOverlays. The cloud does not charge these.
     """
 
     replay: Replay = field(default_factory=Replay)
