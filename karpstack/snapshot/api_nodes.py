@@ -38,7 +38,7 @@ CLOUDS: Final = {"EC2NodeClass": "aws", "AKSNodeClass": "azure"}
 #: Fields of a node class that choose its image; a rehearsal has its own images.
 OF_THE_IMAGE: Final = ("amiSelectorTerms", "imageVersion")
 #: What of a node class says how large nodes are and how many pods they take.
-_OF_CLASS: Final = frozenset(
+OF_CLASS: Final = frozenset(
     {
         "amiFamily",
         "amiSelectorTerms",
@@ -54,7 +54,7 @@ _OF_CLASS: Final = frozenset(
 #: Names of what is left out: of the templates of NodePools, and, after a key, of node classes.
 OF_TEMPLATES: Final = "annotations of the templates of NodePools"
 OF_CLASSES: Final = " of node classes"
-_WHY_NOT_OF_CLASS: Final = "it says nothing of how large nodes are, and may be secret"
+_WHY_NOTOF_CLASS: Final = "it says nothing of how large nodes are, and may be secret"
 
 
 class Prices:
@@ -150,7 +150,7 @@ def pool_of(item: Mapping[str, Any], ledger: Ledger) -> NodePool:
     kept = {key: value for key, value in annotations.items() if key == DO_NOT_DISRUPT and isinstance(value, str)}
     if kept:
         metadata["annotations"] = kept
-    ledger.add(OF_TEMPLATES, _WHY_NOT_OF_CLASS, len(annotations) - len(kept))
+    ledger.add(OF_TEMPLATES, _WHY_NOTOF_CLASS, len(annotations) - len(kept))
     return NodePool(name=item["metadata"]["name"], spec=spec)
 
 
@@ -175,9 +175,9 @@ def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
     spec = item.get("spec") or {}
     kept = spec_of_class(spec)
     for key in spec.keys() - kept.keys():
-        ledger.add(f"{key}{OF_CLASSES}", _WHY_NOT_OF_CLASS)
+        ledger.add(f"{key}{OF_CLASSES}", _WHY_NOTOF_CLASS)
     for key in mapping(spec.get("kubelet")).keys() - kept.get("kubelet", {}).keys():
-        ledger.add(f"kubelet.{key}{OF_CLASSES}", _WHY_NOT_OF_CLASS)
+        ledger.add(f"kubelet.{key}{OF_CLASSES}", _WHY_NOTOF_CLASS)
     subnets = (item.get("status") or {}).get("subnets") or ()
     return NodeClass(
         api_version=item["apiVersion"],
@@ -193,7 +193,7 @@ def spec_of_class(spec: Mapping[str, Any]) -> dict[str, Any]:
 
     What has another shape than Karpenter's is not there.
     """
-    kept = {key: value for key, value in spec.items() if key in _OF_CLASS}
+    kept = {key: value for key, value in spec.items() if key in OF_CLASS}
     if "amiSelectorTerms" in kept:  # others than aliases are names and IDs of the account
         kept["amiSelectorTerms"] = [
             {"alias": one["alias"]} for one in mappings(kept["amiSelectorTerms"]) if "alias" in one

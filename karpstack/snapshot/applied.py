@@ -17,6 +17,7 @@ from .left_out import Ledger
 from .manifest_files import HIDING, Manifests
 from .manifests import DO_NOT_DISRUPT
 from .model import NodeClass, NodePool, Snapshot
+from .pod_limits import class_name
 from .problems import SnapshotError, broken, finding, mistake
 
 _POOL: Final = "NodePool"
@@ -72,6 +73,7 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     notes += cluster.unnamed({*manifests.objects})
     unseen = [
         *cluster.unseen,
+        *cluster.new_classes(manifests, before),
         *cluster.idle_overlays(),
         *_of_a_plan(manifests),
         *(_unknown(manifests) if before is None else ()),
@@ -161,6 +163,34 @@ class _Cluster:
             "those of the stack file, and what differs counts as changed; take the snapshot again, or give the "
             "Deployment before the change with --base"
         ]
+
+    def new_classes(self, manifests: Manifests, before: Manifests | None) -> Iterator[str]:
+        """Say what is not rehearsed of a new node class that a NodePool with nodes is moved to.
+
+        Args:
+            manifests: The manifests.
+            before: Those before the change, if they are known: what the NodePool's earlier node class has as well, is
+                as before.
+        """
+        old = {one.name: class_name(one.spec) for one in self._before.node_pools}
+        used = {node.node_pool for node in self._before.nodes}
+        known = {one.name for one in self._before.node_classes}
+        for (kind, name), item in manifests.objects.items():
+            if kind not in CLOUDS or name in known:
+                continue
+            movers = [pool for pool, one in self._pools.items() if pool in used and class_name(one.spec) == name]
+            earlier = [before.objects.get((kind, str(old.get(pool)))) if before else None for pool in movers]
+            spec = item.get("spec") or {}
+            keys = [
+                key
+                for key in _not_rehearsed(spec)
+                if any((one or {}).get("spec", {}).get(key) != spec[key] for one in earlier)
+            ]
+            if keys:
+                yield (
+                    f"{kind} {name}: it is new, and {', '.join(keys)} of it is not rehearsed; nodes of NodePool "
+                    f"{listed(movers, _NAMED)} come back with the images and in the zones of your other node classes"
+                )
 
     def idle_overlays(self) -> Iterator[str]:
         """Say which NodeOverlays are not Ready, where others change: one that conflicts with them may become it."""
@@ -272,8 +302,7 @@ def _unseen(
     """
     subject, spec = f"{item['kind']} {item['metadata']['name']}", item.get("spec") or {}
     kept = spec_of_class(spec)
-    # Of some fields, such as disks, a snapshot has a part.
-    unseen = sorted({*dropped, *(key for key in spec if key in OF_THE_IMAGE or kept.get(key) != spec[key])})
+    unseen = sorted({*dropped, *_not_rehearsed(spec)})
     if earlier is not None:
         old = earlier.get("spec") or {}
         seen = spec_of_class(old)
@@ -287,6 +316,12 @@ def _unseen(
             key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, [], had.spec[key])
         ]
     return _told(subject, unseen, changed, is_first=earlier is None)
+
+
+def _not_rehearsed(spec: Mapping[str, Any]) -> list[str]:
+    """The fields of a node class that a rehearsal does not have, or not all of, such as disks."""
+    kept = spec_of_class(spec)
+    return sorted(key for key in spec if key in OF_THE_IMAGE or kept.get(key) != spec[key])
 
 
 def _unseen_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *, had: bool) -> list[str]:

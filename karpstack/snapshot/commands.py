@@ -19,6 +19,7 @@ from .applied import applied
 from .cluster import ClusterError
 from .cluster import take as read_cluster
 from .conversion import convert as converted
+from .hidden_changes import hidden
 from .manifest_files import read as read_manifests
 from .model import Snapshot
 from .objects import objects
@@ -28,7 +29,7 @@ from .problems import SnapshotError, finding
 from .reading import check_output, load, write
 from .reference import schema as json_schema
 from .release import check_release
-from .stack_file import hidden, refusal
+from .stack_file import refusal
 from .stack_file import stack_file as made_stack_file
 from .trace_curve import as_csv, curve_of
 from .unevictable import unevictable
@@ -109,7 +110,7 @@ def stack_file(
     Args:
         built: Cloud -> releases of Karpenter that can be rehearsed.
     """
-    snapshot = load(file, known_only=known_only).snapshot
+    snapshot = cluster = load(file, known_only=known_only).snapshot
     notes: list[str] = []
     unseen: list[str] = []
     before = read_manifests(instead_of) if instead_of else None
@@ -120,9 +121,9 @@ def stack_file(
         base = snapshot
         snapshot, notes, unseen = applied(base, read_manifests(manifests), before)
         check_release(base, snapshot, releases)
-    made = made_stack_file(snapshot, like, releases)
+    made = made_stack_file(snapshot, like, releases, cluster)
     if manifests and base.node_pools:
-        unseen = [*unseen, *hidden(base, snapshot, made_stack_file(base, like, releases), made)]
+        unseen = [*unseen, *hidden(base, snapshot, made_stack_file(base, like, releases, cluster), made)]
     if not unchecked and (why := refusal(made.text)):
         found = finding("snapshot-stack-file-refused", output)
         raise SnapshotError(f"{lines([found])}\n{why}", [found])

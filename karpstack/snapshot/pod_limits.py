@@ -56,7 +56,7 @@ def interfaces(snapshot: Snapshot) -> Interfaces | None:
         daemon_sets.interchangeable(one, nodes) for one in snapshot.workloads if one.name not in _REHEARSED
     )
     beside = max(len(set(_REHEARSED) - named) - max(replaceable - 1, 0), 0)
-    silent = {one.name for one in snapshot.node_classes if not _limited(one.spec)}
+    silent = {one.name for one in snapshot.node_classes if not limited(one.spec)}
     pools = {one.name for one in snapshot.node_pools if class_name(one.spec) in silent}
     types = Facts.load(_AWS).types
     pods = {
@@ -86,7 +86,8 @@ def own_limit(spec: Mapping[str, Any]) -> Any:
     return spec.get("maxPods") or (spec.get("kubelet") or {}).get("maxPods")
 
 
-def _limited(spec: Mapping[str, Any]) -> bool:
+def limited(spec: Mapping[str, Any]) -> bool:
+    """Return whether a class says how many pods a node takes, in itself or for each core."""
     return bool(own_limit(spec) or (spec.get("kubelet") or {}).get("podsPerCore"))
 
 
@@ -96,14 +97,19 @@ def class_name(spec: Mapping[str, Any]) -> Any:
 
 
 def pods_of(snapshot: Snapshot, of: NodeClass) -> set[int]:
-    """Return how many pods the nodes of a node class take.
+    """Return how many pods the nodes of a node class that does not say it take, as far as nodes show.
 
-    On Azure the network decides it: a node class without nodes is like the others that do not say it either.
+    On Azure the network decides it: a node class without such nodes is like the others that do not say it either.
+
+    Args:
+        snapshot: The cluster that the nodes are of. Its node class of this name may say it, and its nodes then do not.
+        of: The node class.
     """
-    if found := _seen(snapshot, {of.name}):
-        return found
-    others = {one.name for one in snapshot.node_classes if not own_limit(one.spec)}
-    return _seen(snapshot, others) if snapshot.cluster.cloud == "azure" and of.name in others else set()
+    silent = {one.name for one in snapshot.node_classes if not limited(one.spec)}
+    if limited(of.spec):
+        return set()
+    found = _seen(snapshot, silent & {of.name})
+    return found or (_seen(snapshot, silent) if snapshot.cluster.cloud == "azure" else set())
 
 
 def _seen(snapshot: Snapshot, classes: Collection[str]) -> set[int]:

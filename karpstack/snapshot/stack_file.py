@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import yaml
 
+from karpstack.components.documents import manifests
+from karpstack.components.documents.addons import EBS_CSI_STARTUP_TAINT
 from karpstack.karpenter import crds
+from karpstack.karpenter.instance_types import ZONE
 from karpstack.text import refusals
 from karpstack.text.projects import section
 from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
-from .api_nodes import OF_THE_IMAGE, spec_of_class
-from .model import NodeClass, Snapshot
-from .pod_limits import Interfaces, interfaces, own_limit, pods_of
+from .api_nodes import OF_CLASS, OF_THE_IMAGE, spec_of_class
+from .model import NodeClass, NodePool, Snapshot
+from .pod_limits import Interfaces, class_name, interfaces, own_limit, pods_of
 from .problems import SnapshotError, finding
 from .rehearsed_controller import Controller
 
@@ -31,15 +34,17 @@ _HEADER: Final = """\
 """
 # Images are of the cluster's Kubernetes version, or of its account: a rehearsal has neither.
 _OF_AWS: Final = "EC2NodeClass"
-_THE_PROGRAMS: Final = 110  # pods of a node on which a stack file is silent
 #: Settings of the controller that decide what it does.
 _OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
 #: Image families that every Kubernetes version has which can be rehearsed.
 _FAMILIES: Final = ("al2023", "bottlerocket")
-_OF_AN_IMAGE: Final = ("amiSelectorTerms", "blockDeviceMappings")
+#: What a snapshot has of a node class: where it has none of it, the cluster has none. Images are the other file's.
+_OF_CLASS: Final = OF_CLASS - {"amiFamily", *OF_THE_IMAGE}
 _EACH: Final = "*"
 #: The mappings and lists that are read of the other file's sections.
 _SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "addons": {},
+    "cilium": {},
     "cluster": {},
     "karpenter": {"featureGates": {}, "settings": {}},
     "network": {},
@@ -55,11 +60,13 @@ class StackFile(NamedTuple):
         text: Its text.
         notes: What of it is to be known: a sentence each.
         node_classes: Name of each node class of the snapshot -> its section.
+        node_pools: The same of the NodePools.
     """
 
     text: str
     notes: list[str]
     node_classes: Mapping[str, Mapping[str, Any]]
+    node_pools: Mapping[str, Mapping[str, Any]]
 
 
 class _Plain(yaml.SafeDumper):
@@ -69,7 +76,7 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> StackFile:
+def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = (), cluster: Snapshot | None = None) -> StackFile:
     """A stack file.
 
     Args:
@@ -77,12 +84,15 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> Sta
             zones.
         like: The stack file from which all else is taken; of the same cloud.
         built: Releases of Karpenter that can be rehearsed; of no matter if nothing is to be rehearsed.
+        cluster: The cluster whose nodes these are, before any change of its NodePools and node classes: the snapshot
+            itself if not given.
 
     Raises:
         SnapshotError: The snapshot has no NodePools, or the other file is none of its cloud.
     """
     content = _read(like)
     config = content["config"]
+    cluster = cluster or snapshot
     snapshot = _without_what_none_has(snapshot)
     cloud, region = snapshot.cluster.cloud, snapshot.cluster.region
     if not snapshot.node_pools:
@@ -94,20 +104,20 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> Sta
     model = next(iter(models or ()), "")
     base = models[model] if models else {}
     images = _images(models or {})
-    classes = {one.name: _node_class(one, base, images, pods_of(snapshot, one)) for one in snapshot.node_classes}
     like_karpenter = None if config.get("karpstack:mode") == "nap" else config.get("karpstack:karpenter") or {}
-    controller, limit = Controller.of(snapshot, like_karpenter, built), interfaces(snapshot)
-    if limit and controller.reserves:
+    controller, limit = Controller.of(snapshot, like_karpenter, built), interfaces(cluster)
+    if limit and (controller.reserves or Controller.of(cluster, like_karpenter, built).reserves):
         limit = limit._replace(reserved=0)
-    if limit:
-        for one in snapshot.node_classes:
-            if not own_limit(one.spec):
-                classes[one.name]["kubelet"] = {**(classes[one.name].get("kubelet") or {}), "maxPods": None}
+    pods = {one.name: pods_of(cluster, one) if not limit else set() for one in snapshot.node_classes}
+    classes = {one.name: _node_class(one, base, images, _number(pods[one.name])) for one in snapshot.node_classes}
+    network = config.get("karpstack:network")
+    zones = _zones(cluster) if cloud == "aws" and network is not None else []
+    pools = {one.name: _node_pool(one, config, _zones_of(one, snapshot, zones)) for one in snapshot.node_pools}
     changed = {
         **{key: one for key, one in config.items() if key != "karpstack:nodeOverlays"},
         **({_REGIONS[cloud]: region} if region else {}),
         "karpstack:nodeClasses": classes or models,
-        "karpstack:nodePools": {one.name: one.spec for one in snapshot.node_pools},
+        "karpstack:nodePools": pools,
     }
     if controller.overlays:
         changed["karpstack:nodeOverlays"] = controller.overlays
@@ -117,16 +127,15 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = ()) -> Sta
         # The NodePools that AKS creates are in the snapshot like all others, if the cluster has them.
         provisioning = config.get("karpstack:nodeProvisioning") or {}
         changed["karpstack:nodeProvisioning"] = {**provisioning, "defaultNodePools": "None"}
-    network = config.get("karpstack:network")
-    if cloud == "aws" and network is not None and (zones := _zones(snapshot)):
+    if zones:
         changed["karpstack:network"] = {**network, "zones": zones}
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
     notes = [
         *controller.notes(),
         *_taken(config, snapshot, base, classes, like.name),
-        *_notes(snapshot, classes, limit),
+        *_notes(snapshot, pods, limit),
     ]
-    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes, classes)
+    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes, classes, pools)
 
 
 def _read(like: Path) -> dict[str, Any]:
@@ -171,33 +180,6 @@ def _without_what_none_has(snapshot: Snapshot) -> Snapshot:
     return snapshot.model_copy(update={"node_classes": classes})
 
 
-def hidden(before: Snapshot, after: Snapshot, first: StackFile, second: StackFile) -> list[str]:
-    """Say which node classes change, although a stack file has the same for both.
-
-    A field that a node class leaves out is taken from the cluster's nodes or from another file. If a change adds this
-    field with the same value, or removes it, the stack file stays the same. Karpenter drifts the nodes nevertheless.
-
-    Args:
-        before, after: The snapshots.
-        first, second: Their stack files.
-    """
-    old, new = first.node_classes, second.node_classes
-    known = {one.name: one for one in before.node_classes}
-    said = []
-    for one in after.node_classes:
-        if one.name not in known or old[one.name] != new[one.name]:
-            continue
-        specs = [crds.completed(str(after.cluster.cloud), one.kind, had.spec) for had in (known[one.name], one)]
-        # A changed image is refused, or told, where manifests are applied.
-        keys = sorted({*specs[0], *specs[1]} - set(OF_THE_IMAGE))
-        if keys := [key for key in keys if specs[0].get(key) != specs[1].get(key)]:
-            said.append(
-                f"{one.kind} {one.name}: {', '.join(keys)} changes, but rehearsed nodes are the same before and after; "
-                "in the cluster, all of its nodes drift"
-            )
-    return said
-
-
 def refusal(text: str) -> str:
     """Why the program would refuse a stack file; empty where it would not."""
     with TemporaryDirectory() as folder:
@@ -206,12 +188,12 @@ def refusal(text: str) -> str:
         return refusals.settings_refusal(path)
 
 
-def _images(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Image and disks for each image family, as the other file's first node class of that family has them."""
-    found: dict[str, dict[str, Any]] = {one: {"amiSelectorTerms": [{"alias": f"{one}@latest"}]} for one in _FAMILIES}
+def _images(models: Mapping[str, Any]) -> dict[str, Any]:
+    """The image for each image family, as the other file's first node class of that family selects it."""
+    found: dict[str, Any] = {one: [{"alias": f"{one}@latest"}] for one in _FAMILIES}
     for model in reversed(list(models.values())):
-        if family := _image_family(model):
-            found[family] = {key: model[key] for key in _OF_AN_IMAGE if key in model}
+        if (family := _image_family(model)) and "amiSelectorTerms" in model:
+            found[family] = model["amiSelectorTerms"]
     return found
 
 
@@ -221,24 +203,29 @@ def _image_family(spec: Mapping[str, Any]) -> str:
     return next((alias.partition("@")[0] for alias in aliases if alias), str(spec.get("amiFamily") or "").lower())
 
 
-def _node_class(
-    of: NodeClass, base: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]], pods: set[int]
-) -> dict[str, Any]:
-    family = _image_family(of.spec)
-    if of.kind == _OF_AWS and family in images and family != _image_family(base):
-        # Disks of one family are too small for the image of another.
-        base = {**{key: value for key, value in base.items() if key not in _OF_AN_IMAGE}, **images[family]}
+def _node_class(of: NodeClass, base: Mapping[str, Any], images: Mapping[str, Any], pods: int | None) -> dict[str, Any]:
+    """The section of a node class.
+
+    Args:
+        of: The node class.
+        base: The other file's.
+        images: Image family -> how the other file selects its image.
+        pods: How many pods its nodes take, if it does not say it and they show it.
+    """
+    made = {key: value for key, value in base.items() if key not in _OF_CLASS}
+    is_aws, family = of.kind == _OF_AWS, _image_family(of.spec)
+    if is_aws and family in images and family != _image_family(base):
+        made["amiSelectorTerms"] = images[family]
     # Where manifests are silent, the API server has its own default, and not the other file's value.
-    spec = of.spec if of.kind == _OF_AWS else crds.completed("azure", of.kind, of.spec)
-    made = {**base, **{key: value for key, value in spec.items() if value and key not in OF_THE_IMAGE}}
+    spec = of.spec if is_aws else crds.completed("azure", of.kind, of.spec)
+    made |= {key: value for key, value in spec.items() if value and key not in OF_THE_IMAGE}
     if of.spec.get("blockDeviceMappings"):
         made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]
-    if len(pods) != 1 or own_limit(of.spec):
+    if own_limit(of.spec):
         return made
-    (number,) = pods
-    if of.kind == _OF_AWS:
-        return {**made, "kubelet": {**(made.get("kubelet") or {}), "maxPods": number}}
-    return {**made, "maxPods": number}
+    if is_aws:  # null leaves it to Karpenter, and not to the program
+        return {**made, "kubelet": {**(made.get("kubelet") or {}), "maxPods": pods}}
+    return {**made, **({"maxPods": pods} if pods else {})}
 
 
 def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,6 +236,37 @@ def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]
     like = next(iter(same or [ebs for _, ebs in others]), {})
     known = {key: value for source in (like, disk) for key, value in source.items() if key == "encrypted"}
     return {**mapping, "ebs": {**disk, **known}}
+
+
+def _node_pool(pool: NodePool, config: Mapping[str, Any], zones: Sequence[str] | None) -> dict[str, Any]:
+    """The spec of a NodePool as the program makes it.
+
+    Args:
+        pool: The NodePool.
+        config: The other file's settings: they decide what the program adds.
+        zones: The zones of its node class, where the cluster has more. Its nodes have subnets in these alone, and
+            rehearsed ones in all zones. No node drifts by a requirement that it meets.
+    """
+    cluster, cilium, addons = (config.get(f"karpstack:{name}") or {} for name in ("cluster", "cilium", "addons"))
+    # Whether an existing AKS cluster has Cilium, the program looks up.
+    ours = not cluster.get("existing")
+    taints = [manifests.CILIUM_STARTUP_TAINT] if ours or cilium.get("install") else []
+    if ours and addons.get("ebsCsi"):
+        taints.append(EBS_CSI_STARTUP_TAINT)
+    kind, labels = manifests.EC2_NODE_CLASS, None
+    if config["karpstack:cloud"] == "azure":
+        kind, labels = manifests.AKS_NODE_CLASS, manifests.AKS_DATAPLANE_LABEL if ours else None
+    spec: dict[str, Any] = manifests.node_pool(
+        pool.name, pool.spec, node_class=kind, labels=labels, startup_taints=taints
+    )["spec"]
+    if zones is not None:
+        spec["template"]["spec"]["requirements"].append({"key": ZONE, "operator": "In", "values": [*zones]})
+    return spec
+
+
+def _number(pods: Collection[int]) -> int | None:
+    """How many pods each rehearsed node takes: where nodes differ, as many as the one with the most."""
+    return max(pods, default=None)
 
 
 def _taken(
@@ -271,24 +289,23 @@ def _taken(
         )
 
 
-def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]], limit: Interfaces | None) -> Iterator[str]:
+def _notes(snapshot: Snapshot, pods_of_class: Mapping[str, set[int]], limit: Interfaces | None) -> Iterator[str]:
     silent = [one for one in snapshot.node_classes if not own_limit(one.spec)]
     if limit:
         if silent:
             yield from _of_interfaces(limit)
         return
     for one in silent:
-        pods = pods_of(snapshot, one)
+        pods = pods_of_class[one.name]
         if not pods and snapshot.cluster.cloud == "azure":
             yield (
                 f"AKSNodeClass {one.name}: no node shows how many pods a node takes, so it is assumed that the network "
                 "is an overlay, with 250 pods on each node; if it is not, set maxPods"
             )
         if len(pods) > 1:
-            has = own_limit(classes[one.name]) or _THE_PROGRAMS
             yield (
                 f"nodeClasses.{one.name}: in the cluster, its nodes take {min(pods)} to {max(pods)} pods, by instance "
-                f"type; here each takes {has}, so Karpenter packs small pods more densely. For fewer pods on "
+                f"type; here each takes {max(pods)}, so Karpenter packs small pods more densely. For fewer pods on "
                 f"each node, set maxPods to {min(pods)}"
             )
 
@@ -311,6 +328,12 @@ def _of_interfaces(limit: Interfaces) -> Iterator[str]:
             f"DaemonSet pods that your nodes do not have, on each rehearsed node: {limit.beside}. Karpenter "
             "does not add them to its limit of pods: nodes that are full of pods take so many fewer of yours"
         )
+
+
+def _zones_of(pool: NodePool, snapshot: Snapshot, zones: Collection[str]) -> list[str] | None:
+    """The zones of a NodePool's node class; None where these are all."""
+    named = class_name(pool.spec)
+    return next((one.zones for one in snapshot.node_classes if one.name == named and {*one.zones} < {*zones}), None)
 
 
 def _zones(snapshot: Snapshot) -> list[str]:

@@ -111,7 +111,8 @@ ALLOWED: dict[str, set[str]] = {
     "text/findings": {"text", "karpenter/findings"},
     "text/validation": {"text", "karpenter/findings"},
     "scale_test": {"scale_test", "karpenter", "text"},
-    "snapshot": {"snapshot", "karpenter", "scale_test/connecting", "text"},
+    # What the program adds to a NodePool decides whether a change of it is seen.
+    "snapshot": {"snapshot", "karpenter", "scale_test/connecting", "text", "components/documents"},
     # They ask the engines, which know Karpenter's data; the data itself is read by everything, and imports nothing.
     "generators": {"generators", "karpenter", "rehearsal"},
     # Where the comment is written, nothing is installed but what speaks HTTP.

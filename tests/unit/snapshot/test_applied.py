@@ -105,6 +105,32 @@ def test_what_a_snapshot_does_not_have_of_a_node_class_is_said() -> None:
     assert note.startswith("EC2NodeClass default: a snapshot does not have all of amiSelectorTerms, userData, so")
 
 
+def test_what_is_not_rehearsed_of_a_new_node_class_is_said_where_nodes_get_it() -> None:
+    """A NodePool that is moved to it: its subnets may be in fewer zones, and its image another."""
+    reference = {**TEMPLATE["spec"]["nodeClassRef"], "name": "default"}  # type: ignore[dict-item]
+    pool = {"name": "general", "spec": {"template": {"spec": {"nodeClassRef": reference}}}}
+    cluster = snapshot(
+        nodes=[{"name": "one", "nodePool": "general"}],
+        nodePools=[pool, {**pool, "name": "empty"}],
+        nodeClasses=[one.model_dump(by_alias=True) for one in CLUSTER.node_classes],
+    )
+    moved = json.loads(json.dumps(POOL).replace('"default"', '"new"'))
+    empty = {**moved, "metadata": {"name": "empty"}}
+    terms = [{"tags": {"zone": "a"}}]
+    old, new = changed(CLASS, subnetSelectorTerms=terms), {**CLASS, "metadata": {"name": "new"}}
+
+    def said(*items: Any, before: Manifests | None = None) -> list[str]:
+        found = applied(cluster, manifests(*items), before).unseen
+        return [one.partition(" of it is not")[0] for one in found if "it is new" in one]
+
+    told = ["EC2NodeClass new: it is new, and amiSelectorTerms, userData"]
+    assert said(new, moved) == told
+    assert said(new, moved, before=manifests(old)) == []  # all as in the node class before
+    other = changed(new, subnetSelectorTerms=[{"id": "subnet-1"}])
+    assert said(other, moved, before=manifests(old)) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
+    assert said(new, empty) == []  # without nodes
+
+
 def test_what_a_snapshot_left_out_may_be_removed_by_the_manifests() -> None:
     left_out = [
         {"what": what, "count": 1, "why": "x"}

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from karpstack.snapshot.hidden_changes import hidden
 from karpstack.snapshot.model import Karpenter, NodeClass, NodeOverlay, Snapshot
 from karpstack.snapshot.pod import Pod
 from karpstack.snapshot.reading import SnapshotError, load
-from karpstack.snapshot.stack_file import StackFile, hidden, stack_file
+from karpstack.snapshot.stack_file import StackFile, stack_file
 from tests.unit.command_line import karpstack
 from tests.unit.snapshot import made as a_snapshot
 
@@ -29,7 +30,11 @@ def test_it_has_the_snapshots_node_pools_and_else_what_the_other_file_has() -> N
     snapshot = load(SMALL).snapshot
     config = yaml.safe_load(stack_file(snapshot, EKS).text)["config"]
     like = yaml.safe_load(EKS.read_text())["config"]
-    assert config["karpstack:nodePools"] == {one.name: one.spec for one in snapshot.node_pools}
+    specs: dict[str, Any] = {one.name: json.loads(json.dumps(one.spec)) for one in snapshot.node_pools}
+    for spec in specs.values():  # what the program would add
+        node = spec["template"]["spec"]
+        node["startupTaints"] = [*node.get("startupTaints", []), CILIUM]
+    assert config["karpstack:nodePools"] == specs
     assert set(config["karpstack:nodeClasses"]) == {one.name for one in snapshot.node_classes}
     assert config["karpstack:nodeClasses"]["default"]["metadataOptions"]["httpTokens"] == "required"
     assert config["karpstack:network"]["zones"] == ["us-east-1a", "us-east-1b", "us-east-1c"]
@@ -45,11 +50,13 @@ DISK = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "50Gi", "volumeType": "
 @pytest.mark.parametrize(
     ("like", "kind", "before", "after", "told"),
     [
-        (EKS, "EC2NodeClass", {"kubelet": {"maxPods": 110}}, {}, "kubelet changes"),
+        (EKS, "EC2NodeClass", {"kubelet": {"maxPods": 110}}, {}, ""),
+        (EKS, "EC2NodeClass", {"kubelet": {"podsPerCore": 9, "maxPods": 110}}, {"kubelet": {"podsPerCore": 9}}, ""),
+        (EKS, "EC2NodeClass", {"kubelet": {"podsPerCore": 27}}, {}, ""),
         (EKS, "EC2NodeClass", {}, {"kubelet": {"maxPods": 110}}, "kubelet changes"),
-        (EKS, "EC2NodeClass", {"blockDeviceMappings": [DISK]}, {}, "blockDeviceMappings changes"),
+        (EKS, "EC2NodeClass", {"blockDeviceMappings": [DISK]}, {}, ""),
         (EKS, "EC2NodeClass", {"kubelet": {"maxPods": 110}}, {"kubelet": {"maxPods": 20}}, ""),
-        (AKS, "AKSNodeClass", {"maxPods": 110}, {}, "maxPods changes"),
+        (AKS, "AKSNodeClass", {"maxPods": 110}, {}, ""),
         (AKS, "AKSNodeClass", {}, {"maxPods": 110}, "maxPods changes"),
         (AKS_NAP, "AKSNodeClass", {}, {"imageFamily": "AzureLinux"}, ""),
         (AKS_NAP, "AKSNodeClass", {}, {"imageFamily": "Ubuntu", "osDiskSizeGB": 128}, ""),
@@ -60,12 +67,61 @@ def test_a_change_that_a_stack_file_hides_is_told(
 ) -> None:
     """A stack file takes what a node class does not say from the cluster's nodes, or from the other file."""
     base, change = _of_one_class(kind, before), _of_one_class(kind, after)
-    files = stack_file(base, like), stack_file(change, like)
+    files = stack_file(base, like), stack_file(change, like, cluster=base)
     said = hidden(base, change, *files)
     assert [told in one for one in said] == ([True] if told else [])
     defaults = {"imageFamily": "Ubuntu", "osDiskSizeGB": 128} if kind == "AKSNodeClass" else {}
     same = told or {**defaults, **before} == {**defaults, **after}
     assert (files[0].text == files[1].text) == bool(same)
+
+
+CILIUM = {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
+DATAPLANE = {"kubernetes.azure.com/ebpf-dataplane": "cilium"}
+#: A cluster that has a network of its own.
+EXISTING = ROOT / "examples" / "existing-cluster" / "Pulumi.eks-existing-cluster.yaml"
+
+
+@pytest.mark.parametrize(
+    ("like", "kind", "change", "told"),
+    [
+        (EKS, "EC2NodeClass", {"spec": {"startupTaints": [CILIUM]}}, "template.spec.startupTaints changes"),
+        (EKS, "EC2NodeClass", {"spec": {"startupTaints": [{**CILIUM, "key": "example.com/a"}]}}, ""),
+        (EXISTING, "EC2NodeClass", {"spec": {"startupTaints": [CILIUM]}}, ""),
+        (AKS, "AKSNodeClass", {"spec": {"startupTaints": [CILIUM]}}, "template.spec.startupTaints changes"),
+        (AKS, "AKSNodeClass", {"metadata": {"labels": DATAPLANE}}, "template.metadata.labels changes"),
+        (AKS, "AKSNodeClass", {"metadata": {"labels": {**DATAPLANE, "a": "b"}}}, ""),
+    ],
+)
+@pytest.mark.parametrize("added", [True, False])
+def test_a_change_that_the_program_makes_anyway_is_told(
+    like: Path, kind: str, change: dict[str, Any], told: str, added: bool
+) -> None:
+    """The program gives NodePools what nodes with Cilium need, also those that do not say it."""
+    without = _of_one_class(kind, {})
+    (pool,) = without.node_pools
+    template: Any = pool.spec["template"]
+    more = {**template, "metadata": change.get("metadata", {}), "spec": {**template["spec"], **change.get("spec", {})}}
+    limits = {"template": more, "limits": {"cpu": "9"}}  # which is no part of the hash
+    with_ = without.model_copy(update={"node_pools": [pool.model_copy(update={"spec": limits})]})
+    first, second = (without, with_) if added else (with_, without)
+    said = hidden(first, second, stack_file(first, like), stack_file(second, like, cluster=first))
+    assert [told in one for one in said] == ([True] if told else [])
+
+
+def test_nodes_come_in_the_zones_of_their_node_class() -> None:
+    """Rehearsed subnets are in all zones; those of a node class may be in some."""
+    snapshot = _of_one_class("EC2NodeClass", {})
+    (of,), (pool,) = snapshot.node_classes, snapshot.node_pools
+    classes = {"default": ["us-east-1a"], "wide": ["us-east-1a", "us-east-1b"]}
+    many = [of.model_copy(update={"name": name, "zones": zones}) for name, zones in classes.items()]
+    wide = json.loads(json.dumps(pool.spec).replace('"default"', '"wide"'))
+    pools = [pool, pool.model_copy(update={"name": "wide", "spec": wide})]
+    made = stack_file(snapshot.model_copy(update={"node_classes": many, "node_pools": pools}), EKS)
+    config = yaml.safe_load(made.text)["config"]
+    assert config["karpstack:network"]["zones"] == ["us-east-1a", "us-east-1b"]
+    found = {name: spec["template"]["spec"]["requirements"] for name, spec in config["karpstack:nodePools"].items()}
+    zones = [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1a"]}]
+    assert found == {"all": zones, "wide": []}
 
 
 def _of_one_class(kind: str, spec: dict[str, Any]) -> Snapshot:
@@ -200,10 +256,7 @@ def test_a_node_class_keeps_its_image_family(spec: dict[str, Any], image: str, n
         found = yaml.safe_load(text)["config"]["karpstack:nodeClasses"]["default"]
         assert found["amiSelectorTerms"] == [{"alias": image}]
         devices = [one["deviceName"] for one in found.get("blockDeviceMappings", ())]
-        if more or image.startswith("al2023"):
-            assert devices == ["/dev/xvda"]
-        else:
-            assert devices == (["/dev/xvda", "/dev/xvdb"] if names_it else [])
+        assert devices == (["/dev/xvda"] if more else [])  # without, Karpenter has its own for the family
 
 
 @pytest.mark.parametrize("family", ["Ubuntu2404", "AzureLinux"])
@@ -370,8 +423,8 @@ def test_what_no_node_shows_is_assumed_and_said() -> None:
     assert limit(made) == {"maxPods": None}
     note = notes(made)[0]
     assert "it is assumed that the VPC CNI limits them by instance type, without prefix delegation" in note
-    # Without the VPC CNI, nothing says so.
-    assert limit(stack_file(of_interfaces({}, "calico-node"), EKS)) == {"maxPods": 110}
+    # Without the VPC CNI, Karpenter limits them all the same.
+    assert limit(stack_file(of_interfaces({}, "calico-node"), EKS)) == {"maxPods": None}
 
 
 def test_a_node_class_of_azure_without_nodes_is_like_the_others() -> None:
