@@ -20,12 +20,8 @@ from typing import Any, Final, NamedTuple
 from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.quantities import quantity
 
-from . import daemon_sets
 from .model import NodeClass, Snapshot
 
-#: DaemonSets of a rehearsed EKS cluster. Each that the snapshot lacks takes the place of one of the snapshot's, or of
-#: another pod.
-_REHEARSED: Final = ("cilium", "cilium-envoy", "eks-pod-identity-agent")
 _VPC_CNI: Final = "aws-node"
 _SYSTEM: Final = "kube-system"
 _AWS: Final = "aws"
@@ -38,12 +34,10 @@ class Interfaces(NamedTuple):
     Attributes:
         reserved: Interfaces that Karpenter leaves out.
         seen: Whether nodes of the snapshot say so; otherwise it is assumed.
-        beside: Pods that each rehearsed node runs besides, because the snapshot's cluster does not have them.
     """
 
     reserved: int
     seen: bool
-    beside: int
 
 
 def interfaces(snapshot: Snapshot) -> Interfaces | None:
@@ -51,11 +45,6 @@ def interfaces(snapshot: Snapshot) -> Interfaces | None:
     if snapshot.cluster.cloud != _AWS:
         return None
     named = {one.name for one in snapshot.workloads if one.controller.kind == "DaemonSet" and one.namespace == _SYSTEM}
-    nodes = daemon_sets.of_node_pools(snapshot)
-    replaceable = sum(
-        daemon_sets.interchangeable(one, nodes) for one in snapshot.workloads if one.name not in _REHEARSED
-    )
-    beside = max(len(set(_REHEARSED) - named) - max(replaceable - 1, 0), 0)
     silent = {one.name for one in snapshot.node_classes if not limited(one.spec)}
     pools = {one.name for one in snapshot.node_pools if class_name(one.spec) in silent}
     types = Facts.load(_AWS).types
@@ -66,10 +55,10 @@ def interfaces(snapshot: Snapshot) -> Interfaces | None:
         if node.instance_type in types and (most := types[node.instance_type].max_pods)
     }
     if not pods:
-        return Interfaces(0, False, beside) if _VPC_CNI in named else None
+        return Interfaces(0, False) if _VPC_CNI in named else None
     for reserved in range(_MOST_RESERVED + 1):
         if all(_fits(most, found, reserved) for most, found in pods):
-            return Interfaces(reserved, True, beside)
+            return Interfaces(reserved, True)
     return None
 
 

@@ -323,11 +323,6 @@ def _of_interfaces(limit: Interfaces) -> Iterator[str]:
             f"nodes take as many pods as with {limit.reserved} reserved network interfaces (custom networking), so "
             f"karpenter.settings.reservedENIs is {limit.reserved}"
         )
-    if limit.beside:
-        yield (
-            f"DaemonSet pods that your nodes do not have, on each rehearsed node: {limit.beside}. Karpenter "
-            "does not add them to its limit of pods: nodes that are full of pods take so many fewer of yours"
-        )
 
 
 def _zones_of(pool: NodePool, snapshot: Snapshot, zones: Collection[str]) -> list[str] | None:

@@ -11,7 +11,6 @@ import yaml
 
 from karpstack.snapshot.hidden_changes import hidden
 from karpstack.snapshot.model import Karpenter, NodeClass, NodeOverlay, Snapshot
-from karpstack.snapshot.pod import Pod
 from karpstack.snapshot.reading import SnapshotError, load
 from karpstack.snapshot.stack_file import StackFile, stack_file
 from tests.unit.command_line import karpstack
@@ -374,26 +373,11 @@ def test_pods_of_network_interfaces_are_left_to_karpenter() -> None:
     assert limit(made) == {"maxPods": None}
     assert not any("kubelet" in note for note in made.notes if note.startswith("these settings are"))
     assert "reservedENIs" not in settings(made)
-    (note,) = notes(made)
-    assert "on each rehearsed node: 3. " in note
+    assert notes(made) == []
     # One type alone would be one number for all types.
     assert limit(stack_file(of_interfaces({"m5.large": 29}, "aws-node"), EKS)) == {"maxPods": None}
-    ours = stack_file(of_interfaces(ENI, "cilium", "cilium-envoy", "eks-pod-identity-agent"), EKS)
-    assert (limit(ours), notes(ours)) == ({"maxPods": None}, [])
-
-
-def test_daemon_sets_that_give_way_to_the_rehearseds_are_counted() -> None:
-    snapshot = of_interfaces(ENI, "aws-node", "kube-proxy", "node-exporter")  # and one of the small snapshot
-    nodes = {node.name: 1 for node in snapshot.nodes}
-    # A pod of the node's network has a port of the node for each of its own.
-    pod = Pod.model_validate({"tolerations": [{"operator": "Exists"}], "hostPorts": [{"port": 61678}]})
-    alike = [
-        one.model_copy(update={"nodes": nodes, "pod": pod}) if one.controller.kind == "DaemonSet" else one
-        for one in snapshot.workloads
-    ]
-    assert notes(stack_file(snapshot.model_copy(update={"workloads": alike}), EKS)) == []
-    (note,) = notes(stack_file(snapshot.model_copy(update={"workloads": alike[1:]}), EKS))
-    assert "on each rehearsed node: 1. " in note
+    # The nodes say it, whatever network the cluster has.
+    assert limit(stack_file(of_interfaces(ENI, "cilium"), EKS)) == {"maxPods": None}
 
 
 @pytest.mark.parametrize(
