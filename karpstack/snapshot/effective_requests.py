@@ -30,13 +30,13 @@ def requests(spec: Mapping[str, Any]) -> dict[str, str]:
         asked = _asked(container)
         if container.get("restartPolicy") == "Always":
             sidecars = added(sidecars, asked)
-            highest = _max(highest, sidecars)
+            highest = largest(highest, sidecars)
         else:
-            highest = _max(highest, added(sidecars, asked))
+            highest = largest(highest, added(sidecars, asked))
     running = sidecars
     for container in spec.get("containers") or ():
         running = added(running, _asked(container))
-    total = _max(highest, running) | _asked(spec)
+    total = largest(highest, running) | _asked(spec)
     overhead = amounts(spec.get("overhead") or {})
     return {
         resource: written(resource, amount) for resource, amount in sorted(added(total, overhead).items()) if amount > 0
@@ -77,5 +77,6 @@ def added(one: Amounts, other: Amounts) -> Amounts:
     return {resource: one.get(resource, _ZERO) + other.get(resource, _ZERO) for resource in {**one, **other}}
 
 
-def _max(one: Amounts, other: Amounts) -> Amounts:
+def largest(one: Amounts, other: Amounts) -> Amounts:
+    """The larger amount of each resource of two requests."""
     return {resource: max(one.get(resource, _ZERO), other.get(resource, _ZERO)) for resource in {**one, **other}}

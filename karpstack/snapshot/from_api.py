@@ -140,7 +140,7 @@ class _Taking:
         prices = Prices(cluster.cloud, cluster.region)
         claims = list(self._each("NodeClaim", lambda item: claim_of(item, prices)))
         claim_of_node = {claim.node: claim.name for claim in claims if claim.node}
-        made = workloads(members, keys)
+        made = workloads(members, keys, self._ledger)
         for key in sorted(self._unknown):
             self._ledger.add(f"{cut(visible(key), 60)} of pods", "the format does not have it")
         used = {workload.namespace for workload in made} | {budget.namespace for budget in budgets}

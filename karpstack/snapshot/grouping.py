@@ -1,4 +1,8 @@
-"""Pods as workloads: those of one controller that are alike in all that scheduling depends on are one."""
+"""Pods as workloads: those of one controller that are alike in all that scheduling depends on are one.
+
+All pods of a DaemonSet are one workload, because each node of a cluster runs one pod of every DaemonSet. Pods of one
+DaemonSet differ during a roll-out, with the update strategy OnDelete, or if something changes their requests.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,19 @@ from typing import Final
 
 from .api_pod import OF_CONTROLLERS
 from .api_volumes import Mounted
+from .effective_requests import amounts, largest, written
+from .left_out import Ledger
 from .model import Controller, Workload
 from .pod import Pod, Volume, VolumePlace
 
 #: A name without a number that is too long for one.
 _LONGEST: Final = 240
+_DAEMON_SET: Final = "DaemonSet"
+#: What is left out of pods of a DaemonSet, and why.
+_DIFFERENCES: Final = (
+    "pods of DaemonSets that differ from most pods of their DaemonSet",
+    "the snapshot has one kind of pod for each DaemonSet: the most frequent, with the largest requests of all",
+)
 
 
 @dataclass(frozen=True)
@@ -61,13 +73,22 @@ class _Group:
     nodes: Counter[str] = field(default_factory=Counter)
     mounted: list[tuple[Mounted, ...]] = field(default_factory=list)
 
+    def add(self, other: _Group) -> None:
+        """Add the pods of another group, which count as pods of this one with the larger requests of both."""
+        most = largest(amounts(self.pod.requests), amounts(other.pod.requests))
+        requests = {resource: written(resource, amount) for resource, amount in sorted(most.items())}
+        self.pod = self.pod.model_copy(update={"requests": requests})
+        self.count += other.count
+        self.nodes += other.nodes
 
-def workloads(members: Iterable[Member], keys: Set[str]) -> list[Workload]:
+
+def workloads(members: Iterable[Member], keys: Set[str], ledger: Ledger) -> list[Workload]:
     """The workloads of pods, in the order of their names.
 
     Args:
         members: The pods.
         keys: Keys of the labels by which something selects pods; others are left out.
+        ledger: Counts the pods of DaemonSets that differ from most pods of their DaemonSet.
     """
     groups: dict[tuple[Owner, str], _Group] = {}
     for member in members:
@@ -81,10 +102,15 @@ def workloads(members: Iterable[Member], keys: Set[str]) -> list[Workload]:
             group.nodes[member.node] += 1
         group.mounted.append(member.mounted)
     named: defaultdict[tuple[str, str], list[_Group]] = defaultdict(list)
+    most: dict[Owner, _Group] = {}
     for (owner, _), group in sorted(
         groups.items(), key=lambda one: (one[0][0].controller.kind, -one[1].count, one[0][1])
     ):
-        named[owner.namespace, owner.name].append(group)
+        if owner.controller.kind == _DAEMON_SET and most.setdefault(owner, group) is not group:
+            most[owner].add(group)
+            ledger.add(*_DIFFERENCES, group.count)
+        else:
+            named[owner.namespace, owner.name].append(group)
     taken = set(named)
     made = []
     for (namespace, name), alikes in sorted(named.items()):
@@ -104,14 +130,17 @@ def _numbered(namespace: str, name: str, number: int, taken: set[tuple[str, str]
 def _workload(group: _Group, name: str) -> Workload:
     owner = group.first.owner
     slots = zip(*group.mounted, strict=True)
+    nodes = dict(sorted(group.nodes.items()))
+    if owner.controller.kind == _DAEMON_SET:
+        nodes = dict.fromkeys(nodes, 1)  # a roll-out with maxSurge runs the new pod beside the old one
     return Workload(
         namespace=owner.namespace,
         name=name,
         controller=owner.controller,
-        replicas=group.count,
+        replicas=group.count - group.nodes.total() + sum(nodes.values()),
         pod=group.pod,
         volumes=[_volume(list(slot)) for slot in slots],
-        nodes=dict(sorted(group.nodes.items())),
+        nodes=nodes,
     )
 
 
