@@ -17,6 +17,7 @@ from karpstack.karpenter.quantities import duration
 from . import system_workloads
 from .api_nodes import spec_of_class
 from .api_pod import OF_CONTROLLERS
+from .daemon_sets import NO_VIRTUAL_NODE
 from .from_api import BUILT_IN, KINDS
 from .manifests import DO_NOT_DISRUPT
 from .model import LeftOut, Snapshot
@@ -256,6 +257,8 @@ class _Anonymiser:
         return self._within(value)
 
     def _requirement(self, one: Data) -> Data:
+        if one == NO_VIRTUAL_NODE.model_dump():
+            return one  # of AKS's own DaemonSets; loading knows it
         key = one["key"]
         return _with(
             one, {"key": self._label_key, "values": lambda given: [self._value(key, value) for value in given]}

@@ -11,12 +11,22 @@ from typing import Final
 
 from .effective_requests import Amounts, added, amounts, written
 from .model import Snapshot, Workload
-from .pod import Pod
+from .pod import NodeRequirement, Pod
 
 #: Label -> values that nodes of NodePools can have. What admits all of them runs on all nodes.
-_ON_ALL_NODES: Final = {"kubernetes.io/os": {"linux"}, "kubernetes.io/arch": {"amd64", "arm64"}}
+_ON_ALL_NODES: Final = {
+    "kubernetes.io/os": {"linux"},
+    "kubernetes.io/arch": {"amd64", "arm64"},
+    "kubernetes.azure.com/ebpf-dataplane": {"cilium"},
+}
+#: Every node of AKS has it, with the name of a resource group. AKS's own DaemonSets require it, and that a node is no
+#: virtual node (`kubectl get daemonsets` of AKS; azure-cns of Azure/azure-container-networking).
+_OF_AKS: Final = "kubernetes.azure.com/cluster"
+NO_VIRTUAL_NODE: Final = NodeRequirement(key="type", operator="NotIn", values=["virtual-kubelet"])
 #: Fargate, Auto Mode or hybrid; nodes of NodePools do not have it.
 _COMPUTE_TYPE: Final = "eks.amazonaws.com/compute-type"
+#: Effects of taints that keep a DaemonSet's pods off a node.
+_EFFECTS: Final = {"NoSchedule", "NoExecute"}
 
 
 def of_node_pools(snapshot: Snapshot) -> set[str]:
@@ -25,16 +35,22 @@ def of_node_pools(snapshot: Snapshot) -> set[str]:
 
 
 def everywhere(workload: Workload, nodes: Collection[str]) -> bool:
-    """Return whether a workload is a DaemonSet with a pod on each of these nodes."""
-    return workload.controller.kind == "DaemonSet" and workload.nodes.keys() >= set(nodes)
+    """Return whether a workload is a DaemonSet with a pod on each of these nodes; without nodes, on all to come."""
+    return workload.controller.kind == "DaemonSet" and (
+        workload.nodes.keys() >= set(nodes) if nodes else _on_all_nodes(workload.pod)
+    )
 
 
 def interchangeable(workload: Workload, nodes: Collection[str]) -> bool:
     """Return whether a workload is a DaemonSet whose pods run on each of these nodes and on all others to come."""
-    pod = workload.pod
+    return everywhere(workload, nodes) and _on_all_nodes(workload.pod)
+
+
+def _on_all_nodes(pod: Pod) -> bool:
+    """Return whether all nodes of NodePools admit a DaemonSet's pod."""
+    tolerated = {one.effect for one in pod.tolerations if one.operator == "Exists" and not one.key}
     return (
-        everywhere(workload, nodes)
-        and any(one.operator == "Exists" and not one.key and not one.effect for one in pod.tolerations)
+        (None in tolerated or tolerated >= _EFFECTS)
         and all(_admits_all(key, [value]) for key, value in pod.node_selector.items())
         and _affine_to_all(pod)
         and not pod.topology_spread_constraints
@@ -50,13 +66,20 @@ def _affine_to_all(pod: Pod) -> bool:
         pod.affinity.pod_affinity is None
         and pod.affinity.pod_anti_affinity is None
         and not any(term.match_fields for term in terms)
-        and all(
-            (one.key == _COMPUTE_TYPE and one.operator == "NotIn")
-            or (one.operator == "In" and _admits_all(one.key, one.values))
-            for term in terms
-            for one in term.match_expressions
-        )
+        and all(_met_by_all(one) for term in terms for one in term.match_expressions)
     )
+
+
+def _met_by_all(one: NodeRequirement) -> bool:
+    """Return whether all nodes of NodePools meet a requirement."""
+    match one.operator:
+        case "In":
+            return _admits_all(one.key, one.values)
+        case "NotIn":
+            return one.key == _COMPUTE_TYPE or one == NO_VIRTUAL_NODE
+        case "Exists":
+            return one.key == _OF_AKS
+    return False
 
 
 def _admits_all(label: str, values: Collection[str]) -> bool:

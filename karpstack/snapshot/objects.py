@@ -110,11 +110,7 @@ def _beside(workload: Workload, own: Mapping[str, str], of_pools: Collection[str
         nodes = {node: pods for node, pods in workload.nodes.items() if node in of_pools}
         update = {"replicas": sum(nodes.values()), "nodes": nodes}
     else:
-        change["requests"] = {
-            resource: written(resource, more)
-            for resource, amount in workload.pod.requests.items()
-            if (more := exact(amount) - exact(own.get(resource, "0"))) > 0
-        }
+        change["requests"] = _beyond(workload.pod.requests, own)
         update = {}
     if not update.get("replicas", change.get("requests")):
         return None
@@ -122,21 +118,37 @@ def _beside(workload: Workload, own: Mapping[str, str], of_pools: Collection[str
     return workload.model_copy(update={"name": f"{workload.name}{_BESIDE}", "pod": pod, **update})
 
 
+def _beyond(asked: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """Return how much larger requests are than others, for each resource of which they are larger."""
+    return {
+        resource: written(resource, more)
+        for resource, amount in asked.items()
+        if (more := exact(amount) - exact(other.get(resource, "0"))) > 0
+    }
+
+
 def _without_surplus(
     snapshot: Snapshot, existing: Existing, wanted: Sequence[Workload], notes: list[str]
 ) -> list[Workload]:
-    """The workloads, whose DaemonSets request so much less as the cluster's own request that the snapshot has not.
+    """The workloads, whose DaemonSets request so much less as the cluster's own request more than the snapshot's.
 
-    They are also fewer by as many, and by as many as are made beside the cluster's own, as far as others run on the
-    same nodes. So pods have the room on a node that they had, whichever network a cluster has.
+    For each of the cluster's own that the snapshot lacks, and for each workload that is made beside one, there is one
+    DaemonSet less, as far as others run on the same nodes. So pods have the room on a node that they had, whichever
+    network a cluster has.
     """
-    known = {(one.namespace, one.name) for one in snapshot.workloads if one.controller.kind == "DaemonSet"}
-    foreign = sorted(existing.on_pools - known)
-    own = ", ".join(f"{namespace}/{name}" for namespace, name in foreign)
+    asked_of = {
+        (one.namespace, one.name): one.pod.requests for one in snapshot.workloads if one.controller.kind == "DaemonSet"
+    }
+    known = asked_of.keys()
+    foreign = existing.on_pools - known
     of_pools = daemon_sets.of_node_pools(snapshot)
+    larger: list[str] = []
     surplus: Amounts = {}
-    for namespace, name in foreign:
-        surplus = added(surplus, amounts(existing.requests.get(("DaemonSet", namespace, name), {})))
+    for namespace, name in sorted(existing.on_pools):
+        own = existing.requests.get(("DaemonSet", namespace, name), {})
+        if beyond := _beyond(own, asked_of.get((namespace, name), {})):
+            larger.append(f"{namespace}/{name}")
+            surplus = added(surplus, amounts(beyond))
     changed: list[Workload] = []
     found: list[Workload] = []
     for workload in wanted:
@@ -158,8 +170,8 @@ def _without_surplus(
     left_out = {(one.namespace, one.name) for one in gone}
     if smaller := [one for one in changed if (one.namespace, one.name) not in left_out]:
         notes.append(
-            f"Created with smaller requests, because DaemonSets that only the rehearsed cluster has ({own}) request "
-            f"the rest on each node: {_list(smaller)}"
+            f"Created with smaller requests, because the rehearsed cluster's own DaemonSets ({', '.join(larger)}) "
+            f"request the rest on each node: {_list(smaller)}"
         )
     if gone:
         notes.append(
@@ -169,7 +181,7 @@ def _without_surplus(
     if (more := too_many - len(gone)) > 0 and of_pools:
         notes.append(
             f"Each rehearsed node runs {more} pod{'s' if more > 1 else ''} of DaemonSets more than in the snapshot, so "
-            "that many pods less of yours fit on a node whose kubelet.maxPods is small"
+            "that many pods fewer of yours fit on a node that is full of pods (kubelet.maxPods, network interfaces)"
         )
     return found
 

@@ -52,6 +52,22 @@ def test_no_name_is_left(taken: Snapshot) -> None:
         assert kept in after, kept
 
 
+def test_daemon_sets_of_aks_run_on_every_node_as_before() -> None:
+    terms = [
+        {"key": "kubernetes.azure.com/cluster", "operator": "Exists"},
+        {"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]},
+        {"key": "type", "operator": "NotIn", "values": ["payroll"]},
+    ]
+    required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    (made,) = hidden(workloads=[workload(pod={"affinity": affinity})])["workloads"]
+    found = made["pod"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (*kept, other) = found["nodeSelectorTerms"][0]["matchExpressions"]
+    assert kept == terms[:2]
+    assert "type" not in other.values()
+    assert "payroll" not in json.dumps(other)
+
+
 def test_it_is_a_snapshot_of_the_same_size(taken: Snapshot) -> None:
     made = anonymised(taken, KEY)
     assert made.anonymised
