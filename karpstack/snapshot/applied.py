@@ -13,6 +13,7 @@ from karpstack.text.shown import listed
 from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
 from .controller import KIND as CONTROLLER
 from .controller import karpenter_of, unseen
+from .drift import HARMLESS, differing
 from .left_out import Ledger
 from .manifest_files import HIDING, Manifests
 from .manifests import DO_NOT_DISRUPT
@@ -119,6 +120,8 @@ class _Cluster:
         """Remove an object; whether there was one."""
         if kind == CONTROLLER:
             raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", f"{kind} {name}", keys="all of it"))
+        if kind in CLOUDS and CLOUDS[kind] != self._cloud:
+            return False
         of_kind: dict[str, dict[str, Any]] = {_POOL: self._pools, _OVERLAY: self._overlays}
         return of_kind.get(kind, self._classes).pop(name, None) is not None
 
@@ -183,7 +186,7 @@ class _Cluster:
             spec = item.get("spec") or {}
             keys = [
                 key
-                for key in _not_rehearsed(spec)
+                for key in _not_rehearsed(kind, spec)
                 if any((one or {}).get("spec", {}).get(key) != spec[key] for one in earlier)
             ]
             if keys:
@@ -300,28 +303,25 @@ def _unseen(
         earlier: The one in the manifests before the change, if they are known.
         dropped: Fields that the snapshot left out of node classes: the manifests may remove them.
     """
-    subject, spec = f"{item['kind']} {item['metadata']['name']}", item.get("spec") or {}
-    kept = spec_of_class(spec)
-    unseen = sorted({*dropped, *_not_rehearsed(spec)})
+    kind, spec = item["kind"], item.get("spec") or {}
+    subject, kept = f"{kind} {item['metadata']['name']}", spec_of_class(spec)
+    unseen = sorted({*dropped, *_not_rehearsed(kind, spec)} - HARMLESS[kind])
     if earlier is not None:
         old = earlier.get("spec") or {}
-        seen = spec_of_class(old)
-        changed = sorted(
-            key
-            for key in {*spec, *old}
-            if spec.get(key) != old.get(key) and (key in OF_THE_IMAGE or kept.get(key) == seen.get(key))
-        )
+        rehearsed = differing(CLOUDS[kind], kind, spec_of_class(old), kept) - {*OF_THE_IMAGE}
+        changed = sorted(differing(CLOUDS[kind], kind, old, spec) - rehearsed)
     else:
         changed = [
-            key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, [], had.spec[key])
+            key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, had.spec[key])
         ]
     return _told(subject, unseen, changed, is_first=earlier is None)
 
 
-def _not_rehearsed(spec: Mapping[str, Any]) -> list[str]:
+def _not_rehearsed(kind: str, spec: Mapping[str, Any]) -> list[str]:
     """The fields of a node class that a rehearsal does not have, or not all of, such as disks."""
     kept = spec_of_class(spec)
-    return sorted(key for key in spec if key in OF_THE_IMAGE or kept.get(key) != spec[key])
+    fields = spec.keys() - HARMLESS[kind]
+    return sorted(key for key in fields if key in OF_THE_IMAGE or kept.get(key) != spec[key])
 
 
 def _unseen_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *, had: bool) -> list[str]:

@@ -88,7 +88,7 @@ def read(path: Path) -> Manifests:
                 )
             if (before := places.get((kind, name))) is not None:
                 raise SnapshotError.of(finding("snapshot-manifest-twice", file, f"{kind} {name}", other=before))
-            objects[kind, name], places[kind, name] = item, file
+            objects[kind, name], places[kind, name] = _without_nulls(item), file
     if _is_folder(path) and (hidden := sum(_is_hidden(path, file) for file in _below(path))):
         ignored["file in a hidden folder"] = hidden
     for kind, name in removed & objects.keys():
@@ -97,6 +97,13 @@ def read(path: Path) -> Manifests:
     if not objects and not removed:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
     return Manifests(objects, dict(sorted(ignored.items())), others, frozenset(removed))
+
+
+def _without_nulls(value: Any) -> Any:
+    """The same without fields that are null, which the API server drops."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _key(item: Mapping[str, Any]) -> tuple[str, str]:

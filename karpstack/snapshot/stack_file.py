@@ -20,6 +20,7 @@ from karpstack.text.shown import value
 from karpstack.text.yaml_file import YamlError, read
 
 from .api_nodes import OF_CLASS, OF_THE_IMAGE, spec_of_class
+from .drift import image_family
 from .model import NodeClass, NodePool, Snapshot
 from .pod_limits import Interfaces, class_name, interfaces, own_limit, pods_of
 from .problems import SnapshotError, finding
@@ -192,15 +193,9 @@ def _images(models: Mapping[str, Any]) -> dict[str, Any]:
     """The image for each image family, as the other file's first node class of that family selects it."""
     found: dict[str, Any] = {one: [{"alias": f"{one}@latest"}] for one in _FAMILIES}
     for model in reversed(list(models.values())):
-        if (family := _image_family(model)) and "amiSelectorTerms" in model:
+        if (family := image_family(model)) and "amiSelectorTerms" in model:
             found[family] = model["amiSelectorTerms"]
     return found
-
-
-def _image_family(spec: Mapping[str, Any]) -> str:
-    """The image family of an EC2NodeClass, as its alias or `amiFamily` names it; empty if neither does."""
-    aliases = [str(one.get("alias") or "") for one in spec.get("amiSelectorTerms") or ()]
-    return next((alias.partition("@")[0] for alias in aliases if alias), str(spec.get("amiFamily") or "").lower())
 
 
 def _node_class(of: NodeClass, base: Mapping[str, Any], images: Mapping[str, Any], pods: int | None) -> dict[str, Any]:
@@ -213,8 +208,8 @@ def _node_class(of: NodeClass, base: Mapping[str, Any], images: Mapping[str, Any
         pods: How many pods its nodes take, if it does not say it and they show it.
     """
     made = {key: value for key, value in base.items() if key not in _OF_CLASS}
-    is_aws, family = of.kind == _OF_AWS, _image_family(of.spec)
-    if is_aws and family in images and family != _image_family(base):
+    is_aws, family = of.kind == _OF_AWS, image_family(of.spec)
+    if is_aws and family in images and family != image_family(base):
         made["amiSelectorTerms"] = images[family]
     # Where manifests are silent, the API server has its own default, and not the other file's value.
     spec = of.spec if is_aws else crds.completed("azure", of.kind, of.spec)

@@ -461,3 +461,26 @@ def test_a_setting_that_a_rehearsal_does_not_have_is_told_or_refused_if_it_chang
         with pytest.raises(SnapshotError, match="Deployment karpenter") as error:
             applied(CLUSTER, after, old)
         assert code(error) == "snapshot-manifest-unseen-setting"
+
+
+def test_a_field_that_is_null_is_none(tmp_path: Path) -> None:
+    """The API server drops it; a chart writes it where a value is empty."""
+    node_class = changed(CLASS, kubelet=None)
+    folder = written(tmp_path / "a", changed(POOL, limits=None), node_class)
+    made = applied(CLUSTER, read(folder)).snapshot
+    assert "limits" not in made.node_pools[0].spec
+    assert "kubelet" not in made.node_classes[0].spec
+
+
+def test_what_is_removed_is_of_its_kind() -> None:
+    other = Manifests({}, {}, removed=frozenset({("AKSNodeClass", "default")}))
+    made = applied(CLUSTER, other)
+    assert [one.name for one in made.snapshot.node_classes] == ["default"]
+    assert "which the cluster does not have" in made.notes[0]
+
+
+def test_another_image_than_the_clusters_is_refused() -> None:
+    item = changed(CLASS, amiSelectorTerms=[{"id": "ami-1"}])
+    with pytest.raises(SnapshotError) as refused:
+        applied(CLUSTER, manifests(item))
+    assert code(refused) == "snapshot-manifest-unseen"

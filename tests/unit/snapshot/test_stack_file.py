@@ -86,6 +86,7 @@ EXISTING = ROOT / "examples" / "existing-cluster" / "Pulumi.eks-existing-cluster
         (EKS, "EC2NodeClass", {"spec": {"startupTaints": [CILIUM]}}, "template.spec.startupTaints changes"),
         (EKS, "EC2NodeClass", {"spec": {"startupTaints": [{**CILIUM, "key": "example.com/a"}]}}, ""),
         (EXISTING, "EC2NodeClass", {"spec": {"startupTaints": [CILIUM]}}, ""),
+        (EKS, "EC2NodeClass", {"spec": {"startupTaints": [CILIUM], "expireAfter": "720h"}}, "startupTaints changes"),
         (AKS, "AKSNodeClass", {"spec": {"startupTaints": [CILIUM]}}, "template.spec.startupTaints changes"),
         (AKS, "AKSNodeClass", {"metadata": {"labels": DATAPLANE}}, "template.metadata.labels changes"),
         (AKS, "AKSNodeClass", {"metadata": {"labels": {**DATAPLANE, "a": "b"}}}, ""),
@@ -102,6 +103,10 @@ def test_a_change_that_the_program_makes_anyway_is_told(
     more = {**template, "metadata": change.get("metadata", {}), "spec": {**template["spec"], **change.get("spec", {})}}
     limits = {"template": more, "limits": {"cpu": "9"}}  # which is no part of the hash
     with_ = without.model_copy(update={"node_pools": [pool.model_copy(update={"spec": limits})]})
+    if own := list(more["spec"].get("startupTaints", [])):  # beside one of the user's own, in another order
+        mine = {"key": "example.com/own", "effect": "NoSchedule"}
+        more["spec"]["startupTaints"] = [*own, mine]
+        template["spec"]["startupTaints"] = [mine]
     first, second = (without, with_) if added else (with_, without)
     said = hidden(first, second, stack_file(first, like), stack_file(second, like, cluster=first))
     assert [told in one for one in said] == ([True] if told else [])
