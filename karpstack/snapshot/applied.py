@@ -12,7 +12,7 @@ from karpstack.text.shown import listed
 
 from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
 from .controller import KIND as CONTROLLER
-from .controller import karpenter_of, unseen
+from .controller import karpenter_of, replaced, sources, unseen
 from .drift import HARMLESS, differing
 from .left_out import Ledger
 from .manifest_files import HIDING, Manifests
@@ -219,6 +219,7 @@ def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None)
     """Say which settings of the controller are not rehearsed; refuse a change of them, as far as one can be seen."""
     now, old = unseen(item), unseen(earlier or {})
     changed = sorted(key for key in {*now, *old} if now.get(key) != old.get(key)) if earlier is not None else []
+    changed += replaced(item, earlier) if earlier is not None else []
     subject = f"{item['kind']} {item['metadata']['name']}"
     if changed:
         raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
@@ -234,12 +235,16 @@ def _others(before: Manifests, after: Manifests) -> Iterator[str]:
     """Say which objects of other kinds change; refuse a change of those that Karpenter reads."""
     keys = sorted({*before.others, *after.others})
     changed = [key for key in keys if before.others.get(key) != after.others.get(key)]
+    controllers = [item for one in (before, after) for (kind, _), item in one.objects.items() if kind == CONTROLLER]
+    read = {source for one in controllers for source in sources(one)}
     for kind, name in changed:
         item = after.others.get((kind, name)) or before.others[kind, name]
-        if _is_karpenters(item):
-            raise SnapshotError.of(finding("snapshot-manifest-kind-unseen", "", f"{kind} {name}", kind=kind))
+        if _is_karpenters(item) or (kind, name.rpartition("/")[2]) in read:
+            raise SnapshotError.of(
+                finding("snapshot-manifest-kind-unseen", "", _named((kind, name)), kind=kind.partition(".")[0])
+            )
     if changed:
-        yield f"also changed in the manifests, and not rehearsed: {listed([' '.join(key) for key in changed], _NAMED)}"
+        yield f"also changed in the manifests, and not rehearsed: {listed(list(map(_named, changed)), _NAMED)}"
 
 
 def _whole(cloud: str, had: NodePool | None, made: NodePool) -> list[str]:
@@ -274,11 +279,17 @@ def _gone(old: Mapping[str, Any], new: Mapping[str, Any], given: Any) -> Iterato
             yield from ((key, *rest) for rest in _gone(value, new[key], part))
 
 
+def _named(key: tuple[str, str]) -> str:
+    """An object's kind, without its API group, and its name."""
+    kind, name = key
+    return f"{kind.partition('.')[0]} {name}"
+
+
 def _unknown(manifests: Manifests) -> Iterator[str]:
     """Say which objects that Karpenter reads may change unseen."""
     found = [key for key, item in sorted(manifests.others.items()) if _is_karpenters(item)]
     if found:
-        named = listed([" ".join(key) for key in found], _NAMED)
+        named = listed(list(map(_named, found)), _NAMED)
         yield f"not rehearsed, so the answer leaves out what they do and whether they change: {named}"
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from .api_fields import mapping, mappings
+from .left_out import Ledger
 from .model import Karpenter
 
 KIND: Final = "Deployment"
@@ -31,6 +32,7 @@ _QUIET: Final = re.compile(
     "CONTROLLER_WARMUP|CLUSTER_STATE_OBSERVABILITY)|CLUSTER_(NAME|ENDPOINT|CA_BUNDLE)|ISOLATED_VPC|EKS_CONTROL_PLANE"
 )
 _TAG: Final = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.\w]*)(@|$)")
+_IMAGE: Final = re.compile(r"(?P<name>.*?)(?P<tag>:[^:/@]*)?(?P<digest>@.*)?", re.DOTALL)
 _GATE: Final = re.compile(r"\s*([A-Za-z]+)=(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)\s*")  # as Go reads them
 _VALUE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}", re.ASCII)
 
@@ -69,6 +71,45 @@ def unseen(item: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in given.items()
         if not _QUIET.fullmatch(name) and (isinstance(value, Mapping) or name not in {*SETTINGS, _GATES})
     }
+
+
+def sources(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Kind and name of each ConfigMap and Secret from which the controller gets settings."""
+    container = _container(item)
+    for one in mappings(container.get("env")):
+        of = mapping(one.get("valueFrom"))
+        yield "ConfigMap", str(mapping(of.get("configMapKeyRef")).get("name"))
+        yield "Secret", str(mapping(of.get("secretKeyRef")).get("name"))
+    for one in mappings(container.get("envFrom")):
+        yield "ConfigMap", str(mapping(one.get("configMapRef")).get("name"))
+        yield "Secret", str(mapping(one.get("secretRef")).get("name"))
+
+
+def replaced(item: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
+    """What changes in the Deployment of the controller by which there is another program, or none."""
+    (now, now_off), (old, old_off) = ((_IMAGE.fullmatch(_image(one)), _is_off(one)) for one in (item, earlier))
+    changed = []
+    if now and old and (now["name"] != old["name"] or (now["tag"] == old["tag"] and now["digest"] != old["digest"])):
+        changed.append("image")
+    return [*changed, "replicas"] if now_off != old_off else changed
+
+
+def _image(item: Mapping[str, Any]) -> str:
+    return str(_container(item).get("image"))
+
+
+def _is_off(item: Mapping[str, Any]) -> bool:
+    return mapping(item.get("spec")).get("replicas") == 0
+
+
+def only_one(found: Iterable[Karpenter | None], ledger: Ledger) -> Karpenter | None:
+    """Return the controller among Deployments; None where several could be it, for anybody can give one that name."""
+    many = [one for one in found if one]
+    if len(many) > 1:
+        ledger.add(
+            "Karpenter's settings", "several Deployments have the name or the label of its controller", len(many)
+        )
+    return many[0] if len(many) == 1 else None
 
 
 def _is_known(value: object) -> bool:

@@ -26,6 +26,7 @@ HARMLESS: Final[Mapping[str, frozenset[str]]] = {
 SELECTING: Final = frozenset(
     {"amiSelectorTerms", "capacityReservationSelectorTerms", "securityGroupSelectorTerms", "subnetSelectorTerms"}
 )
+_FAMILY: Final = "amiFamily"
 _DURATIONS: Final = frozenset({"cpuCFSQuotaPeriod", "expireAfter", "terminationGracePeriod"})
 _QUANTITIES: Final = frozenset({"volumeSize"})
 #: Fields of which an empty text, or false, is as none. Other fields are pointers, to which false is a value.
@@ -41,7 +42,9 @@ def differing(cloud: str, kind: str, before: Mapping[str, Any], after: Mapping[s
         before, after: The specs; what the API server adds to them counts.
     """
     old, new = (_compared(cloud, kind, spec) for spec in (before, after))
-    return {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    # An image family that is not named is that of an image which the account alone knows.
+    unknown = {_FAMILY} - old.keys() & new.keys()
+    return {key for key in {*old, *new} - unknown if old.get(key) != new.get(key)}
 
 
 def _compared(cloud: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,7 +57,7 @@ def _compared(cloud: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     else:
         fields = {key: value for key, value in found.items() if key not in HARMLESS[kind]}
     if kind == _EC2:
-        fields["amiFamily"] = image_family(found)
+        fields[_FAMILY] = image_family(found) or None
         # It is hashed as its text, in which nothing is another thing written otherwise.
         fields["kubelet"] = json.dumps(found["kubelet"], sort_keys=True) if found.get("kubelet") else None
     return {

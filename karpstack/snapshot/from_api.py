@@ -17,7 +17,7 @@ from .api_fields import known_or_none
 from .api_nodes import CLOUDS, Prices, claim_of, class_of, cluster_of, node_of, overlay_of, pool_keys, pool_of
 from .api_pod import KEPT_ANNOTATIONS, OF_CONTROLLERS, namespace_keys, node_keys, pod_keys, pod_of, selector_keys
 from .api_volumes import Mounted, Volumes
-from .controller import karpenter_of
+from .controller import karpenter_of, only_one
 from .formats import Labels, Name, Namespace
 from .grouping import Member, Owner, workloads
 from .left_out import Ledger
@@ -162,7 +162,7 @@ class _Taking:
                 for made_class in self._each(kind, lambda item: class_of(item, self._ledger))
             ],
             node_overlays=sorted(self._each("NodeOverlay", overlay_of), key=lambda one: one.name),
-            karpenter=next(self._each("Deployment", karpenter_of), None),
+            karpenter=only_one(self._each("Deployment", karpenter_of), self._ledger),
             node_claims=sorted(claims, key=lambda one: one.name),
             nodes=sorted(
                 self._each(

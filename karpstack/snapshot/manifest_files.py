@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from karpstack.text.shown import cut, visible
 from karpstack.text.yaml_file import YamlError, parse_all
 
 from .api_fields import mapping, mappings
+from .controller import KIND as CONTROLLER
 from .controller import is_controller
 from .problems import SnapshotError, finding
 
@@ -23,6 +25,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "EC2NodeClass": ("karpenter.k8s.aws/v1",),
     "AKSNodeClass": ("karpenter.azure.com/v1", "karpenter.azure.com/v1beta1"),
 }
+_KARPENTER: Final = b"karpenter"
 _OF_CHART: Final = "helm_release that the plan changes"
 _AFTER_APPLY: Final = "kubectl_manifest that is known after apply"
 #: Kinds of what a plan of Terraform's does not show: any manifest may be in it.
@@ -31,6 +34,9 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _MOST: Final = 16 * 2**20  # bytes; charts with CRDs print two million
 _FILES: Final = 2_000
 _PLAN: Final = "planned_values"
+_IN_HIDDEN: Final = "file in a hidden folder"
+_OF_LFS: Final = "version https://git-lfs.github.com/spec/"
+_NO_OBJECT: Final = "document that is no object"
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Manifests:
     Attributes:
         objects: NodePools, NodeOverlays, node classes and the Deployment of Karpenter, by kind and name.
         ignored: How many objects of each other kind there are.
-        others: These objects, by kind and name.
+        others: These objects, by kind with its API group, and name; and files in hidden folders.
         removed: Kind and name of each such object that a plan of Terraform's deletes.
     """
 
@@ -62,7 +68,7 @@ def read(path: Path) -> Manifests:
 
     Raises:
         SnapshotError: A file is not readable or not YAML or JSON, an object is there twice or of an API version that
-            Karpenter does not serve, or no object is Karpenter's.
+            Karpenter does not serve, two Deployments are Karpenter's controller, or no object is Karpenter's.
     """
     objects: dict[tuple[str, str], Mapping[str, Any]] = {}
     places: dict[tuple[str, str], Path] = {}
@@ -73,12 +79,11 @@ def read(path: Path) -> Manifests:
         documents = _documents(file)
         deleted = _items(one.item for one in documents if isinstance(one, _Removed))
         removed |= {_key(one) for one in deleted if _key(one)[0] in KINDS or is_controller(one)}
-        for item in _items(documents):
+        for number, item in enumerate(_items(documents)):
             kind, name = _key(item)
             if kind not in KINDS and not is_controller(item):
                 ignored[kind] = ignored.get(kind, 0) + 1
-                namespace = item["metadata"].get("namespace")
-                others[kind, f"{namespace}/{name}" if namespace else name] = item
+                others[_other(item) if kind != _NO_OBJECT else (kind, f"{file.relative_to(path)}:{number}")] = item
                 continue
             if kind in KINDS and item.get("apiVersion") not in KINDS[kind]:
                 served = " or ".join(KINDS[kind])
@@ -86,11 +91,13 @@ def read(path: Path) -> Manifests:
                 raise SnapshotError.of(
                     finding("snapshot-manifest-version", file, f"{kind} {name}: apiVersion", version, served=served)
                 )
-            if (before := places.get((kind, name))) is not None:
-                raise SnapshotError.of(finding("snapshot-manifest-twice", file, f"{kind} {name}", other=before))
+            same = [place for key, place in places.items() if key == (kind, name) or key[0] == kind == CONTROLLER]
+            if same:
+                raise SnapshotError.of(finding("snapshot-manifest-twice", file, f"{kind} {name}", other=same[0]))
             objects[kind, name], places[kind, name] = _without_nulls(item), file
-    if _is_folder(path) and (hidden := sum(_is_hidden(path, file) for file in _below(path))):
-        ignored["file in a hidden folder"] = hidden
+    if hidden := [file for file in _below(path) if _is_hidden(path, file)]:
+        ignored[_IN_HIDDEN] = len(hidden)
+        others |= {(_IN_HIDDEN, str(file.relative_to(path))): _hidden_file(file) for file in hidden}
     for kind, name in removed & objects.keys():
         why = f"{visible(f'{kind} {name}')} is deleted and created again, with all of its nodes; that is not rehearsed"
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", path, why=why))
@@ -108,6 +115,14 @@ def _without_nulls(value: Any) -> Any:
 
 def _key(item: Mapping[str, Any]) -> tuple[str, str]:
     return str(item.get("kind")), str((item.get("metadata") or {}).get("name"))
+
+
+def _other(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Kind and name of an object, as `kubectl get` takes them, with the namespace."""
+    kind, name = _key(item)
+    group, has_group, _ = str(item.get("apiVersion")).partition("/")
+    namespace = item["metadata"].get("namespace")
+    return f"{kind}.{group}" if has_group else kind, f"{namespace}/{name}" if namespace else name
 
 
 def _files(path: Path) -> list[Path]:
@@ -142,9 +157,21 @@ def _is_hidden(folder: Path, file: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(folder).parts[:-1])
 
 
+def _hidden_file(file: Path) -> dict[str, Any]:
+    """A file in a hidden folder as an object: one that names Karpenter may be Karpenter's."""
+    try:
+        content = json_file.content(file, most=_MOST)
+    except FileError as error:
+        raise SnapshotError.of(finding("snapshot-manifest-unreadable", file, why=error.why)) from error
+    group = "karpenter.sh" if _KARPENTER in content else ""
+    return {"apiVersion": f"{group}/v1", "kind": _IN_HIDDEN, "content": hashlib.sha256(content).hexdigest()}
+
+
 def _documents(file: Path) -> list[Any]:
     try:
         found = parse_all(json_file.content(file, most=_MOST), _MOST)
+        if any(isinstance(one, str) and one.startswith(_OF_LFS) for one in found):
+            raise YamlError("it is a pointer of Git LFS, and what it points at is not here; run git lfs pull")
         return [part for one in found for part in (_planned(one) if _is_plan(one) else [one])]
     except (FileError, YamlError) as error:
         why = error.why if isinstance(error, FileError) else str(error)
@@ -157,14 +184,18 @@ def _is_plan(document: Any) -> bool:
 
 
 def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    """The objects of documents, also those of lists."""
+    """The objects of documents, also those of lists, as kubectl has them.
+
+    Whatever has a list of items is one, and its kind is that of items which do not say theirs.
+    """
     for one in documents:
-        if not isinstance(one, dict):
-            continue
-        if isinstance(items := one.get("items"), list) and str(one.get("kind")).endswith("List"):
-            yield from _items(items)
-        elif isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict):
+        if isinstance(one, dict) and isinstance(items := one.get("items"), list):
+            common = {"apiVersion": one.get("apiVersion"), "kind": str(one.get("kind")).removesuffix("List")}
+            yield from _items({**common, **item} if isinstance(item, dict) else item for item in items)
+        elif isinstance(one, dict) and isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict):
             yield one
+        elif one is not None and not isinstance(one, _Removed):
+            yield {"kind": _NO_OBJECT, "metadata": {}, "content": one}
 
 
 def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:

@@ -484,3 +484,83 @@ def test_another_image_than_the_clusters_is_refused() -> None:
     with pytest.raises(SnapshotError) as refused:
         applied(CLUSTER, manifests(item))
     assert code(refused) == "snapshot-manifest-unseen"
+
+
+EVIL = changed(POOL, weight=77)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePoolList",
+            "items": [{"metadata": EVIL["metadata"], "spec": EVIL["spec"]}],
+        },
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "items": [EVIL]},
+        {**changed(POOL, weight=1), "items": [EVIL]},
+        {"kind": "List", "items": [{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "items": [EVIL]}]},
+    ],
+)
+def test_what_kubectl_takes_for_a_list_is_one(document: dict[str, Any], tmp_path: Path) -> None:
+    """It looks for a list of items, and not at the kind; items without a kind have the list's."""
+    found = read(written(tmp_path / "a", document))
+    assert found.objects["NodePool", "general"]["spec"]["weight"] == 77
+
+
+def test_a_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path / "a", POOL)
+    (folder / "z.yaml").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n")
+    with pytest.raises(SnapshotError, match="pointer of Git LFS"):
+        read(folder)
+
+
+def test_a_second_controller_is_refused(tmp_path: Path) -> None:
+    decoy = deployment() | {"metadata": {"name": "docs", "labels": {"app.kubernetes.io/name": "karpenter"}}}
+    with pytest.raises(SnapshotError) as refused:
+        read(written(tmp_path / "a", deployment(BATCH_IDLE_DURATION="5s"), decoy))
+    assert code(refused) == "snapshot-manifest-twice"
+
+
+CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "a"}, "spec": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ([CLAIM], [changed(CLAIM, a=2), {**CLAIM, "apiVersion": "example.org/v1"}], "NodeClaim"),
+        ([deployment()], [changed(deployment(), replicas=0)], "replicas"),
+        ([deployment()], [json.loads(json.dumps(deployment()).replace("public.ecr.aws", "example.org"))], "image"),
+        ([deployment()], [json.loads(json.dumps(deployment()).replace("sha256:0", "sha256:1"))], "image"),
+    ],
+)
+def test_what_karpenter_is_or_reads_and_a_rehearsal_lacks_is_refused(
+    old: list[Any], new: list[Any], said: str, tmp_path: Path
+) -> None:
+    base, change = (read(written(tmp_path / name, POOL, *items)) for name, items in (("a", old), ("b", new)))
+    with pytest.raises(SnapshotError, match=said):
+        applied(CLUSTER, change, base)
+    assert applied(CLUSTER, base, base)
+
+
+@pytest.mark.parametrize("of", ["envFrom", "env"])
+def test_a_config_map_of_the_controller_that_changes_is_refused(of: str, tmp_path: Path) -> None:
+    item = deployment()
+    (container,) = item["spec"]["template"]["spec"]["containers"]
+    reference = {"configMapKeyRef": {"name": "general", "key": "a"}}
+    container |= {
+        of: [{"configMapRef": {"name": "general"}}] if of == "envFrom" else [{"name": "A", "valueFrom": reference}]
+    }
+    base, change = (read(written(tmp_path / name, POOL, item, {**OTHER, "data": {"a": name}})) for name in ("a", "b"))
+    with pytest.raises(SnapshotError, match="ConfigMap general"):
+        applied(CLUSTER, change, base)
+
+
+def test_a_changed_file_in_a_hidden_folder_is_told_and_refused_if_it_names_karpenter(tmp_path: Path) -> None:
+    base, change, evil = (written(tmp_path / name, POOL) for name in ("base", "change", "evil"))
+    written(change / ".more", OTHER)
+    written(evil / ".more", EVIL)
+    first, second, third = map(read, (base, change, evil))
+    assert "file in a hidden folder .more/a.yaml" in applied(CLUSTER, second, first).notes[0]
+    with pytest.raises(SnapshotError, match="hidden folder"):
+        applied(CLUSTER, third, first)

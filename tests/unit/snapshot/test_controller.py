@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from karpstack.snapshot.controller import is_controller, karpenter_of, unseen
+from karpstack.snapshot.controller import is_controller, karpenter_of, only_one, unseen
+from karpstack.snapshot.left_out import Ledger
 from karpstack.snapshot.model import Karpenter
 from karpstack.snapshot.problems import SnapshotError
 from karpstack.snapshot.rehearsed_controller import Controller
@@ -153,3 +154,13 @@ def test_resources_of_overlays_are_said_to_be_there() -> None:
     made = controller(nodeOverlays=[{"name": "fuse", "spec": spec}], karpenter={"featureGates": {"nodeOverlay": True}})
     (note,) = made.notes()
     assert note.startswith("nodes have the resources in the capacity of NodeOverlays")
+
+
+def test_of_several_deployments_none_is_the_controller() -> None:
+    """Anybody who may create a Deployment could otherwise decide what is rehearsed."""
+    ledger = Ledger()
+    one, other = Karpenter(version="1.14.0"), Karpenter(version="1.15.0")
+    assert only_one([None, one], ledger) == one
+    assert ledger.all() == []
+    assert only_one([one, other], ledger) is None
+    assert [left.count for left in ledger.all()] == [2]
