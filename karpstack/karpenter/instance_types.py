@@ -23,6 +23,8 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 OPERATING_SYSTEM: Final = "kubernetes.io/os"
 REGION: Final = "topology.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
+#: How the labels about GPUs begin.
+_OF_GPUS: Final = ("karpenter.k8s.aws/instance-gpu", "karpenter.azure.com/sku-gpu")
 _REGIONAL: Final = "0"  # the zone that AKS gives to nodes outside of availability zones
 
 _MEBIBYTE: Final = 2**20
@@ -62,6 +64,23 @@ class InstanceType:
     zones: Mapping[str, tuple[str, ...]]
     on_demand: Mapping[str, float]
     labels: Mapping[str, str]
+
+    def amount(self, resource: str) -> float | None:
+        """How much of a resource its nodes have, before the system's share; None where the facts do not say."""
+        match resource:
+            case "cpu":
+                return self.vcpus
+            case "memory":
+                return self.memory
+            case "nvidia.com/gpu":
+                made_by, count = (
+                    next((found for prefix in _OF_GPUS if (found := self.labels.get(f"{prefix}-{what}"))), None)
+                    for what in ("manufacturer", "count")
+                )
+                if made_by and count == "0":  # a part of a GPU: releases of Karpenter count it as one or as none
+                    return None
+                return int(count or 0) if made_by in (None, "nvidia") else 0
+        return None
 
     def values(self, label: str, region: str) -> tuple[str | None, ...]:
         """The values that a label may have on nodes of this type in a region; None is a node without it."""

@@ -8,12 +8,14 @@ replacement is created, which `Create` in pkg/controllers/provisioning/provision
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from karpstack.karpenter.requirements import RequirementError
+from karpstack.scale_test.judging.replay import NodeClaim
 from karpstack.scale_test.market.quantities import amount
-from karpstack.scale_test.market.requirements import allowed
+from karpstack.scale_test.market.requirements import Allowed, allowed
 from karpstack.scale_test.numbers.cost import pools_of
 from karpstack.scale_test.numbers.node_pool_choice import reason_to_skip
 
@@ -22,7 +24,8 @@ from .phases import WhatifTimeline, stays
 from .prices import Priced
 
 _GIB: Final = 2**30
-_UNITS: Final = {"cpu": "CPUs", "memory": "GiB", "nodes": "nodes"}
+_IN_GIB: Final = ("memory", "ephemeral-storage")
+_UNITS: Final = {"cpu": "CPUs", "memory": "GiB", "ephemeral-storage": "GiB of ephemeral-storage"}
 
 
 def full_pools(told: WhatifTimeline, market: Priced) -> list[FullPool]:
@@ -38,39 +41,39 @@ def full_pools(told: WhatifTimeline, market: Priced) -> list[FullPool]:
 def _full(told: WhatifTimeline, market: Priced, name: str, time: datetime) -> FullPool | None:
     excerpt = told.replay.node_pool_at(name, time) or {"metadata": {}}
     spec = excerpt.get("spec") or {}
-    limits = {key: amount(value) for key, value in (spec.get("limits") or {}).items() if key in _UNITS}
+    limits = {key: amount(value) for key, value in (spec.get("limits") or {}).items()}
     if not limits or reason_to_skip(excerpt) in ("going", "static"):
         return None
     claims = [claim for claim in told.claims if claim.node_pool == name and stays(claim, time)]
-    used = {
-        "cpu": sum(float(claim.cpus or 0) for claim in claims),
-        "memory": float(sum(claim.memory or 0 for claim in claims)),
-        "nodes": float(len(claims)),
-    }
+    used = {key: sum(_of(claim, key) for claim in claims) for key in limits}
     exceeded = [key for key, most in limits.items() if used[key] > most]
-    if not exceeded and (least := _smallest(told, market, spec)):
-        beyond = [key for key, most in limits.items() if used[key] + least[key] > most]
-    else:
-        beyond = exceeded
+    beyond = exceeded
+    if not exceeded and (choices := _choices(told, market, spec)):
+        beyond = [key for key, most in limits.items() if used[key] + _least(choices, key) > most]
     amounts = [_amounts(key, used[key], limits[key]) for key in beyond]
     return FullPool(pool=name, over=bool(exceeded), amounts=amounts, before=False) if beyond else None
 
 
-def _smallest(told: WhatifTimeline, market: Priced, spec: dict[str, object]) -> dict[str, float] | None:
-    """The least of each resource that a node of a NodePool has; None where that is not known."""
+def _of(claim: NodeClaim, key: str) -> float:
+    """What a node counts for a limit: by its node, and before there is one by its NodeClaim (`StateNode.Capacity`)."""
+    if key == "nodes":
+        return 1.0
+    return amount((claim.own_node.get("capacity") or {}).get(key) or claim.capacity.get(key, 0))
+
+
+def _choices(told: WhatifTimeline, market: Priced, spec: dict[str, object]) -> list[Allowed]:
+    """What a NodePool may launch; none where that is not known."""
     try:
-        choices = allowed(market.facts, market.region, pools_of(told.replay, [spec]), ())
+        return allowed(market.facts, market.region, pools_of(told.replay, [spec]), ())
     except (RequirementError, ValueError):
-        return None
-    if not choices:
-        return None
-    return {
-        "cpu": float(min(one.type.vcpus for one in choices)),
-        "memory": float(min(one.type.memory for one in choices)),
-        "nodes": 1.0,
-    }
+        return []
+
+
+def _least(choices: Sequence[Allowed], key: str) -> float:
+    """The least of a resource that a node of a NodePool has, as far as it is known."""
+    return 1.0 if key == "nodes" else min(one.type.amount(key) or 0.0 for one in choices)
 
 
 def _amounts(key: str, used: float, most: float) -> str:
-    by = _GIB if key == "memory" else 1
-    return f"{used / by:.4g} of {most / by:.4g} {_UNITS[key]}"
+    by = _GIB if key in _IN_GIB else 1
+    return f"{used / by:.4g} of {most / by:.4g} {_UNITS.get(key, key)}"

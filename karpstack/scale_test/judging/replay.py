@@ -116,6 +116,7 @@ class NodeClaim:
         labels: Its labels, from which instance type, zone and so on are read.
         cpus: CPUs of its instance, once launched.
         memory: Bytes of memory of its instance, once launched.
+        capacity: All that its instance has, in Kubernetes' words, once launched.
         allocatable: What of it pods may have, once known.
         termination_grace_period: After which its pods are deleted whatever forbids it, in Kubernetes' words; empty
             without one.
@@ -147,6 +148,7 @@ class NodeClaim:
     first_seen: datetime
     cpus: Decimal | None = None
     memory: int | None = None
+    capacity: Line = field(default_factory=dict)
     allocatable: Line = field(default_factory=dict)
     termination_grace_period: str = ""
     termination_time: datetime | None = None
@@ -411,6 +413,7 @@ class Replay:
             claim.cpus = Decimal(f"{amount(cpu):g}")
         if memory := excerpt.get("capacity", {}).get("memory"):
             claim.memory = int(amount(memory))
+        claim.capacity = excerpt.get("capacity", claim.capacity)
         claim.allocatable = excerpt.get("allocatable", claim.allocatable)
         claim.termination_grace_period = excerpt.get("terminationGracePeriod", claim.termination_grace_period)
         if written := excerpt.get("terminationTime"):

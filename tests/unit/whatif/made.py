@@ -72,9 +72,12 @@ class Made:
         conditions: dict[str, str] | None = None,
         simulated: bool = False,
         drifted: float = 110,
+        has: dict[str, str] | None = None,
         **asks: Any,
     ) -> None:
         """A NodeClaim and its node `ip-<name>`; `conditions` are true ones, with a reason, Drifted from `drifted` on.
+
+        `has` is its capacity.
 
         `asks` is what else the recorder keeps of the NodeClaim, such as `terminationGracePeriod`.
         """
@@ -97,6 +100,7 @@ class Made:
                     "conditions": conditions_of(true | more),
                     "nodeName": f"ip-{name}",
                     **SIZES,
+                    **({"capacity": has} if has else {}),
                     **asks,
                 },
             )
