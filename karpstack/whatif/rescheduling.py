@@ -4,15 +4,17 @@ A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, ke
 pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
 pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough, or
 enough of them for `minValues`; limits, the zones of volumes, spread and other pods are not. What is not certain is
-skipped, and so is a workload for which there was no NodePool before either.
+skipped, such as a resource that the facts do not have, and so is a workload for which there was no NodePool before
+either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from karpstack.karpenter.instance_types import InstanceType
 from karpstack.karpenter.requirements import (
     Requirement,
     RequirementError,
@@ -24,7 +26,7 @@ from karpstack.karpenter.requirements import (
 )
 from karpstack.karpenter.taints import untolerated
 from karpstack.scale_test.judging.replay import NODE_POOL_LABEL, NodeClaim, Pod
-from karpstack.scale_test.market.quantities import amount
+from karpstack.scale_test.market.quantities import RESOURCES, amount
 from karpstack.scale_test.numbers.node_pool_choice import (
     Constraints,
     Verdict,
@@ -50,8 +52,12 @@ class _Asked(NamedTuple):
     """What pods that are alike ask for."""
 
     constraints: Constraints
-    cpu: float
-    memory: float
+    requests: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def by(cls, pod: Pod) -> _Asked:
+        """What a pod asks for."""
+        return cls(constraints(pod), tuple(sorted(pod.requests.items())))
 
 
 def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotSchedulableAgain]:
@@ -79,8 +85,8 @@ def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotSched
 def unschedulable_at_end(told: WhatifTimeline, market: Priced) -> set[tuple[str, str]]:
     """Return the workloads with pods that have no node when the record ends, and that no NodePool fits any more.
 
-    Pods that waited before the change may ask for what is not judged, such as a GPU, so the change need not be the
-    reason.
+    Pods that waited before the change may ask for what is not judged, such as a volume's zone, so the change need not
+    be the reason.
     """
     others = told.replay.nodes_of_no_pool()
     waiting = [
@@ -99,7 +105,7 @@ def _lost(
     known: dict[_Asked, list[str]] = {}
     found: dict[tuple[str, str], list[tuple[Pod, list[str]]]] = {}
     for pod in pods:
-        asked = _Asked(constraints(pod), pod.cpu, pod.memory)
+        asked = _Asked.by(pod)
         if asked not in known:
             known[asked] = _refusals(market, asked, after) if _some(market, asked, before) else []
         if known[asked]:
@@ -134,7 +140,7 @@ class Places:
         return None
 
     def _no_node_pool(self, pod: Pod) -> bool:
-        asked = _Asked(constraints(pod), pod.cpu, pod.memory)
+        asked = _Asked.by(pod)
         if asked not in self._no_pool:
             self._no_pool[asked] = bool(_refusals(self._market, asked, _pools(self._told, self._told.end)))
         return self._no_pool[asked]
@@ -153,16 +159,16 @@ class Places:
             return False
         name, room, end = node["metadata"]["name"], node.get("allocatable") or {}, self._told.end
         beside = [one for one in self._told.replay.all_pods.values() if one.node == name and one.present_at(end)]
-        cpu, memory = (amount(room.get(key, 0)) for key in ("cpu", "memory"))
-        return (
-            sum(one.cpu for one in beside) + pod.cpu <= cpu and sum(one.memory for one in beside) + pod.memory <= memory
+        return all(
+            sum(one.requests.get(key, 0.0) for one in beside) + asked <= amount(room.get(key, 0))
+            for key, asked in pod.requests.items()
         )
 
 
 def _takes(node: Line, pod: Pod) -> bool:
     """Whether a node of no NodePool could be given a pod if it were empty."""
     labels, room = node["metadata"].get("labels") or {}, node.get("allocatable") or {}
-    if any(amount(room.get(key, 0)) < asked for key, asked in (("cpu", pod.cpu), ("memory", pod.memory))):
+    if any(amount(room.get(key, 0)) < asked for key, asked in pod.requests.items()):
         return False
     if untolerated(node.get("taints") or (), pod.tolerations or ()):
         return False
@@ -211,24 +217,55 @@ def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> 
     facts, region = market.facts, market.region
     known = facts.known_labels(region)
     every = list(affinity_alternatives(asked.constraints))
+    judged = _judged(market, asked)
+    large = [type_ for type_ in facts.types.values() if _holds_one(type_, judged)]
 
-    def some(cpu: float, memory: float) -> bool:
+    def some(types: Iterable[InstanceType]) -> bool:
         return any(
-            type_.vcpus >= cpu and type_.memory >= memory and fits(wanted, type_, region, known)
+            fits(wanted, type_, region, known)
             for way in every
             if not contradiction(wanted := [*of_nodes, *way])
-            for type_ in facts.types.values()
+            for type_ in types
         )
 
-    if some(asked.cpu, asked.memory):
-        return _too_few(market, asked, of_nodes, every)
-    if some(0, 0):
-        return f"may launch no instance type that has {asked.cpu:g} CPUs and {asked.memory / _GIB:.4g} GiB"
+    if some(large):
+        return _too_few(market, large, _amounts(judged), of_nodes, every)
+    if some(facts.types.values()):
+        return f"may launch no instance type that has {_amounts(judged)}"
     return f"may launch no instance type with {'; or '.join(', '.join(map(str, way)) for way in every)}"
 
 
+def _judged(market: Priced, asked: _Asked) -> dict[str, float]:
+    """What pods ask for of which the facts know how much instance types have.
+
+    A NodeOverlay may give them more of what is not CPU or memory.
+    """
+    types = market.facts.types.values()
+    return {"cpu": 0.0, "memory": 0.0} | {
+        resource: count
+        for resource, count in asked.requests
+        if resource in RESOURCES
+        or (not market.reads_overlays and any(one.amount(resource) is not None for one in types))
+    }
+
+
+def _holds_one(type_: InstanceType, judged: Mapping[str, float]) -> bool:
+    """Whether a node of an instance type may have as much."""
+    return all((has := type_.amount(resource)) is None or has >= count for resource, count in judged.items())
+
+
+def _amounts(judged: Mapping[str, float]) -> str:
+    others = [f"{count:g} {resource}" for resource, count in judged.items() if resource not in RESOURCES]
+    *first, last = [f"{judged['cpu']:g} CPUs", f"{judged['memory'] / _GIB:.4g} GiB", *others]
+    return f"{', '.join(first)} and {last}"
+
+
 def _too_few(
-    market: Priced, asked: _Asked, of_nodes: Sequence[Requirement], every: Sequence[Sequence[Requirement]]
+    market: Priced,
+    large: Sequence[InstanceType],
+    amounts: str,
+    of_nodes: Sequence[Requirement],
+    every: Sequence[Sequence[Requirement]],
 ) -> str | None:
     """Say which `minValues` the instance types that are large enough do not reach.
 
@@ -240,7 +277,6 @@ def _too_few(
     counted = [one for one in of_nodes if one.min_values and one.key in known]
     if not counted:
         return None
-    large = [one for one in market.facts.types.values() if one.vcpus >= asked.cpu and one.memory >= asked.memory]
     said = None
     for way in every:
         wanted = [*of_nodes, *way]
@@ -258,6 +294,6 @@ def _too_few(
         one, count = short
         said = said or (
             f"needs {one.min_values} different values of {one.key} (minValues, unless minValuesPolicy is BestEffort), "
-            f"and the instance types with {asked.cpu:g} CPUs and {asked.memory / _GIB:.4g} GiB have {count}"
+            f"and the instance types with {amounts} have {count}"
         )
     return said

@@ -39,6 +39,7 @@ class Pod:
         uid: Its uid.
         cpu: CPUs that it asks for.
         memory: Bytes that it asks for.
+        requests: All that it asks for: resource -> amount.
         node_selector: Labels that its node must have.
         labels: Its labels.
         priority_class: Name of its PriorityClass; empty where it has none.
@@ -69,6 +70,7 @@ class Pod:
     uid: str = ""
     cpu: float = 0.0
     memory: float = 0.0
+    requests: dict[str, float] = field(default_factory=dict)
     node_selector: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     priority_class: str = ""
@@ -563,6 +565,7 @@ def _new_pod(excerpt: Line, scenario: str, time: datetime) -> Pod:
         uid=metadata["uid"],
         cpu=requests.get("cpu", 0.0),
         memory=requests.get("memory", 0.0),
+        requests=requests,
         node_selector=excerpt.get("nodeSelector", {}),
         labels=metadata.get("labels", {}),
         priority_class=excerpt.get("priorityClassName", ""),

@@ -1,4 +1,4 @@
-"""What pods ask for and nodes have: CPUs, and bytes."""
+"""What pods ask for and nodes have: CPUs, bytes, and any other resource."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ amount = cache(quantity)
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, float]:
-    """CPUs and bytes for which the scheduler keeps room, by a pod's `spec`; what it does not ask for is left out.
+    """Resource -> amount for which the scheduler keeps room, by a pod's `spec`; what it does not ask for is left out.
 
     Containers and sidecars run side by side; an init container runs beside the sidecars that are before it. What the
     pod as a whole asks for goes before that (`PodRequests` in k8s.io/component-helpers/resource, which the scheduler
     and Karpenter call).
     """
     requests = {}
-    for resource in RESOURCES:
+    every = (spec, *(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    given = [part for one in every for part in (one.get("resources") or {}).values() if isinstance(part, Mapping)]
+    for resource in sorted({name for part in (*given, spec.get("overhead") or {}) for name in part}):
         sidecars = highest = 0.0
         for container in spec.get("initContainers") or ():
             asked = _request(container, resource) or 0.0

@@ -217,6 +217,10 @@ def test_an_excerpt_of_a_pod_keeps_what_it_asks_for() -> None:
     for whole, cpu in (({"requests": {"cpu": "3"}}, 3), ({"requests": {"cpu": "3"}, "limits": {"cpu": "4"}}, 3)):
         found = {"metadata": {"name": "p", "uid": "u"}, "spec": {**spec, "resources": whole}}
         assert excerpt("Pod", found)["requests"] == {"cpu": cpu, "memory": 2**30 + 2**20}
+    # Of any resource, which may have a limit alone.
+    gpus = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": "2"}, "requests": {"ephemeral-storage": "1Ki"}}}
+    found = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [gpus, gpus]}}
+    assert excerpt("Pod", found)["requests"] == {"ephemeral-storage": 2048, "nvidia.com/gpu": 4}
 
 
 def test_an_excerpt_keeps_how_many_pods_a_node_class_allows() -> None:
