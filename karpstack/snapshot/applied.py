@@ -8,8 +8,10 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from karpstack.karpenter import crds
+from karpstack.karpenter.instance_types import CAPACITY_TYPE
 from karpstack.text.shown import listed
 
+from .api_fields import mapping, mappings
 from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
 from .controller import KIND as CONTROLLER
 from .controller import karpenter_of, replaced, sources, unseen
@@ -27,6 +29,10 @@ _OVERLAY: Final = "NodeOverlay"
 _GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
 _NAMED: Final = 5  # objects in a note
 _ANNOTATIONS: Final = "template.metadata.annotations"
+_RESERVED: Final = (
+    "{subject}: reserved capacity is not rehearsed, because the rehearsal has no capacity reservations; Karpenter "
+    "launches spot or on-demand nodes instead where the requirements allow them, and else none"
+)
 
 
 class Applied(NamedTuple):
@@ -139,6 +145,9 @@ class _Cluster:
             if had or earlier is not None:  # a new one has no nodes that could drift
                 self.unseen += _unseen_annotations(item, earlier, had=self._annotated)
             notes = _whole(self._cloud, had, made)
+            before, now = (one is not None and _reserves(one) for one in (had, made))
+            if before or now:
+                (notes if before == now else self.unseen).append(_RESERVED.format(subject=f"{_POOL} {name}"))
             self._pools[name] = made
             return notes
         if kind == _OVERLAY:
@@ -213,6 +222,15 @@ class _Cluster:
         stay += [(_OVERLAY, one.name) for one in before.node_overlays if one.name in self._overlays]
         told = ", ".join(f"{kind} {name}" for kind, name in stay if (kind, name) not in named)
         return [f"the manifests do not have {told}, which stay as the snapshot has them"] if told else []
+
+
+def _reserves(pool: NodePool) -> bool:
+    """Whether a NodePool names reserved capacity in its requirements."""
+    of_nodes = mapping(mapping(pool.spec.get("template")).get("spec"))
+    return any(
+        one.get("key") == CAPACITY_TYPE and one.get("operator") == "In" and "reserved" in (one.get("values") or ())
+        for one in mappings(of_nodes.get("requirements"))
+    )
 
 
 def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:

@@ -131,6 +131,27 @@ def test_what_is_not_rehearsed_of_a_new_node_class_is_said_where_nodes_get_it() 
     assert said(new, empty) == []  # without nodes
 
 
+def test_reserved_capacity_is_not_rehearsed_whether_or_not_the_manifests_have_the_node_class() -> None:
+    def pool(*kinds: str) -> dict[str, Any]:
+        wanted = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [*kinds]}
+        spec = {**TEMPLATE["spec"], "requirements": [wanted]}
+        return changed(POOL, template={"spec": spec})
+
+    plain, reserved = pool("on-demand"), pool("on-demand", "reserved")
+    with_it = applied(CLUSTER, manifests(reserved)).snapshot
+    said = "NodePool general: reserved capacity is not rehearsed"
+    for cluster, item in ((CLUSTER, reserved), (with_it, plain)):
+        for before in (None, manifests(POOL)):
+            made = applied(cluster, manifests(item), before)
+            assert [note.partition(",")[0] for note in made.unseen] == [said]
+            assert not any("reserved" in note for note in made.notes)
+    # What does not change is told, and keeps no answer from being safe.
+    made = applied(with_it, manifests(reserved))
+    assert not made.unseen
+    assert made.notes[0].startswith(said)
+    assert not any("reserved" in note for note in applied(CLUSTER, manifests(plain)).notes)
+
+
 def test_what_a_snapshot_left_out_may_be_removed_by_the_manifests() -> None:
     left_out = [
         {"what": what, "count": 1, "why": "x"}
