@@ -648,6 +648,6 @@ class Answer(Part):
     unknown: list[str] = Field(default_factory=list, description="What the answer does not know, a sentence each.")
     unseen: list[str] = Field(
         default_factory=list,
-        description="Sentences of `unknown` about fields that the manifests have and a snapshot does not; they may "
-        "have changed.",
+        description="Sentences of `unknown` about what changes, or may change, without being rehearsed, such as "
+        "fields that the manifests have and a snapshot does not.",
     )

@@ -15,7 +15,7 @@ from .wording import plural
 _NAMED = 3  # workloads
 _COMPARED = ("nodes", "dollars an hour", "dollars an hour without spot")
 _NEAR = 0.1  # how far these may be from the cluster's for "safe"
-_MORE = "the snapshot does not have all that is in the manifests, so more may change"
+_MORE = "not all of the change is rehearsed, so more may change"
 _SHORT = 60.0  # seconds that a pod may be without a node before that is called a cost
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -296,6 +297,40 @@ def test_a_change_of_which_a_snapshot_shows_nothing_is_no_question_of_its_own(
     assert command.run(given, tools) == Code.WRONG
     assert "differ from the base only in fields that are not rehearsed" in capsys.readouterr().err
     assert command.run(replace(given, base=str(folder)), tools) == 0
+
+
+@pytest.mark.parametrize(("at", "hidden"), [(None, 0), ("2026-11-22T03:00+00:00", 1), ("2026-11-23T03:00+00:00", 0)])
+def test_a_changed_schedule_that_makes_no_difference_at_the_moment_that_is_asked_about_is_told(
+    cluster: Cluster, at: str | None, hidden: int
+) -> None:
+    """The rehearsal has the same budgets before and after, so `Changes nothing` alone would be wrong."""
+    folders = {name: cluster.project / name for name in ("before", "after")}
+    for folder, span in zip(folders.values(), ("24h", "48h"), strict=True):
+        folder.mkdir()
+        budget = {"nodes": "0", "schedule": "0 0 * * sun", "duration": span}
+        item = yaml.safe_load(pool(7))
+        item["spec"]["disruption"] = {"consolidateAfter": "30s", "budgets": [budget]}
+        (folder / "general.yaml").write_text(yaml.safe_dump(item))
+    asked: list[Source] = []
+
+    def rehearse(question: candidate.Question, change: Source, results: Path, *, keep: bool) -> int:
+        asked.append(change)
+        return 0
+
+    given = command.WhatifOptions(
+        None,
+        workloads=SMALL,
+        output=cluster.into,
+        base=str(folders["before"]),
+        changes=[str(folders["after"])],
+        at=datetime.fromisoformat(at) if at else None,
+    )
+    assert command.run(given, command.Tools(lambda *_: "", lambda _: "", rehearse)) == 0
+    (change,) = asked
+    assert [one.partition(" is not")[0] for one in change.unseen] == [
+        "NodePool general: the change of budgets"
+    ] * hidden
+    assert set(change.unseen) <= set(change.notes)
 
 
 def test_what_is_given_as_manifests(cluster: Cluster) -> None:

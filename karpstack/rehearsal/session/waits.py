@@ -17,6 +17,7 @@ from karpstack.karpenter.quantities import duration, finite_duration
 from karpstack.text.projects import section
 
 _NODE_POOLS: Final = "nodePools"
+_CHANGED: Final = ("consolidateAfter", "budgets")
 _ALWAYS: Final = {"nodes": "100%"}  # what no active budget means
 
 
@@ -54,12 +55,34 @@ class Waits:
             changed |= {
                 name: {
                     key: [_disruption(spec).get(key), _disruption(after[name]).get(key)]
-                    for key in ("consolidateAfter", "budgets")
+                    for key in _CHANGED
                     if _disruption(spec).get(key) != _disruption(after[name]).get(key)
                 }
                 for name, spec in before.items()
             }
         return {name: keys for name, keys in changed.items() if keys}
+
+    def hidden(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """NodePools and settings of them that a change has and its rehearsal does not: both become the same.
+
+        Args:
+            before: A stack's configuration, its NodePools with the API server's defaults.
+            after: The same after the change.
+        """
+        asked = [section(one, _NODE_POOLS) or {} for one in (before, after)]
+        used = [section(self.applied(one), _NODE_POOLS) or {} for one in (before, after)]
+
+        def same(sides: list[dict[str, Any]], name: str, key: str) -> bool:
+            old, new = (_disruption(one[name]).get(key) for one in sides)
+            span = finite_duration(str(old))
+            return old == new or (span is not None and span == finite_duration(str(new)))
+
+        return [
+            (name, key)
+            for name in sorted(asked[0].keys() & asked[1].keys())
+            for key in _CHANGED
+            if same(used, name, key) and not same(asked, name, key)
+        ]
 
     def _of(self, spec: Any) -> Any:
         disruption = _disruption(spec)

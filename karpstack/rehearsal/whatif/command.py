@@ -229,7 +229,8 @@ def _sides(options: WhatifOptions, cluster: Cluster) -> tuple[Source, list[Sourc
     sides = [cluster.side(one, base.manifests) if manifests.are_manifests(one) else written(one) for one in changes]
     for side in sides:
         _check_seen(base, side)
-    return base, _distinct(sides)
+    waits = Waits(options.wait_factor, options.at)
+    return base, _distinct([_with_hidden(base, side, waits) for side in sides])
 
 
 def _check_seen(base: Source, side: Source) -> None:
@@ -244,6 +245,19 @@ def _check_seen(base: Source, side: Source) -> None:
             f"{side.given}: the manifests differ from the base only in fields that are not rehearsed, so "
             f'"Changes nothing" could be wrong: {side.unseen[0]}; {fix}'
         )
+
+
+def _with_hidden(base: Source, side: Source, waits: Waits) -> Source:
+    """A side that says what of its change is not rehearsed, because waits are shortened or time stands still."""
+    why = {
+        "budgets": "at the time of --at, the budgets before and after the change are the same",
+        "consolidateAfter": "divided by --wait-factor, it is the same before and after the change",
+    }
+    said = tuple(
+        f"NodePool {name}: the change of {key} is not rehearsed: {why[key]}"
+        for name, key in waits.hidden(_completed(base), _completed(side))
+    )
+    return replace(side, notes=(*side.notes, *said), unseen=(*side.unseen, *said))
 
 
 def _check_name(stack: str, project: Path) -> None:

@@ -62,8 +62,8 @@ class Source:
         stack_file: The stack's configuration.
         new_image: Whether the change is a newer image of nodes, which the cloud publishes, and nothing of the stack.
         manifests: Karpenter's own objects of which the stack file is made; None if it was written by a person.
-        notes: What of them is to be known: a sentence each.
-        unseen: Those of the notes that say what may change without being seen.
+        notes: What of it is to be known: a sentence each.
+        unseen: Those of the notes that say what changes, or may change, without being seen.
     """
 
     name: str

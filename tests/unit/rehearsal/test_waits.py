@@ -77,6 +77,21 @@ def test_of_a_node_pool_that_both_sides_have_the_later_one_says() -> None:
     assert Waits(2).changed_settings(before, after) == {"old": {"consolidateAfter": ["1m", "30s"]}}
 
 
+def test_a_change_that_both_sides_lose_is_told() -> None:
+    """A longer window, or another one, is the same budget at a moment that is in both or in neither."""
+    longer = [{**AT_WEEKENDS, "duration": "72h"}]
+    sides = pool(budgets=[AT_WEEKENDS]), pool(budgets=longer)
+    assert Waits(at=MONDAY_NOON).hidden(*sides) == []  # the one window is open, the other is not
+    assert Waits(at=SUNDAY_NIGHT).hidden(*sides) == [("default", "budgets")]
+    assert Waits().hidden(*sides) == []
+    assert Waits(at=SUNDAY_NIGHT).hidden(sides[0], sides[0]) == []
+    assert Waits(at=SUNDAY_NIGHT).hidden(sides[0], {KEY: {"new": {}}}) == []
+    waited = pool(consolidateAfter="30s"), pool(consolidateAfter="50s")
+    assert Waits(60).hidden(*waited) == [("default", "consolidateAfter")]
+    assert Waits(10).hidden(*waited) == []
+    assert Waits(60).hidden(waited[0], pool(consolidateAfter="0h0m30s")) == []  # the same in other words
+
+
 def test_only_the_copy_is_changed(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.mine.yaml"
     file.write_text(

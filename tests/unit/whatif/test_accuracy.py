@@ -134,7 +134,7 @@ def test_what_a_snapshot_does_not_have_of_the_change_keeps_an_answer_from_being_
     made.pool()
     made.node("one")
     answer = judged(read(made.lines(settings={"unseen": ["a"]})), real=[replace(NODE, pool="default")])
-    more = "the snapshot does not have all that is in the manifests, so more may change"
+    more = "not all of the change is rehearsed, so more may change"
     assert conclusion(answer).endswith(f"not called safe: {more}")
     nothing = read(made.lines(settings={"unseen": ["a"]}, change_applied={"changes": []}))
     assert conclusion(judged(nothing)) == f"Changes nothing; {more}"
