@@ -72,14 +72,12 @@ class Made:
         conditions: dict[str, str] | None = None,
         simulated: bool = False,
         drifted: float = 110,
-        has: dict[str, str] | None = None,
+        has: dict[str, str] = SIZE,
         **asks: Any,
     ) -> None:
         """A NodeClaim and its node `ip-<name>`; `conditions` are true ones, with a reason, Drifted from `drifted` on.
 
-        `has` is its capacity.
-
-        `asks` is what else the recorder keeps of the NodeClaim, such as `terminationGracePeriod`.
+        `has` is its capacity, `asks` what else the recorder keeps of the NodeClaim, such as `terminationGracePeriod`.
         """
         labels = {
             "karpenter.sh/nodepool": pool,
@@ -99,9 +97,7 @@ class Made:
                     "metadata": {"name": name, "labels": labels, "creationTimestamp": at(seconds), **metadata},
                     "conditions": conditions_of(true | more),
                     "nodeName": f"ip-{name}",
-                    **SIZES,
-                    **({"capacity": has} if has else {}),
-                    **asks,
+                    **{**SIZES, "capacity": has, **asks},
                 },
             )
 
