@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from karpstack.text import answers
 
 from .finding import NotAskedError
 
+_Answer = TypeVar("_Answer")
 
-def read(call: str, chunks: Iterable[bytes]) -> bytes:
-    """A body, of a size and in a time that can be handled.
+
+def read(call: str, ask: Callable[[], _Answer], response: Callable[[_Answer], Any]) -> tuple[_Answer, bytes]:
+    """Return an answer and its body, as `answers.read` in karpstack/text does.
 
     Raises:
-        NotAskedError: It is longer, or takes longer.
+        NotAskedError: The answer is longer, or takes longer.
     """
     with _of(call):
-        return answers.read(chunks)
+        return answers.read(ask, response)
 
 
 def parse(call: str, content: bytes) -> dict[str, Any]:

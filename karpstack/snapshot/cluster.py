@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from http import HTTPStatus
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -143,8 +145,8 @@ def _page(api: client.ApiClient, collection: Collection, query: dict[str, str]) 
         auth_settings=["BearerToken"],
     )
     try:
-        answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=_TIMEOUTS).response
-        content = answers.read(answers.chunks(answer))
+        ask = partial(api.call_api, *request, _request_timeout=_TIMEOUTS)
+        answer, content = answers.read(ask, attrgetter("response"))
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterError.of(
             finding("snapshot-no-answer", key=f"GET {collection.path}", error=visible(error))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 from urllib3.exceptions import IncompleteRead
 
+from .deadlines import within
 from .json_file import exceeds_values
 
 SECONDS: Final = 120  # for a question, with all its repetitions
@@ -17,35 +17,44 @@ BYTES: Final = 64 * 1024 * 1024  # of one answer; a page of 500 large pods has a
 _CHUNK: Final = 2**16  # bytes
 VALUES: Final = 4_000_000  # of one answer; each takes some hundred bytes of memory
 _LONGEST: Final = 300  # characters of an answer that refuses
+_Answer = TypeVar("_Answer")
 
 
 class AnswerError(Exception):
     """An answer that cannot be used; the text says why."""
 
 
-def read(chunks: Iterable[bytes]) -> bytes:
-    """A body, of a size and in a time that can be handled.
+def read(ask: Callable[[], _Answer], response: Callable[[_Answer], Any]) -> tuple[_Answer, bytes]:
+    """Return an answer and its body. The size is limited, and the time from the request to the last byte.
+
+    Args:
+        ask: Sends the request, and returns the answer as soon as its headers have arrived.
+        response: Returns urllib3's response of the answer.
 
     Raises:
-        AnswerError: It is longer, or takes longer.
+        AnswerError: The answer is longer, or takes longer.
     """
-    until = time.monotonic() + SECONDS
+
+    def act() -> tuple[_Answer, bytes]:
+        answer = ask()
+        return answer, _body(response(answer))
+
+    try:
+        return within(SECONDS, act)
+    except TimeoutError as error:
+        raise AnswerError(str(error)) from error
+
+
+def _body(response: Any) -> bytes:
     content = bytearray()
-    for chunk in chunks:
+    # read1 returns the bytes that have arrived, so the size is checked early.
+    while chunk := response.read1(_CHUNK, decode_content=True):
         content += chunk
         if len(content) > BYTES:
             raise AnswerError(f"the answer is longer than {BYTES} bytes")
-        if time.monotonic() > until:
-            raise AnswerError(f"the answer takes longer than {SECONDS} s")
-    return bytes(content)
-
-
-def chunks(response: Any) -> Iterator[bytes]:
-    """What urllib3 reads of a body, as it comes: who waits for a whole chunk waits for as long as a server drips."""
-    while chunk := response.read1(_CHUNK, decode_content=True):
-        yield chunk
     if response.length_remaining:
         raise IncompleteRead(response.tell(), response.length_remaining)
+    return bytes(content)
 
 
 def parse(content: bytes) -> dict[str, Any]:

@@ -140,6 +140,7 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/host/user_environment",
         "rehearsal/state/ancestors",
         "text/codes",
+        "text/deadlines",
         "text/files",
         "text/proxies",
         "text/shown",
@@ -222,6 +223,7 @@ STANDARD_LIBRARY_ONLY = (
     "rehearsal/engines",
     # What the modules of pull_request need of it.
     "text/codes",
+    "text/deadlines",
     "text/files",
     "text/json_file",
     "text/markdown",

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from boto3.session import Session
@@ -15,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from karpstack.text.answers import PAGES, chunks
+from karpstack.text.answers import PAGES
 from karpstack.text.proxies import is_loopback
 
 from ..answers import read
@@ -216,11 +217,11 @@ def _client(session: Session, service: str, **keys: str) -> Any:
 
 def _bounded(send: Callable[[Any], Any], service: str, request: Any) -> Any:
     request.stream_output = True
-    response = send(request)
     try:
-        response._content = read(service, chunks(response.raw))
+        response, content = read(service, partial(send, request), attrgetter("raw"))
     except HTTPError as error:
         raise NotAskedError(service, f"the answer breaks off: {error}", refused=False) from error
+    response._content = content
     return response
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from http import HTTPStatus
+from operator import attrgetter
 from typing import Any, Final
 
 from azure.core import PipelineClient
@@ -17,7 +19,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
-from karpstack.text.answers import PAGES, SECONDS, begins, chunks
+from karpstack.text.answers import PAGES, SECONDS, begins
 from karpstack.text.proxies import is_loopback
 
 from ..answers import items, parse, read
@@ -140,8 +142,8 @@ class Azure:
     def _get(self, action: str, url: str, parameters: dict[str, str], method: str = "GET") -> dict[str, Any] | None:
         request = HttpRequest(method, url, params=parameters)
         try:
-            response = self._client.send_request(request, stream=True, enforce_https=not self.is_local)
-            content = read(action, chunks(response._internal_response.raw))  # type: ignore[attr-defined]
+            ask = partial(self._client.send_request, request, stream=True, enforce_https=not self.is_local)
+            response, content = read(action, ask, attrgetter("_internal_response.raw"))
         except (AzureError, HTTPError, ValueError) as error:
             # One line: the credential's own advice, and where it was looked up, follow on more.
             raise NotAskedError(action, str(error).partition("\n")[0], refused=False) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlencode, urlsplit
@@ -12,7 +14,7 @@ import urllib3
 from kubernetes import client, config
 
 from karpstack.text import answers
-from karpstack.text.answers import begins, chunks
+from karpstack.text.answers import begins
 from karpstack.text.proxies import is_loopback
 
 from ..answers import items, parse, read
@@ -204,8 +206,9 @@ class Cluster:
         )
         call = _call(path.partition("?")[0], method)
         try:
-            answer: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
-            return answer.status, read(call, chunks(answer))
+            ask = partial(self._api.call_api, *request, _request_timeout=_TIMEOUTS)
+            answer, answered = read(call, ask, attrgetter("response"))
+            return answer.status, answered
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise NotAskedError(call, str(error), refused=False) from error
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from azure.core import PipelineClient
@@ -16,7 +18,7 @@ from karpstack.karpenter.fact_dates import OLD
 from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
 from karpstack.karpenter.type_facts import VM_SIZE, vm_size
-from karpstack.text.answers import PAGES, SECONDS, chunks
+from karpstack.text.answers import PAGES, SECONDS
 
 from ..answers import items, parse, read
 from ..azure.api_versions import CONTAINER_SERVICE, SKUS, SUBSCRIPTIONS
@@ -118,8 +120,8 @@ def _retail(region: str) -> Iterator[dict[str, Any]]:
     url, query = f"{_PRICES_AT}/api/retail/prices", {"currencyCode": "'USD'", "$filter": _FILTER.format(region=region)}
     for _ in range(PAGES):
         try:
-            response = client.send_request(HttpRequest("GET", url, params=query), stream=True)
-            content = read(_PRICES, chunks(response._internal_response.raw))  # type: ignore[attr-defined]
+            ask = partial(client.send_request, HttpRequest("GET", url, params=query), stream=True)
+            response, content = read(_PRICES, ask, attrgetter("_internal_response.raw"))
         except (AzureError, HTTPError) as error:
             raise NotAskedError(_PRICES, str(error).partition("\n")[0], refused=False) from error
         if response.status_code != 200:

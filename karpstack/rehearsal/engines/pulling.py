@@ -15,17 +15,19 @@ import tarfile
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import closing
 from functools import partial
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from karpstack.rehearsal.engines import EngineSet, native_platform
+from karpstack.text import deadlines
 
-from . import artifact, manifest
+from . import artifact, manifest, registry
 from .reference import DIGEST, Reference
-from .registry import INDEX, MANIFEST, Kind, TransferError, within_limit
+from .registry import INDEX, MANIFEST, Kind, TransferError
 
 _ATTEMPTS: Final = 3
 _CHUNK: Final = 2**20
@@ -120,7 +122,7 @@ def _pointed(descriptor: Mapping[str, Any], media_type: str) -> tuple[str, int]:
 
 def _json(store: artifact.Store, digest: str, size: int | None) -> dict[str, Any]:
     content = io.BytesIO()
-    within_limit(partial(_fetch, store, "manifests", digest, size, content))
+    deadlines.within(registry.IN_ALL, partial(_fetch, store, "manifests", digest, size, content))
     try:
         found = json.loads(content.getvalue())
     except (ValueError, RecursionError) as error:
@@ -149,31 +151,54 @@ def _fetch(store: artifact.Store, kind: Kind, digest: str, size: int | None, tar
     for _ in range(_ATTEMPTS):
         target.seek(0)
         target.truncate()
-        computed = hashlib.sha256()
-        count, before, since = 0, 0, time.monotonic()
-        with closing(store.open(kind, digest)) as source:
-            try:
-                while count <= most and (chunk := source.read1(min(_CHUNK, most + 1 - count))):
-                    count += len(chunk)
-                    computed.update(chunk)
-                    target.write(chunk)
-                    if time.monotonic() - since > _MINUTE:
-                        if count - before < _LEAST:
-                            raise TransferError(f"{digest} is too slow: {count - before} bytes in {_MINUTE:g} s")
-                        print(f"{count / 1e6:.0f} of {most / 1e6:.0f} MB", flush=True)
-                        before, since = count, time.monotonic()
-            except (TimeoutError, ConnectionError, HTTPException, tarfile.TarError) as error:
-                failure = f"after {count} bytes: {error!r}"
-                continue
-        if size is not None and count < size:
-            failure = f"after {count} of {size} bytes"
+        copy = _Copy(store.open(kind, digest), target, most)
+        try:
+            copy.make(digest)
+        except (TimeoutError, ConnectionError, HTTPException, tarfile.TarError) as error:
+            failure = f"after {copy.count} bytes: {error!r}"
             continue
-        if count > most:
+        if size is not None and copy.count < size:
+            failure = f"after {copy.count} of {size} bytes"
+            continue
+        if copy.count > most:
             raise PullError(f"{digest} has more than {most} bytes, so it is not used")
-        if f"sha256:{computed.hexdigest()}" != digest:
-            raise PullError(f"the content of {digest} has another digest, sha256:{computed.hexdigest()}")
+        if (found := f"sha256:{copy.computed.hexdigest()}") != digest:
+            raise PullError(f"the content of {digest} has another digest, {found}")
         return
     raise TransferError(f"{digest} broke off {failure}, {_ATTEMPTS} times")
+
+
+class _Copy:
+    """A copy of content into a file, with its size and digest. It stops one byte after the largest allowed size.
+
+    A thread reads the source and closes it. Another thread could not: closing waits until the read ends.
+    """
+
+    def __init__(self, source: HTTPResponse | io.BufferedReader, target: IO[bytes], most: int) -> None:
+        self.count, self.computed = 0, hashlib.sha256()
+        self._source, self._target, self._most = source, target, most
+
+    def make(self, digest: str) -> None:
+        """Make the copy, and print its progress once a minute.
+
+        Raises:
+            TransferError: It grew too little in a minute. The thread runs on.
+        """
+        reading, before = deadlines.started(self._read), 0
+        while not wait([reading], _MINUTE).done:
+            count = self.count
+            if count - before < _LEAST:
+                raise TransferError(f"{digest} is too slow: {count - before} bytes in {_MINUTE:g} s")
+            print(f"{count / 1e6:.0f} of {self._most / 1e6:.0f} MB", flush=True)
+            before = count
+        reading.result()
+
+    def _read(self) -> None:
+        with closing(self._source) as source:
+            while self.count <= self._most and (chunk := source.read1(min(_CHUNK, self._most + 1 - self.count))):
+                self.count += len(chunk)
+                self.computed.update(chunk)
+                self._target.write(chunk)
 
 
 def _pull_part(store: artifact.Store, layer: Mapping[str, Any], part: str, engines: EngineSet, origin: str) -> None:

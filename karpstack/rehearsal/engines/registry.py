@@ -14,25 +14,23 @@ import re
 import ssl
 import subprocess
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from threading import Thread
-from typing import IO, Any, Final, Literal, TypeVar
+from typing import IO, Any, Final, Literal
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
+from karpstack.text.deadlines import within
 from karpstack.text.proxies import is_loopback, proxy_for
 
 Kind = Literal["blobs", "manifests"]
 INDEX: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
-_Value = TypeVar("_Value")
 _SECONDS: Final = 60.0  # without a byte
-_IN_ALL = 120.0  # seconds for a short answer
+IN_ALL = 120.0  # seconds for a short answer
 _MOST: Final = 2**20  # bytes of an answer that signs in
 _DOCKER_HUB: Final = "docker.io"
 
@@ -47,32 +45,6 @@ class TransferError(Exception):
     def __init__(self, why: str, code: int = 0) -> None:
         super().__init__(why)
         self.code = code
-
-
-def within_limit(act: Callable[[], _Value]) -> _Value:
-    """Return what a function returns that reads a short answer; a server that drips would keep it for days.
-
-    Args:
-        act: The function. When the time is over, its thread is left to itself.
-
-    Raises:
-        TimeoutError: The time is over.
-    """
-    future: Future[_Value] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(act())
-        except Exception as error:  # it is raised where the result is awaited
-            future.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    try:
-        return future.result(_IN_ALL)
-    except TimeoutError:
-        if future.done():  # the function's own
-            raise
-        raise TimeoutError(f"the answer takes longer than {_IN_ALL:g} s") from None
 
 
 class Registry:
@@ -143,7 +115,7 @@ class Registry:
                 request.add_unredirected_header("Authorization", self._authorization)
             try:
                 ask: Callable[[], HTTPResponse] = partial(self._opener.open, request, timeout=_SECONDS)
-                return ask() if method == "PUT" else within_limit(ask)  # an upload takes its time
+                return ask() if method == "PUT" else within(IN_ALL, ask)  # an upload takes its time
             except HTTPError as error:
                 error.close()
                 if error.code == 401 and not last and self._is_own(error.url):
@@ -191,7 +163,7 @@ class Registry:
             if login:
                 request.add_unredirected_header("Authorization", login.basic)
         try:
-            found = json.loads(within_limit(partial(self._read, request)))
+            found = json.loads(within(IN_ALL, partial(self._read, request)))
             token = str(found.get("token") or found["access_token"])
             if not (token.isascii() and token.isprintable()):
                 raise ValueError("its token can be no header")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -15,6 +16,8 @@ import urllib3
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
+
+from karpstack.text.deadlines import within
 
 from ..market.prices import Offering
 
@@ -172,17 +175,18 @@ def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = ""
 
     Raises:
         urllib3.exceptions.HTTPError: It does not answer.
-        ValueError: What answers is no controller.
+        ValueError: What answers is no controller, or takes too long.
     """
     # Prometheus' Go client filters by these since 1.24; an older one tells all, and what is not ours is left unread.
     many = (*((PRICE,) if prices else ()), *((AVAILABLE,) if unavailable else ()))
     names = urlencode([("name[]", name) for name in (*_QUEUE, *_PROCESS, *many)])
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     asked = time.monotonic()
-    with urllib3.PoolManager(retries=False, timeout=10.0) as http:
+    try:
         asking = f"{url}{'&' if '?' in url else '?'}{names}"
-        with http.request("GET", asking, headers=headers, preload_content=False) as answer:
-            text = _read(answer).decode()
+        text = within(_ANSWER_SECONDS, partial(_read, asking, headers)).decode()
+    except TimeoutError as error:
+        raise ValueError(str(error)) from error
     seconds = time.monotonic() - asked
     return Reading(
         parse_queue(text),
@@ -193,12 +197,16 @@ def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = ""
     )
 
 
-def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
-    content, until = bytearray(), time.monotonic() + _ANSWER_SECONDS
-    while chunk := answer.read1(_CHUNK, decode_content=True):
-        content += chunk
-        if len(content) > _MOST or time.monotonic() > until:
-            raise ValueError(f"an answer of more than {_MOST // 2**20} MiB, or {_ANSWER_SECONDS:.0f} s")
+def _read(url: str, headers: Mapping[str, str]) -> bytes:
+    content = bytearray()
+    with (
+        urllib3.PoolManager(retries=False, timeout=10.0) as http,
+        http.request("GET", url, headers=headers, preload_content=False) as answer,
+    ):
+        while chunk := answer.read1(_CHUNK, decode_content=True):
+            content += chunk
+            if len(content) > _MOST:
+                raise ValueError(f"an answer of more than {_MOST // 2**20} MiB")
     return bytes(content)
 
 

@@ -7,7 +7,7 @@ import socket
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -18,6 +18,8 @@ from karpstack.preflight.azure import charts
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login
 from karpstack.preflight.finding import NotAskedError
+from karpstack.preflight.refresh.azure import price_list
+from karpstack.snapshot.cluster import ClusterError, take
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.test_asking import SERVICES, cluster
 from tests.unit.preflight.test_asking_azure import Token
@@ -42,16 +44,31 @@ def announced(connection: socket.socket) -> None:
 
 
 def chunked(connection: socket.socket) -> None:
-    connection.sendall(HEAD % JSON + b"Transfer-Encoding: chunked\r\n\r\n")
+    connection.sendall(CHUNKED)
     while True:
         connection.sendall(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
 
 
-def dripping(connection: socket.socket) -> None:
-    connection.sendall(HEAD % JSON + b"Content-Length: 1000000\r\n\r\n")
-    for _ in range(150):
-        connection.sendall(b" ")
-        _sleep(0.1)
+def dripping(begin: bytes, drop: bytes) -> Callable[[socket.socket], None]:
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(begin)
+        for _ in range(150):
+            connection.sendall(drop)
+            _sleep(0.1)
+
+    return answer
+
+
+CHUNKED = HEAD % JSON + b"Transfer-Encoding: chunked\r\n\r\n"
+#: Answers that never end, and never pause. Each but the first makes a single read last forever.
+DRIPS = {
+    "a dripping body": dripping(HEAD % JSON + b"Content-Length: 1000000\r\n\r\n", b" "),
+    "a dripping status": dripping(b"HTTP/1.1 200 ", b"O"),
+    "a dripping header": dripping(HEAD % JSON + b"X: ", b"x"),
+    "a dripping size of a chunk": dripping(CHUNKED, b"0"),
+    "endless trailers": dripping(CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: x\r\n"),
+    "endless 100 Continue": dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+}
 
 
 def once(body: bytes, kind: bytes = JSON) -> Callable[[socket.socket], None]:
@@ -90,7 +107,7 @@ LIES = {
     "endless": endless,
     "announced": announced,
     "chunked": chunked,
-    "dripping": dripping,
+    **DRIPS,
     "redirecting": redirecting,
     "squeezed": squeezed,
     "squeezed twice": squeezed_twice,
@@ -108,6 +125,7 @@ LIES = {
 def false_cloud(lie: Callable[[socket.socket], None]) -> Iterator[int]:
     """A port that answers each request with a lie."""
     listener = socket.create_server(("127.0.0.1", 0))
+    connections: list[socket.socket] = []
 
     def answer(connection: socket.socket) -> None:
         with connection:
@@ -126,11 +144,15 @@ def false_cloud(lie: Callable[[socket.socket], None]) -> Iterator[int]:
                 connection, _ = listener.accept()
             except OSError:
                 return
+            connections.append(connection)
             Thread(target=answer, args=(connection,), daemon=True).start()
 
     Thread(target=serve, daemon=True).start()
     with listener:
         yield listener.getsockname()[1]
+    for connection in connections:  # threads that still read end with the test
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def ask_aws(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
@@ -158,8 +180,13 @@ def ask_cluster(port: int, _: pytest.MonkeyPatch, folder: Path) -> object:
     return cluster(folder, port).list(SERVICES)
 
 
+def ask_snapshot(port: int, _: pytest.MonkeyPatch, folder: Path) -> object:
+    cluster(folder, port)
+    return take(folder / "kubeconfig")
+
+
 @pytest.mark.usefixtures("small_answers")
-@pytest.mark.parametrize("ask", [ask_aws, ask_ec2, ask_azure, ask_cluster], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("ask", [ask_aws, ask_ec2, ask_azure, ask_cluster, ask_snapshot], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_false_cloud_is_told_in_a_sentence(
     lie: str,
@@ -170,10 +197,24 @@ def test_a_false_cloud_is_told_in_a_sentence(
     monkeypatch.setattr("time.sleep", _soon)
     with false_cloud(LIES[lie]) as port:
         begun = time.monotonic()
-        with pytest.raises(NotAskedError) as told:
+        with pytest.raises((NotAskedError, ClusterError)) as told:
             ask(port, monkeypatch, tmp_path)
         assert time.monotonic() - begun < 10.0
         assert 0 < len(str(told.value)) < 2_000
+        assert ("takes longer than 1 s" in str(told.value)) == (lie in DRIPS)
+
+
+@pytest.mark.usefixtures("small_answers")
+@pytest.mark.parametrize("lie", ["a dripping status", "a dripping header"])
+def test_a_price_list_that_drips_is_not_waited_for(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list has a fixed address with TLS, so the proxy drips."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with false_cloud(DRIPS[lie]) as port:
+        for name in ("HTTPS_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+        with pytest.raises(NotAskedError, match="takes longer than 1 s"):
+            price_list("westus2")
 
 
 @pytest.mark.usefixtures("small_answers")

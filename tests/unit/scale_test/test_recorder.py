@@ -25,6 +25,7 @@ from karpstack.scale_test.recording.following import BrokenError, Follower, Reso
 from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from tests import synthetic
 from tests.serving import serving
+from tests.unit.preflight.test_false_clouds import DRIPS, false_cloud
 
 VERSION = dict.fromkeys(
     (
@@ -232,6 +233,13 @@ def test_metrics_without_an_end_are_not_read_to_it(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(server, "tell", lambda _: "x" * 2**22)
     with pytest.raises(ValueError, match="more than 1 MiB"):
         metrics.scrape(f"{server.url}/metrics", prices=False)
+
+
+@pytest.mark.parametrize("drip", DRIPS)
+def test_metrics_that_drip_are_not_waited_for(drip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "_ANSWER_SECONDS", 0.5)
+    with false_cloud(DRIPS[drip]) as port, pytest.raises(ValueError, match=r"takes longer than 0\.5 s"):
+        metrics.scrape(f"http://127.0.0.1:{port}/metrics", prices=False)
 
 
 def test_a_line_without_an_end_is_not_read_to_it(
