@@ -205,10 +205,14 @@ class _Reference(_Outline):
     name: Name
 
 
+class _PoolTaint(Taint):
+    time_added: Annotated[Time, Field(strict=False)] | None = None  # the CRD has it; it decides nothing
+
+
 class _OfNode(_Outline):
     requirements: list[_Requirement] = Field(default_factory=list)
-    taints: list[Taint] = Field(default_factory=list)
-    startup_taints: list[Taint] = Field(default_factory=list, alias="startupTaints")
+    taints: list[_PoolTaint] = Field(default_factory=list)
+    startup_taints: list[_PoolTaint] = Field(default_factory=list, alias="startupTaints")
     node_class: _Reference | None = Field(None, alias="nodeClassRef")
 
 

@@ -102,6 +102,16 @@ def test_do_not_disrupt_is_kept_of_nodes_and_node_pools() -> None:
         assert metadata["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
 
 
+@pytest.mark.parametrize("key", ["taints", "startupTaints"])
+def test_a_node_pool_with_the_time_of_a_taint_is_in_it(key: str) -> None:
+    items = api.cluster()
+    (pool,) = (one for one in items if one["kind"] == "NodePool")
+    taint = {"key": "acme.example/tier", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
+    pool["spec"]["template"]["spec"][key] = [taint]
+    (made,) = as_data(take(items))["nodePools"]
+    assert made["spec"]["template"]["spec"][key] == [taint]
+
+
 @pytest.mark.parametrize(
     "broken",
     [
