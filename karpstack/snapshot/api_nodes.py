@@ -237,6 +237,7 @@ def _bought(item: Mapping[str, Any], prices: Prices) -> dict[str, Any]:
         "capacity_type": capacity_type,
         "created": datetime.fromisoformat(created) if created else None,
         "price_per_hour": prices.of(instance_type, zone, capacity_type, simulated=simulated),
+        "deleting": bool(metadata.get("deletionTimestamp")),
     }
 
 

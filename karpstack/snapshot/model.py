@@ -153,6 +153,7 @@ class Bought(Model):
     price_per_hour: _Price | None = Field(
         None, description="USD; null if the facts have no price, for example for spot."
     )
+    deleting: bool = Field(False, description="Whether it is being deleted: it has a `deletionTimestamp`.")
 
 
 class Node(Bought):

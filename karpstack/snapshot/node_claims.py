@@ -49,6 +49,14 @@ _OF_THE_MACHINE: Final = frozenset(
         "node.kubernetes.io/windows-build",
     }
 )
+#: Conditions of a NodeClaim that Karpenter deletes, and its taint on the node (pkg/controllers/disruption/queue.go).
+_GOING: Final = frozenset({"DisruptionReason", "InstanceTerminating"})
+_DISRUPTED: Final = ("karpenter.sh/disrupted", "NoSchedule")
+#: Taints by which Karpenter and Kubernetes tell states of nodes.
+_STATES: Final = (
+    "karpenter.sh/",
+    *(f"node.kubernetes.io/{state}" for state in ("not-ready", "unreachable", "unschedulable")),
+)
 _NAMED: Final = 3  # of a sentence that names many
 _DIGITS: Final = 10  # of a hash in a name: equal ones are not to be met among thousands of nodes
 
@@ -94,13 +102,20 @@ def node_claims(
         if why:
             left_out.setdefault(why, []).append(node.name)
         else:
-            made[_name(node)] = _claim(node, pools[str(node.node_pool)])
-            for words in _lost_state(node):
+            pool = pools[str(node.node_pool)]
+            made[_name(node)] = _claim(node, pool)
+            for words in _lost_state(node, by_node.get(node.name), pool["spec"]):
                 state.setdefault(words, []).append(node.name)
     told = [sentence(why, names) for why, names in left_out.items()]
     for words, names in state.items():
         told.append(
             f"{len(names)} of the snapshot's nodes {'is' if len(names) == 1 else 'are'} {words} ({_shown(names)})"
+        )
+    known = {node.name for node in snapshot.nodes}
+    if launching := [one.name for one in snapshot.node_claims if one.node not in known and not one.deleting]:
+        told.append(
+            f"{len(launching)} of the snapshot's NodeClaims not made: they have no node yet, so Karpenter launches "
+            f"nodes for their pods again ({_shown(launching)})"
         )
     return Claims(of, tuple(made.values()), tuple(told))
 
@@ -114,16 +129,32 @@ def _shown(names: Collection[str]) -> str:
     return ", ".join(list(names)[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
-def _lost_state(node: Node) -> Iterator[str]:
-    """What a node has in the cluster, and not in the rehearsal."""
+def _lost_state(node: Node, claim: NodeClaim | None, spec: Mapping[str, Any]) -> Iterator[str]:
+    """What a node has in the cluster, and not in the rehearsal.
+
+    Args:
+        node: The node.
+        claim: Its NodeClaim, if it is known.
+        spec: That of its NodePool, whose taints it gets.
+    """
+    # BuildDisruptionBudgetMapping in pkg/controllers/disruption/helpers.go
+    counts = "in the cluster, each counts against the disruption budget of its NodePool"
+    conditions, taints = claim.conditions if claim else (), {(one.key, one.effect) for one in node.taints}
     if not node.ready:
-        # BuildDisruptionBudgetMapping in pkg/controllers/disruption/helpers.go
-        yield (
-            "not ready in the cluster, but ready in the rehearsal; in the cluster, each counts against the disruption "
-            "budget of its NodePool"
-        )
+        yield f"not ready in the cluster, but ready in the rehearsal; {counts}"
     if node.unschedulable:
         yield "cordoned in the cluster, but not in the rehearsal, so pods can be placed there"
+    if node.deleting or (claim and claim.deleting) or _GOING & {*conditions} or _DISRUPTED in taints:
+        yield f"being deleted or replaced in the cluster, but not in the rehearsal; {counts}"
+    elif "Drifted" in conditions:
+        yield (
+            "drifted already in the cluster, but not in the rehearsal; in the cluster, Karpenter replaces each anyway "
+            "within the disruption budget of its NodePool, and the new node is of the changed NodePool"
+        )
+    template = spec["template"]["spec"]
+    given = {(one["key"], one["effect"]) for key in ("taints", "startupTaints") for one in template.get(key) or ()}
+    if any(taint not in given and not taint[0].startswith(_STATES) for taint in taints):
+        yield "tainted in the cluster by others than Karpenter, but not in the rehearsal, so pods can be placed there"
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,16 @@ def test_do_not_disrupt_is_kept_of_nodes_and_node_pools() -> None:
         assert metadata["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
 
 
+@pytest.mark.parametrize(("kind", "part"), [("Node", "nodes"), ("NodeClaim", "nodeClaims")])
+def test_it_says_which_nodes_are_being_deleted(kind: str, part: str) -> None:
+    items = api.cluster()
+    first = next(one for one in items if one["kind"] == kind)
+    first["metadata"]["deletionTimestamp"] = "2026-11-22T09:59:00Z"
+    of = take(items)
+    for made in (of, anonymised(of, b"key")):
+        assert sum(one.get("deleting", False) for one in as_data(made)[part]) == 1
+
+
 @pytest.mark.parametrize("key", ["taints", "startupTaints"])
 def test_a_node_pool_with_the_time_of_a_taint_is_in_it(key: str) -> None:
     items = api.cluster()

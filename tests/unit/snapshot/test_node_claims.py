@@ -225,3 +225,42 @@ def test_a_state_that_a_node_does_not_keep_is_said() -> None:
         "1 of the snapshot's nodes is cordoned in the cluster, but not in the rehearsal, so pods can be placed there "
         "(ip-2)",
     )
+
+
+GOING = "being deleted or replaced in the cluster"
+TAINTED = "tainted in the cluster by others than Karpenter"
+DISRUPTED = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("of_node", "of_claim", "said"),
+    [
+        ({}, {}, ""),
+        ({}, {"conditions": ["Initialized", "Consolidatable"]}, ""),
+        ({"deleting": True}, {}, GOING),
+        ({}, {"deleting": True}, GOING),
+        ({}, {"conditions": ["DisruptionReason", "Drifted"]}, GOING),
+        ({}, {"conditions": ["InstanceTerminating"]}, GOING),
+        ({"taints": [DISRUPTED]}, {}, GOING),
+        ({}, {"conditions": ["Drifted"]}, "drifted already in the cluster"),
+        ({"taints": [{"key": "maintenance", "effect": "NoExecute"}]}, {}, TAINTED),
+        ({"taints": [{"key": "team", "value": "blue", "effect": "NoSchedule"}]}, {}, ""),
+        ({"taints": [{"key": "team", "value": "blue", "effect": "NoExecute"}]}, {}, TAINTED),
+        ({"taints": [{"key": "node.cilium.io/agent-not-ready", "effect": "NoExecute"}]}, {}, ""),
+        ({"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}, {}, ""),
+        ({"taints": [{"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}]}, {}, TAINTED),
+    ],
+)
+def test_a_node_on_its_way_out_or_tainted_is_said(of_node: dict[str, Any], of_claim: dict[str, Any], said: str) -> None:
+    of = pool()
+    of["spec"]["template"]["spec"]["taints"] = [{"key": "team", "value": "blue", "effect": "NoSchedule"}]
+    made = planned(node(**of_node), of=of, nodeClaims=[{"name": "web-1", "node": "ip-1", **of_claim}])
+    assert len(made.claims) == 1
+    assert [said in one for one in made.left_out] == ([True] if said else [])
+
+
+def test_a_node_claim_without_a_node_is_said() -> None:
+    launching = [{"name": "web-2"}, {"name": "web-3", "node": "ip-9"}, {"name": "web-4", "deleting": True}]
+    (sentence,) = planned(nodeClaims=[{"name": "web-1", "node": "ip-1"}, *launching]).left_out
+    assert sentence.startswith("2 of the snapshot's NodeClaims not made: they have no node yet")
+    assert sentence.endswith("(web-2, web-3)")
