@@ -303,6 +303,7 @@ class _Anonymiser:
             made_template.setdefault("metadata", {})["annotations"] = {DO_NOT_DISRUPT: self._when(str(when))}
         kept = {key: spec[key] for key in _POOL if key in spec}
         return {
+            **one,
             "name": self._name(one["name"]),
             "spec": {**_with(kept, {"limits": self._resources}), "template": made_template},
         }

@@ -151,7 +151,7 @@ def pool_of(item: Mapping[str, Any], ledger: Ledger) -> NodePool:
     if kept:
         metadata["annotations"] = kept
     ledger.add(OF_TEMPLATES, _WHY_NOTOF_CLASS, len(annotations) - len(kept))
-    return NodePool(name=item["metadata"]["name"], spec=spec)
+    return NodePool(name=item["metadata"]["name"], spec=spec, ready=_is_used(item))
 
 
 def overlay_of(item: Mapping[str, Any]) -> NodeOverlay:
@@ -185,7 +185,19 @@ def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
         name=item["metadata"]["name"],
         spec=kept,
         zones=sorted({one["zone"] for one in subnets if one.get("zone")}),
+        ready=_is_used(item),
     )
+
+
+def _is_used(item: Mapping[str, Any]) -> bool:
+    """Whether Karpenter launches nodes of a NodePool or node class; so it is where the status does not say.
+
+    `NewScheduler` in sigs.k8s.io/karpenter, pkg/controllers/provisioning/provisioner.go; a NodePool is not Ready if its
+    node class is being deleted or not Ready (pkg/controllers/nodepool/readiness).
+    """
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    ready = all(one["status"] == "True" for one in conditions if one["type"] == "Ready")
+    return ready and not item["metadata"].get("deletionTimestamp")
 
 
 def spec_of_class(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -140,8 +140,8 @@ class _Cluster:
             earlier: The object before, if it is known.
         """
         if kind == _POOL:
-            made = pool_of(item, self._ledger)
             had = self._pools.get(name)
+            made = pool_of(item, self._ledger).model_copy(update={"ready": had is None or had.ready})
             if had or earlier is not None:  # a new one has no nodes that could drift
                 self.unseen += _unseen_annotations(item, earlier, had=self._annotated)
             notes = _whole(self._cloud, had, made)
@@ -163,8 +163,11 @@ class _Cluster:
         of_class = self._classes.get(name)
         if of_class or earlier is not None:
             self.unseen += _unseen(of_class, item, earlier, self._dropped)
-        zones = of_class.zones if of_class else self._zones
-        self._classes[name] = class_of(item, self._ledger).model_copy(update={"zones": zones})
+        kept = {
+            "zones": of_class.zones if of_class else self._zones,
+            "ready": of_class is None or of_class.ready,
+        }
+        self._classes[name] = class_of(item, self._ledger).model_copy(update=kept)
         return []
 
     def _unknown_controller(self, kind: str, name: str, earlier: Mapping[str, Any] | None) -> list[str]:

@@ -237,6 +237,9 @@ def _pool_spec(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
+_READY: Final = "Whether Karpenter launches nodes of it: its condition Ready, and it is not being deleted."
+
+
 class NodePool(Model):
     """A NodePool."""
 
@@ -244,6 +247,7 @@ class NodePool(Model):
     spec: Annotated[dict[str, JsonValue], AfterValidator(_pool_spec)] = Field(
         description="Its `spec` in Karpenter's format, without annotations."
     )
+    ready: bool = Field(True, description=_READY)
 
 
 class NodeClass(Model):
@@ -258,6 +262,7 @@ class NodeClass(Model):
     zones: Annotated[list[Word], Field(max_length=100)] = Field(
         default_factory=list, description="Zones of its subnets, if its status contains them."
     )
+    ready: bool = Field(True, description=_READY)
 
 
 class NodeOverlay(Model):

@@ -16,7 +16,7 @@ from karpstack.karpenter import crds
 from karpstack.karpenter.instance_types import ZONE
 from karpstack.text import refusals
 from karpstack.text.projects import section
-from karpstack.text.shown import value
+from karpstack.text.shown import listed, value
 from karpstack.text.yaml_file import YamlError, read
 
 from .api_nodes import OF_CLASS, OF_THE_IMAGE, spec_of_class
@@ -42,6 +42,7 @@ _FAMILIES: Final = ("al2023", "bottlerocket")
 #: What a snapshot has of a node class: where it has none of it, the cluster has none. Images are the other file's.
 _OF_CLASS: Final = OF_CLASS - {"amiFamily", *OF_THE_IMAGE}
 _EACH: Final = "*"
+_NAMED: Final = 5  # objects in a note
 #: The mappings and lists that are read of the other file's sections.
 _SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "addons": {},
@@ -135,6 +136,7 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = (), cluste
         *controller.notes(),
         *_taken(config, snapshot, base, classes, like.name),
         *_notes(snapshot, pods, limit),
+        *_unused(snapshot),
     ]
     return StackFile(_HEADER.format(like=like.name, model=model) + text, notes, classes, pools)
 
@@ -303,6 +305,17 @@ def _notes(snapshot: Snapshot, pods_of_class: Mapping[str, set[int]], limit: Int
                 f"type; here each takes {max(pods)}, so Karpenter packs small pods more densely. For fewer pods on "
                 f"each node, set maxPods to {min(pods)}"
             )
+
+
+def _unused(snapshot: Snapshot) -> Iterator[str]:
+    """Say of which NodePools and node classes Karpenter launches no nodes in the cluster."""
+    unused = [f"NodePool {one.name}" for one in snapshot.node_pools if not one.ready]
+    unused += [f"{one.kind} {one.name}" for one in snapshot.node_classes if not one.ready]
+    if unused:
+        yield (
+            f"in the cluster, Karpenter launches no nodes of {listed(unused, _NAMED)} (not Ready, or being deleted); "
+            "the rehearsal launches them, so the answer can have nodes that your cluster does not get"
+        )
 
 
 def _of_interfaces(limit: Interfaces) -> Iterator[str]:

@@ -97,6 +97,20 @@ def test_a_node_class_keeps_the_zones_of_its_subnets_and_a_new_one_has_those_of_
     }
 
 
+@pytest.mark.parametrize("ready", [True, False])
+def test_what_karpenter_does_not_use_is_not_used_after_manifests(ready: bool) -> None:
+    unused = {
+        part: [one.model_copy(update={"ready": ready}) for one in getattr(CLUSTER, part)]
+        for part in ("node_pools", "node_classes")
+    }
+    new = [{**one, "metadata": {"name": "new"}} for one in (POOL, CLASS)]
+    status = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    items = [{**one, **status} for one in (POOL, CLASS, *new)]
+    made = applied(CLUSTER.model_copy(update=unused), manifests(*items)).snapshot
+    assert {one.name: one.ready for one in made.node_pools} == {"general": ready, "batch": ready, "new": True}
+    assert {one.name: one.ready for one in made.node_classes} == {"default": ready, "new": True}
+
+
 def test_what_a_snapshot_does_not_have_of_a_node_class_is_said() -> None:
     (note,) = applied(CLUSTER, manifests(CLASS)).unseen
     new = {**CLASS, "metadata": {"name": "new"}}

@@ -112,6 +112,27 @@ def test_it_says_which_nodes_are_being_deleted(kind: str, part: str) -> None:
         assert sum(one.get("deleting", False) for one in as_data(made)[part]) == 1
 
 
+@pytest.mark.parametrize("kind", ["NodePool", "EC2NodeClass"])
+@pytest.mark.parametrize(
+    ("deleted", "status", "ready"),
+    [
+        (None, None, True),
+        (None, {}, True),
+        (None, {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Other", "status": "False"}]}, True),
+        (None, {"conditions": [{"type": "Ready", "status": "False"}]}, False),
+        (None, {"conditions": [{"type": "Ready", "status": "Unknown"}]}, False),
+        ("2026-11-22T09:59:00Z", {"conditions": [{"type": "Ready", "status": "True"}]}, False),
+    ],
+)
+def test_it_says_of_what_karpenter_launches_nodes(kind: str, deleted: str | None, status: Any, ready: bool) -> None:
+    items = api.cluster()
+    (one,) = (one for one in items if one["kind"] == kind)
+    one["metadata"]["deletionTimestamp"], one["status"] = deleted, status
+    of = take(items)
+    for made in (of, anonymised(of, b"key")):
+        assert [one.ready for one in (made.node_pools if kind == "NodePool" else made.node_classes)] == [ready]
+
+
 @pytest.mark.parametrize("key", ["taints", "startupTaints"])
 def test_a_node_pool_with_the_time_of_a_taint_is_in_it(key: str) -> None:
     items = api.cluster()

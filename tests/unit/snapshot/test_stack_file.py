@@ -128,6 +128,17 @@ def test_nodes_come_in_the_zones_of_their_node_class() -> None:
     assert found == {"all": zones, "wide": []}
 
 
+def test_what_karpenter_launches_no_nodes_of_is_told() -> None:
+    snapshot = _of_one_class("EC2NodeClass", {})
+    assert not [one for one in stack_file(snapshot, EKS).notes if "launches no nodes" in one]
+    unused = {
+        part: [one.model_copy(update={"ready": False}) for one in getattr(snapshot, part)]
+        for part in ("node_pools", "node_classes")
+    }
+    (note,) = (one for one in stack_file(snapshot.model_copy(update=unused), EKS).notes if "launches no nodes" in one)
+    assert "of NodePool all, EC2NodeClass default (not Ready, or being deleted);" in note
+
+
 def _of_one_class(kind: str, spec: dict[str, Any]) -> Snapshot:
     """A cluster with one node that takes 110 pods."""
     cloud, region = ("aws", "us-east-1") if kind == "EC2NodeClass" else ("azure", "westeurope")
