@@ -178,15 +178,31 @@ def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
         ledger.add(f"{key}{OF_CLASSES}", _WHY_NOTOF_CLASS)
     for key in mapping(spec.get("kubelet")).keys() - kept.get("kubelet", {}).keys():
         ledger.add(f"kubelet.{key}{OF_CLASSES}", _WHY_NOTOF_CLASS)
-    subnets = (item.get("status") or {}).get("subnets") or ()
+    status = item.get("status") or {}
+    subnets = status.get("subnets") or ()
     return NodeClass(
         api_version=item["apiVersion"],
         kind=item["kind"],
         name=item["metadata"]["name"],
         spec=kept,
         zones=sorted({one["zone"] for one in subnets if one.get("zone")}),
+        architectures=_architectures(mappings(status.get("amis"))),
         ready=_is_used(item),
     )
+
+
+def _architectures(images: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The architectures of images; none where one image does not say its own."""
+    found = [
+        {
+            value
+            for one in mappings(image.get("requirements"))
+            if one.get("key") == ARCHITECTURE and one.get("operator") == "In"
+            for value in one["values"]
+        }
+        for image in images
+    ]
+    return sorted({each for one in found for each in one}) if all(found) else []
 
 
 def _is_used(item: Mapping[str, Any]) -> bool:

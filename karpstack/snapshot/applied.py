@@ -27,6 +27,7 @@ _POOL: Final = "NodePool"
 _OVERLAY: Final = "NodeOverlay"
 #: API groups of Karpenter and of its providers.
 _GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
+_IMAGES: Final = "amiSelectorTerms"
 _NAMED: Final = 5  # objects in a note
 _ANNOTATIONS: Final = "template.metadata.annotations"
 _RESERVED: Final = (
@@ -163,12 +164,24 @@ class _Cluster:
         of_class = self._classes.get(name)
         if of_class or earlier is not None:
             self.unseen += _unseen(of_class, item, earlier, self._dropped)
+        made_class = class_of(item, self._ledger)
         kept = {
             "zones": of_class.zones if of_class else self._zones,
+            "architectures": self._architectures(made_class, of_class),
             "ready": of_class is None or of_class.ready,
         }
-        self._classes[name] = class_of(item, self._ledger).model_copy(update=kept)
+        self._classes[name] = made_class.model_copy(update=kept)
         return []
+
+    def _architectures(self, made: NodeClass, of_class: NodeClass | None) -> list[str]:
+        """The architectures of a node class's images; a new one has those of the others that select images like it."""
+        like = [
+            one
+            for one in ([of_class] if of_class else self._before.node_classes)
+            if (one.spec.get(_IMAGES) or []) == (made.spec.get(_IMAGES) or [])
+        ]
+        known = all(one.architectures for one in like)
+        return sorted({each for one in like for each in one.architectures}) if known else []
 
     def _unknown_controller(self, kind: str, name: str, earlier: Mapping[str, Any] | None) -> list[str]:
         if self._before.karpenter or earlier is not None:

@@ -262,6 +262,9 @@ class NodeClass(Model):
     zones: Annotated[list[Word], Field(max_length=100)] = Field(
         default_factory=list, description="Zones of its subnets, if its status contains them."
     )
+    architectures: Annotated[list[Word], Field(max_length=100)] = Field(
+        default_factory=list, description="Architectures of its images, if its status contains them."
+    )
     ready: bool = Field(True, description=_READY)
 
 

@@ -13,7 +13,7 @@ import yaml
 from karpstack.components.documents import manifests
 from karpstack.components.documents.addons import EBS_CSI_STARTUP_TAINT
 from karpstack.karpenter import crds
-from karpstack.karpenter.instance_types import ZONE
+from karpstack.karpenter.instance_types import ARCHITECTURE, ZONE
 from karpstack.text import refusals
 from karpstack.text.projects import section
 from karpstack.text.shown import listed, value
@@ -41,6 +41,7 @@ _OF_KARPENTER: Final = ("chartVersion", "featureGates", "settings")
 _FAMILIES: Final = ("al2023", "bottlerocket")
 #: What a snapshot has of a node class: where it has none of it, the cluster has none. Images are the other file's.
 _OF_CLASS: Final = OF_CLASS - {"amiFamily", *OF_THE_IMAGE}
+_ARCHITECTURES: Final = frozenset({"amd64", "arm64"})
 _EACH: Final = "*"
 _NAMED: Final = 5  # objects in a note
 #: The mappings and lists that are read of the other file's sections.
@@ -114,7 +115,7 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = (), cluste
     classes = {one.name: _node_class(one, base, images, _number(pods[one.name])) for one in snapshot.node_classes}
     network = config.get("karpstack:network")
     zones = _zones(cluster) if cloud == "aws" and network is not None else []
-    pools = {one.name: _node_pool(one, config, _zones_of(one, snapshot, zones)) for one in snapshot.node_pools}
+    pools = {one.name: _node_pool(one, config, _limits_of(one, snapshot, zones)) for one in snapshot.node_pools}
     changed = {
         **{key: one for key, one in config.items() if key != "karpstack:nodeOverlays"},
         **({_REGIONS[cloud]: region} if region else {}),
@@ -235,14 +236,14 @@ def _disk(mapping: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]
     return {**mapping, "ebs": {**disk, **known}}
 
 
-def _node_pool(pool: NodePool, config: Mapping[str, Any], zones: Sequence[str] | None) -> dict[str, Any]:
+def _node_pool(pool: NodePool, config: Mapping[str, Any], limits: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """The spec of a NodePool as the program makes it.
 
     Args:
         pool: The NodePool.
         config: The other file's settings: they decide what the program adds.
-        zones: The zones of its node class, where the cluster has more. Its nodes have subnets in these alone, and
-            rehearsed ones in all zones. No node drifts by a requirement that it meets.
+        limits: Label -> values that its node class leaves. Rehearsed node classes have subnets in all zones, and images
+            of all architectures. No node drifts by a requirement that it meets.
     """
     cluster, cilium, addons = (config.get(f"karpstack:{name}") or {} for name in ("cluster", "cilium", "addons"))
     # Whether an existing AKS cluster has Cilium, the program looks up.
@@ -256,8 +257,8 @@ def _node_pool(pool: NodePool, config: Mapping[str, Any], zones: Sequence[str] |
     spec: dict[str, Any] = manifests.node_pool(
         pool.name, pool.spec, node_class=kind, labels=labels, startup_taints=taints
     )["spec"]
-    if zones is not None:
-        spec["template"]["spec"]["requirements"].append({"key": ZONE, "operator": "In", "values": [*zones]})
+    for key, values in limits.items():
+        spec["template"]["spec"]["requirements"].append({"key": key, "operator": "In", "values": [*values]})
     return spec
 
 
@@ -333,10 +334,16 @@ def _of_interfaces(limit: Interfaces) -> Iterator[str]:
         )
 
 
-def _zones_of(pool: NodePool, snapshot: Snapshot, zones: Collection[str]) -> list[str] | None:
-    """The zones of a NodePool's node class; None where these are all."""
+def _limits_of(pool: NodePool, snapshot: Snapshot, zones: Collection[str]) -> dict[str, list[str]]:
+    """The zones and the architectures of a NodePool's node class, each only where these are not all."""
     named = class_name(pool.spec)
-    return next((one.zones for one in snapshot.node_classes if one.name == named and {*one.zones} < {*zones}), None)
+    limits: dict[str, list[str]] = {}
+    for one in snapshot.node_classes:
+        if one.name == named and {*one.zones} < {*zones}:
+            limits[ZONE] = one.zones
+        if one.name == named and one.architectures and {*one.architectures} < _ARCHITECTURES:
+            limits[ARCHITECTURE] = one.architectures
+    return limits
 
 
 def _zones(snapshot: Snapshot) -> list[str]:

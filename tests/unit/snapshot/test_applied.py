@@ -97,6 +97,30 @@ def test_a_node_class_keeps_the_zones_of_its_subnets_and_a_new_one_has_those_of_
     }
 
 
+ALIAS = [{"alias": "al2023@v20261101"}]
+ID = [{"id": "ami-1"}]
+
+
+@pytest.mark.parametrize(
+    ("had", "architectures", "given", "found", "of_new"),
+    [
+        (ALIAS, ["amd64", "arm64"], ALIAS, ["amd64", "arm64"], ["amd64", "arm64"]),
+        ([], ["amd64"], ID, ["amd64"], ["amd64"]),
+        ([], ["amd64"], ALIAS, [], []),  # other images
+        ([], [], ID, [], []),
+    ],
+)
+def test_a_node_class_keeps_the_architectures_of_its_images(
+    had: list[Any], architectures: list[str], given: list[Any], found: list[str], of_new: list[str]
+) -> None:
+    (of,) = CLUSTER.node_classes
+    of = of.model_copy(update={"spec": {"amiSelectorTerms": had}, "architectures": architectures})
+    given_class = changed(CLASS, amiSelectorTerms=given)
+    new = {**given_class, "metadata": {"name": "new"}}
+    made = applied(CLUSTER.model_copy(update={"node_classes": [of]}), manifests(given_class, new)).snapshot
+    assert {one.name: one.architectures for one in made.node_classes} == {"default": found, "new": of_new}
+
+
 @pytest.mark.parametrize("ready", [True, False])
 def test_what_karpenter_does_not_use_is_not_used_after_manifests(ready: bool) -> None:
     unused = {

@@ -133,6 +133,35 @@ def test_it_says_of_what_karpenter_launches_nodes(kind: str, deleted: str | None
         assert [one.ready for one in (made.node_pools if kind == "NodePool" else made.node_classes)] == [ready]
 
 
+@pytest.mark.parametrize(
+    ("images", "found"),
+    [
+        ([], []),
+        ([["amd64"], ["amd64"]], ["amd64"]),
+        ([["arm64"], ["amd64"]], ["amd64", "arm64"]),
+        ([["amd64"], []], []),  # one does not say it
+    ],
+)
+def test_of_images_only_the_architectures_are_in_it(images: list[list[str]], found: list[str]) -> None:
+    items = api.cluster()
+    (of_class,) = (one for one in items if one["kind"] == "EC2NodeClass")
+    of_class["status"]["amis"] = [
+        {
+            "id": f"ami-{api.CANARY}",
+            "name": api.CANARY,
+            "requirements": [
+                {"key": "karpenter.k8s.aws/instance-gpu-count", "operator": "DoesNotExist"},
+                *({"key": "kubernetes.io/arch", "operator": "In", "values": values} for values in [each] if each),
+            ],
+        }
+        for each in images
+    ]
+    of = take(items)
+    assert api.CANARY not in json.dumps(as_data(of))
+    for made in (of, anonymised(of, b"key")):
+        assert [one.architectures for one in made.node_classes] == [found]
+
+
 @pytest.mark.parametrize("key", ["taints", "startupTaints"])
 def test_a_node_pool_with_the_time_of_a_taint_is_in_it(key: str) -> None:
     items = api.cluster()

@@ -128,6 +128,21 @@ def test_nodes_come_in_the_zones_of_their_node_class() -> None:
     assert found == {"all": zones, "wide": []}
 
 
+@pytest.mark.parametrize(
+    ("architectures", "values"),
+    [([], []), (["amd64", "arm64"], []), (["amd64"], [["amd64"]]), (["arm64"], [["arm64"]])],
+)
+def test_nodes_come_in_the_architectures_of_their_images(architectures: list[str], values: list[list[str]]) -> None:
+    """A rehearsed node class has images of both."""
+    snapshot = _of_one_class("EC2NodeClass", {})
+    (of,) = snapshot.node_classes
+    classes = [of.model_copy(update={"architectures": architectures}), of.model_copy(update={"name": "other"})]
+    made = stack_file(snapshot.model_copy(update={"node_classes": classes}), EKS)
+    assert made.node_pools["all"]["template"]["spec"]["requirements"] == [
+        {"key": "kubernetes.io/arch", "operator": "In", "values": one} for one in values
+    ]
+
+
 def test_what_karpenter_launches_no_nodes_of_is_told() -> None:
     snapshot = _of_one_class("EC2NodeClass", {})
     assert not [one for one in stack_file(snapshot, EKS).notes if "launches no nodes" in one]
