@@ -54,7 +54,7 @@ OF_CLASS: Final = frozenset(
 #: Names of what is left out: of the templates of NodePools, and, after a key, of node classes.
 OF_TEMPLATES: Final = "annotations of the templates of NodePools"
 OF_CLASSES: Final = " of node classes"
-_WHY_NOTOF_CLASS: Final = "it says nothing of how large nodes are, and may be secret"
+_WHY_NOT_OF_CLASS: Final = "it says nothing of how large nodes are, and may be secret"
 
 
 class Prices:
@@ -150,7 +150,7 @@ def pool_of(item: Mapping[str, Any], ledger: Ledger) -> NodePool:
     kept = {key: value for key, value in annotations.items() if key == DO_NOT_DISRUPT and isinstance(value, str)}
     if kept:
         metadata["annotations"] = kept
-    ledger.add(OF_TEMPLATES, _WHY_NOTOF_CLASS, len(annotations) - len(kept))
+    ledger.add(OF_TEMPLATES, _WHY_NOT_OF_CLASS, len(annotations) - len(kept))
     return NodePool(name=item["metadata"]["name"], spec=spec, ready=_is_used(item))
 
 
@@ -175,9 +175,9 @@ def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
     spec = item.get("spec") or {}
     kept = spec_of_class(spec)
     for key in spec.keys() - kept.keys():
-        ledger.add(f"{key}{OF_CLASSES}", _WHY_NOTOF_CLASS)
+        ledger.add(f"{key}{OF_CLASSES}", _WHY_NOT_OF_CLASS)
     for key in mapping(spec.get("kubelet")).keys() - kept.get("kubelet", {}).keys():
-        ledger.add(f"kubelet.{key}{OF_CLASSES}", _WHY_NOTOF_CLASS)
+        ledger.add(f"kubelet.{key}{OF_CLASSES}", _WHY_NOT_OF_CLASS)
     status = item.get("status") or {}
     subnets = status.get("subnets") or ()
     return NodeClass(
