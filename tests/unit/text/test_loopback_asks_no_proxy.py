@@ -189,6 +189,11 @@ def test_github_is_asked_through_the_proxy_and_this_machine_is_not(url: str, ask
         *(("http://127.0.0.2:1", True), ("http://[::1]", True), ("http://LOCALHOST.:1", True), ("//127.0.0.1", True)),
         *(("https://127.0.0.1.evil.example", False), ("http://1.1.1.1", False), ("http://localhost.evil", False)),
         *(("", False), ("http://169.254.169.254", False)),
+        *(("http://0.0.0.0:1", True), ("http://[::]:1", True), ("http://[::ffff:127.0.0.1]:1", True)),
+        *(("http://127.1:1", True), ("http://0x7f000001", True), ("http://2130706433", True), ("http://0", True)),
+        *(("http://eks.localhost:1", True), ("http://eks.LOCALHOST.", True), ("http://[::1%25lo]", True)),
+        *(("http://notlocalhost", False), ("http://[::ffff:1.1.1.1]", False), ("http://1.1", False)),
+        *(("http://127.1.evil.example", False), ("http://[::2]", False), ("http://dead.beef", False)),
     ],
 )
 def test_what_this_machine_is(url: str, is_here: bool) -> None:
