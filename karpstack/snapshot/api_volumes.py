@@ -126,4 +126,4 @@ class Volumes:
 
 
 def _named(claim: Mapping[str, Any]) -> tuple[str, str]:
-    return claim["metadata"]["namespace"], claim["metadata"]["name"]
+    return claim["metadata"].get("namespace") or "", claim["metadata"]["name"]

@@ -315,7 +315,7 @@ def _well_formed(item: Item) -> bool:
     labels, owners = metadata.get("labels") or {}, metadata.get("ownerReferences") or []
     return (
         isinstance(metadata.get("name"), str)
-        and isinstance(metadata.get("namespace") or "", str)
+        and isinstance(metadata.get("namespace"), str | None)
         and isinstance(metadata.get("annotations") or {}, Mapping)
         and isinstance(labels, Mapping)
         and all(isinstance(value, str) for value in labels.values())

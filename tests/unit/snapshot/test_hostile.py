@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 
 from karpstack.snapshot.anonymise import anonymised
@@ -52,3 +54,15 @@ def test_no_cluster_ends_in_a_traceback(data: Any) -> None:
     if found is not None:
         assert api.CANARY not in json.dumps(as_data(found))
         used(found)
+
+
+@pytest.mark.parametrize("key", ["namespace", "name", "labels", "annotations", "ownerReferences"])
+def test_no_empty_metadata_ends_in_a_traceback(key: str) -> None:
+    first = {item["kind"]: item for item in reversed(CLUSTER)}
+    for value in (None, "", 0, False, [], {}, ...):
+        items = copy.deepcopy([*CLUSTER, *first.values()])
+        for item in items[len(CLUSTER) :]:
+            item["metadata"].pop(key, None)
+            if value is not ...:
+                item["metadata"][key] = value
+        assert snapshot_of(items, datetime(2026, 11, 22, tzinfo=UTC), "exports").workloads
