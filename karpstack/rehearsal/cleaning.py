@@ -19,7 +19,7 @@ _STATE = "karpstack-rehearsal"  # of `karpstack.rehearsal.state.folder`, which h
 # Folders of stacks: those of what-ifs, and of the candidates that another machine sent here.
 _STACKS = (".rehearsal/*", "build/whatif/*/*/state/*", "build/sweep-of/*/answers/*/state/*")
 _CACHE = "karpstack"  # the name of the usual cache folder
-# Tools mark their caches: https://bford.info/cachedir
+# Tools mark their caches, and those of other programs do too, so names decide: https://bford.info/cachedir
 _TAG = ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55")
 # What was made before there were markers, and what playbooks make: a folder's name -> a file that tells.
 _BEFORE = {
@@ -39,6 +39,7 @@ _BEFORE = {
     "whatif": "*/*/timeline.jsonl",
 }
 _TOOLS = ("karpstack.egg-info", ".ansible", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+_CACHES = ("mypy", "uv")  # the Makefile's, in the cache folder
 
 
 def main(arguments: list[str]) -> int:
@@ -66,7 +67,7 @@ def clean_checkout(root: Path, stop: Callable[[Path], bool] | None = None) -> in
         (made if (_is_marked(folder) or empty) and not busy else others).append(folder)
     tools = [path for path in (*(root / name for name in _TOOLS), root / ".venv") if path.exists() or path.is_symlink()]
     for path in tools:
-        (made if _is_marked(path) else others).append(path)
+        (made if _is_marked(path) or _is_tagged(path) else others).append(path)
     _remove(made, root)
     for folder in (root / ".rehearsal", root / "build"):
         if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
@@ -85,6 +86,7 @@ def clean_cache(cache: Path) -> int:
         for path in parts
         if path == cache / "engines.lock"
         or (_is_marked(path) and (is_usual or path.name == "engines" or is_ours(path)))
+        or (is_usual and path.name in _CACHES and _is_tagged(path))
     ]
     others = [path for path in parts if path not in made]
     if others == parts or made == [cache / "engines.lock"]:
@@ -105,14 +107,15 @@ def _is_stack(path: Path) -> bool:
 
 
 def _is_marked(path: Path) -> bool:
-    """Whether a folder, and no link to one, was made by the project or by a tool of its own."""
-    if path.is_symlink() or not path.is_dir():
-        return False
+    """Whether a folder, and no link to one, was made by the project."""
+    return not path.is_symlink() and path.is_dir() and (is_ours(path) or any(_of_before(path)))
+
+
+def _is_tagged(path: Path) -> bool:
+    """Whether a folder, and no link to one, has the tag of any tool's cache."""
     name, beginning = _TAG
     tag = path / name
-    if is_ours(path) or (tag.is_file() and tag.read_bytes()[: len(beginning)] == beginning.encode()):
-        return True
-    return any(_of_before(path))
+    return not path.is_symlink() and tag.is_file() and tag.read_bytes()[: len(beginning)] == beginning.encode()
 
 
 def _of_before(path: Path) -> Iterator[Path]:

@@ -83,6 +83,22 @@ def test_a_cache_from_before_there_were_markers_goes_too(tmp_path: Path) -> None
     assert not cache.exists()
 
 
+def test_a_tag_counts_only_by_a_name_that_the_project_makes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other programs tag their folders too: cargo its targets, restic and ccache their caches."""
+    cache = tmp_path / "karpstack"
+    own = [tmp_path / name for name in (".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv")]
+    own += [cache / name for name in ("mypy", "uv")]
+    others = [tmp_path / "build" / "target", tmp_path / "build" / "uv", cache / "ccache", cache / "restic"]
+    for folder in (*own, *others):
+        folder.mkdir(parents=True)
+        (folder / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# by a tool")
+    assert cleaning.clean_checkout(tmp_path) == 0
+    assert cleaning.clean_cache(cache) == 1
+    assert not any(folder.exists() for folder in own)
+    assert all(folder.is_dir() for folder in others)
+    assert "build/target" in capsys.readouterr().out.split("Kept, ")[1]
+
+
 def test_of_a_checkout_goes_what_is_marked_and_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ended: list[str] = []
 
