@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from azure.core import PipelineClient
-from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy
+from azure.core.pipeline.policies import BearerTokenCredentialPolicy
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
 from karpstack.karpenter import clock
 from karpstack.preflight.azure.api_versions import RESOURCES
-from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.asking import Azure, Patience
 from karpstack.preflight.azure.credentials import Login
 
 from .leftovers import TAG
@@ -29,7 +29,7 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
     """
     client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
         login.endpoint,
-        policies=[RetryPolicy(), BearerTokenCredentialPolicy(login.credential, login.scope)],
+        policies=[Patience(), BearerTokenCredentialPolicy(login.credential, login.scope)],
         transport=RequestsTransport(use_env_settings=not azure.is_local),
     )
     for group in azure.all(_LIST, f"{azure.scope}/resourcegroups", RESOURCES):

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Final
 from urllib.request import getproxies
 
-import urllib3
 from kubernetes import client, config
 
 from karpstack.text.proxies import is_loopback
+from karpstack.text.retries import bounded
 
-#: Redirects are not followed. An API server sends none, so a redirect comes from another server.
-_AGAIN: Final = urllib3.Retry(3, redirect=False)
+_AGAIN: Final = bounded(3)
 
 
 def connect(kubeconfig: Path | None = None, context: str | None = None) -> client.ApiClient:

@@ -49,7 +49,7 @@ class Azure:
             login.endpoint,
             policies=[
                 UserAgentPolicy("karpstack-preflight"),
-                _Patience(retry_total=3, retry_backoff_max=_PATIENCE, timeout=SECONDS),
+                Patience(retry_total=3, retry_backoff_max=_PATIENCE, timeout=SECONDS),
                 BearerTokenCredentialPolicy(login.credential, login.scope),
             ],
             # A token goes over TLS, or does not leave the machine: not to a proxy either.
@@ -159,11 +159,15 @@ class Azure:
         )
 
 
-class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
+class Patience(RetryPolicy[HttpRequest, HttpResponse]):
     """Waits as long as an answer asks it to, and no longer than a look can take."""
 
     def get_retry_after(self, response: Any) -> float | None:
-        asked: float | None = super().get_retry_after(response)
+        """Return the seconds that an answer asks to wait, bounded; None if it asks for none."""
+        try:
+            asked: float | None = super().get_retry_after(response)
+        except (TypeError, ValueError):  # neither a number nor a date
+            return None
         return min(asked, _PATIENCE) if asked else asked
 
 

@@ -10,13 +10,14 @@ import urllib3
 
 from karpstack.components.versions import KARPENTER_AZURE_CHART, KARPENTER_AZURE_CRD_CHART
 from karpstack.text.proxies import proxy_for
+from karpstack.text.retries import bounded
 
 from ..finding import Finding, NotAskedError, finding
 from .subject import StackSubject
 
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
-#: A registry sends manifests itself, so a redirect, which may lead anywhere, is not followed.
-_RETRIES: Final = urllib3.Retry(1, redirect=False)
+#: A registry sends manifests itself.
+_RETRIES: Final = bounded(1)
 _TIMEOUT: Final = urllib3.Timeout(connect=5, read=15)
 
 

@@ -16,6 +16,7 @@ from kubernetes import client, config
 from karpstack.text import answers
 from karpstack.text.answers import begins
 from karpstack.text.proxies import is_loopback
+from karpstack.text.retries import bounded
 
 from ..answers import items, parse, read
 from ..finding import NotAskedError, UnknowableError
@@ -27,7 +28,7 @@ _REVIEWS_PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _REVIEWS: Final = f"POST {_REVIEWS_PATH}"
 _TIMEOUTS: Final = (5, 30)  # seconds to connect, and to answer
 _PAGE: Final = 500  # objects
-_AGAIN: Final = urllib3.Retry(3, redirect=False, backoff_factor=0.5, retry_after_max=10)
+_AGAIN: Final = bounded(3, backoff=0.5)
 #: Groups that a cluster may lack; `/api/v1` every cluster has.
 _OPTIONAL: Final = "/apis/"
 

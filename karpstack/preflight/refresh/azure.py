@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from azure.core import PipelineClient
 from azure.core.exceptions import AzureError
-from azure.core.pipeline.policies import RetryPolicy, UserAgentPolicy
+from azure.core.pipeline.policies import UserAgentPolicy
 from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
@@ -22,7 +22,7 @@ from karpstack.text.answers import PAGES, SECONDS
 
 from ..answers import items, parse, read
 from ..azure.api_versions import CONTAINER_SERVICE, SKUS, SUBSCRIPTIONS
-from ..azure.asking import Azure
+from ..azure.asking import Azure, Patience
 from ..azure.sizes import zones_of
 from ..finding import NotAskedError
 
@@ -115,7 +115,7 @@ def price_list(region: str) -> tuple[dict[str, float], dict[str, float]]:
 
 def _retail(region: str) -> Iterator[dict[str, Any]]:
     client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
-        _PRICES_AT, policies=[UserAgentPolicy("karpstack-facts"), RetryPolicy(retry_total=3, timeout=SECONDS)]
+        _PRICES_AT, policies=[UserAgentPolicy("karpstack-facts"), Patience(retry_total=3, timeout=SECONDS)]
     )
     url, query = f"{_PRICES_AT}/api/retail/prices", {"currencyCode": "'USD'", "$filter": _FILTER.format(region=region)}
     for _ in range(PAGES):

@@ -1,4 +1,4 @@
-"""A server on this machine that answers GET and POST as it is told."""
+"""A server on this machine that answers GET, POST and DELETE as it is told."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ class FakeServer:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
+
+            def do_DELETE(self) -> None:
+                self.do_GET()
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

@@ -59,7 +59,8 @@ def test_no_cluster_ends_in_a_traceback(data: Any) -> None:
 @pytest.mark.parametrize("key", ["namespace", "name", "labels", "annotations", "ownerReferences"])
 def test_no_empty_metadata_ends_in_a_traceback(key: str) -> None:
     first = {item["kind"]: item for item in reversed(CLUSTER)}
-    for value in (None, "", 0, False, [], {}, ...):
+    empty: list[Any] = [None, "", 0, False, [], {}, ...]
+    for value in empty:
         items = copy.deepcopy([*CLUSTER, *first.values()])
         for item in items[len(CLUSTER) :]:
             item["metadata"].pop(key, None)
