@@ -206,9 +206,10 @@ def comment(
 def summary(results: Path = RESULTS, printed: str = "") -> int:
     """Write the results into the job's summary, or print them."""
     elsewhere = Job("", None, "", reads_only=False, page="")
-    _summarise(
-        _read_outcomes(results, _names(printed)), job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere
-    )
+    where = job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere
+    # No results may also mean that `rehearse` was refused: only `stacks`, or GitLab's job, says that nothing is touched.
+    is_answered = bool(printed) or os.environ.get("CI_JOB_STATUS") == "success"
+    _summarise(_read_outcomes(results, _names(printed)), where, is_answered=is_answered)
     return Code.GOOD
 
 
@@ -235,8 +236,8 @@ def _names(written: str) -> list[str]:
     return names
 
 
-def _summarise(told: Sequence[OutcomeTexts], where: Job) -> None:
-    said = text.summary(told, commit=where.commit, page=where.page)
+def _summarise(told: Sequence[OutcomeTexts], where: Job, *, is_answered: bool = True) -> None:
+    said = text.summary(told, commit=where.commit, page=where.page, is_answered=is_answered)
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(file).open("a", encoding="utf-8") as summary:
             summary.write(said)

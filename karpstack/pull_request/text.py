@@ -46,6 +46,11 @@ _NOTHING: Final = (
     "What was said here of an earlier state is gone."
 )
 
+_NO_ANSWER: Final = (
+    "## Rehearsed: there is no answer\n\n"
+    "There are no results, so nothing is known of this pull request: the job's log says why."
+)
+
 
 @dataclass(frozen=True)
 class Section:
@@ -67,8 +72,10 @@ def comment(told: Sequence[OutcomeTexts], *, commit: str, page: str) -> str:
     return f"{MARKER}\n{_document(told, commit, page, LONGEST_COMMENT - len(MARKER) - 1)}"
 
 
-def summary(told: Sequence[OutcomeTexts], *, commit: str, page: str) -> str:
-    """The same for a job's summary: at most `LONGEST_SUMMARY` bytes."""
+def summary(told: Sequence[OutcomeTexts], *, commit: str, page: str, is_answered: bool = True) -> str:
+    """The same for a job's summary: at most `LONGEST_SUMMARY` bytes. Without an answer, no outcome is no good news."""
+    if not told and not is_answered:
+        return f"{_NO_ANSWER}\n"
     return _document(told, commit, page, LONGEST_SUMMARY // 4)  # a character has four bytes at most
 
 

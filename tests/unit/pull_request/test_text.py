@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from karpstack.pull_request import text
+from karpstack.pull_request import commands, text
 from karpstack.pull_request.outcome import Outcome, OutcomeTexts
 from karpstack.pull_request.text import LONGEST_COMMENT, LONGEST_SUMMARY, MARKER, Section
 
@@ -66,6 +68,33 @@ def test_names_are_shown_as_they_are() -> None:
 
 def test_without_a_stack_it_says_so() -> None:
     assert "touches no stack" in text.comment([], commit=COMMIT, page=PAGE)
+
+
+@pytest.mark.parametrize(
+    ("printed", "status", "said"),
+    [
+        ("", "failed", "there is no answer"),
+        ("", "canceled", "there is no answer"),
+        ("", "", "there is no answer"),
+        ("", "success", "touches no stack"),
+        ("[]", "", "touches no stack"),
+        ('["eks"]', "failed", "something has no answer"),
+    ],
+)
+def test_without_results_the_summary_says_that_there_is_no_answer(
+    printed: str,
+    status: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A rehearsal that was refused before it wrote results leaves an empty folder, as one with nothing to rehearse."""
+    for name in ("GITHUB_REPOSITORY", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CI_JOB_STATUS", status)
+    assert commands.summary(tmp_path, printed) == 0
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
