@@ -164,7 +164,9 @@ def by_zone(offerings: Iterable[Offering]) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = "") -> Reading:
+def scrape(
+    url: str, *, prices: bool, unavailable: bool = False, token: str = "", most: float = _ANSWER_SECONDS
+) -> Reading:
     """Read how the controller gets on, and its prices and what is unavailable if they are wanted.
 
     Args:
@@ -172,6 +174,7 @@ def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = ""
         prices: Whether prices are wanted.
         unavailable: Whether it is wanted what is unavailable.
         token: Bearer token, if they ask for one.
+        most: Seconds to wait for the whole answer.
 
     Raises:
         urllib3.exceptions.HTTPError: It does not answer.
@@ -184,7 +187,7 @@ def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = ""
     asked = time.monotonic()
     try:
         asking = f"{url}{'&' if '?' in url else '?'}{names}"
-        text = within(_ANSWER_SECONDS, partial(_read, asking, headers)).decode()
+        text = within(most, partial(_read, asking, headers)).decode()
     except TimeoutError as error:
         raise ValueError(str(error)) from error
     seconds = time.monotonic() - asked

@@ -236,10 +236,9 @@ def test_metrics_without_an_end_are_not_read_to_it(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("drip", DRIPS)
-def test_metrics_that_drip_are_not_waited_for(drip: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_ANSWER_SECONDS", 0.5)
+def test_metrics_that_drip_are_not_waited_for(drip: str) -> None:
     with false_cloud(DRIPS[drip]) as port, pytest.raises(ValueError, match=r"takes longer than 0\.5 s"):
-        metrics.scrape(f"http://127.0.0.1:{port}/metrics", prices=False)
+        metrics.scrape(f"http://127.0.0.1:{port}/metrics", prices=False, most=0.5)
 
 
 def test_a_line_without_an_end_is_not_read_to_it(
