@@ -207,7 +207,7 @@ def summary(results: Path = RESULTS, printed: str = "") -> int:
     """Write the results into the job's summary, or print them."""
     elsewhere = Job("", None, "", reads_only=False, page="")
     where = job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere
-    # No results may also mean that `rehearse` was refused: only `stacks`, or GitLab's job, says that nothing is touched.
+    # Without results, `rehearse` may have been refused: `stacks`, or GitLab's job, says that nothing is touched.
     is_answered = bool(printed) or os.environ.get("CI_JOB_STATUS") == "success"
     _summarise(_read_outcomes(results, _names(printed)), where, is_answered=is_answered)
     return Code.GOOD
