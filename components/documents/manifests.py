@@ -86,7 +86,11 @@ def ec2_node_class(
     if overlay:
         kubelet = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
         # `maxPods: null` leaves it to Karpenter after all.
-        completed["kubelet"] = {key: value for key, value in kubelet.items() if value is not None}
+        given = {key: value for key, value in kubelet.items() if value is not None}
+        # Where the last field of an empty one is removed, the API server takes it for null, and refuses that.
+        completed.pop("kubelet", None)
+        if given:
+            completed["kubelet"] = given
     completed["tags"] = {**tags, **(completed.get("tags") or {})}
     return _node_class(EC2_NODE_CLASS, name, completed)
 

@@ -333,6 +333,27 @@ def test_a_changed_schedule_that_makes_no_difference_at_the_moment_that_is_asked
     assert set(change.unseen) <= set(change.notes)
 
 
+@pytest.mark.parametrize(("key", "said"), [("example.com/own", True), ("ebs.csi.aws.com/agent-not-ready", False)])
+def test_a_startup_taint_that_nobody_lifts_in_a_rehearsal_is_in_the_answer(
+    cluster: Cluster, key: str, said: bool
+) -> None:
+    """In the cluster something lifts it, perhaps; here, its nodes never become ready."""
+    item = yaml.safe_load(pool(7))
+    item["spec"]["template"]["spec"]["startupTaints"] = [{"key": key, "effect": "NoExecute"}]
+    (cluster.project / "nodepools" / "general.yaml").write_text(yaml.safe_dump(item))
+    asked: list[Source] = []
+
+    def rehearse(question: candidate.Question, change: Source, results: Path, *, keep: bool) -> int:
+        asked.append(change)
+        return 0
+
+    given = command.WhatifOptions(
+        None, workloads=SMALL, output=cluster.into, changes=[str(cluster.project / "nodepools")]
+    )
+    assert command.run(given, command.Tools(lambda *_: "", lambda _: "", rehearse)) == 0
+    assert [f"lifts its startup taint {key}" in one for one in asked[0].unseen] == [True] * said
+
+
 def test_what_is_given_as_manifests(cluster: Cluster) -> None:
     stack_file = PROGRAM / "Pulumi.eks.yaml"
     file = cluster.project / "nodepools" / "general.yaml"

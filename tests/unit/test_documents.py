@@ -146,6 +146,8 @@ def test_a_node_class_gets_what_it_does_not_say() -> None:
 
 def test_null_leaves_the_number_of_pods_to_karpenter() -> None:
     assert node_class({"kubelet": {"maxPods": None, "podsPerCore": 4}})["kubelet"] == {"podsPerCore": 4}
+    # Where `maxPods` was the only field, one that is empty would become null in the API server, which refuses that.
+    assert "kubelet" not in node_class({"kubelet": {"maxPods": None}})
 
 
 def test_a_node_pool_gets_reference_and_taint() -> None:

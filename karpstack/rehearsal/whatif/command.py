@@ -168,10 +168,6 @@ def _ask(options: WhatifOptions, tools: Tools, cluster: Cluster, results: Path, 
         if getattr(options, key)
         for part in (f"--{key}", str(getattr(options, key).resolve()))
     ]
-    known = set(permanent_taints(base.stack_file.node_pools()))
-    for sentence in permanent_taints(sides[0].stack_file.node_pools()):
-        if sentence not in known:  # which is said when the base comes up
-            print_message(f"{sentence}.")
     for note in dict.fromkeys((*base.notes, *sides[0].notes)):
         print_message(f"note: {note}.")
     wait = longest(*(side.stack_file.configuration() for side in (base, sides[0])))
@@ -248,7 +244,10 @@ def _check_seen(base: Source, side: Source) -> None:
 
 
 def _with_hidden(base: Source, side: Source, waits: Waits) -> Source:
-    """A side that says what of its change is not rehearsed, because waits are shortened or time stands still."""
+    """A side that says what of its change is not rehearsed.
+
+    Waits are shortened, time stands still, or nobody lifts a startup taint.
+    """
     why = {
         "budgets": "at the time of --at, the budgets before and after the change are the same",
         "consolidateAfter": "divided by --wait-factor, it is the same before and after the change",
@@ -257,6 +256,8 @@ def _with_hidden(base: Source, side: Source, waits: Waits) -> Source:
         f"NodePool {name}: the change of {key} is not rehearsed: {why[key]}"
         for name, key in waits.hidden(_completed(base), _completed(side))
     )
+    known = set(permanent_taints(base.stack_file.node_pools()))  # which are told when the base comes up
+    said += tuple(one for one in permanent_taints(side.stack_file.node_pools()) if one not in known)
     return replace(side, notes=(*side.notes, *said), unseen=(*side.unseen, *said))
 
 
