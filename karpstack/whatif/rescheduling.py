@@ -2,10 +2,10 @@
 
 A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
 pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
-pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough, or
-enough of them for `minValues`; limits, the zones of volumes, spread and other pods are not. What is not certain is
-skipped, such as a resource that the facts do not have, and so is a workload for which there was no NodePool before
-either.
+pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough
+beside the DaemonSets of every node, or enough of them for `minValues`; limits, the zones of volumes, spread and other
+pods are not. What is not certain is skipped, such as a resource that the facts do not have, and so is a workload for
+which there was no NodePool before either.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ class _Asked(NamedTuple):
 
     constraints: Constraints
     requests: tuple[tuple[str, float], ...]
+    beside: tuple[tuple[str, float], ...]  # what DaemonSets ask for on each node
 
     @classmethod
-    def by(cls, pod: Pod) -> _Asked:
+    def by(cls, pod: Pod, beside: Mapping[str, float]) -> _Asked:
         """What a pod asks for."""
-        return cls(constraints(pod), tuple(sorted(pod.requests.items())))
+        return cls(constraints(pod), *(tuple(sorted(of.items())) for of in (pod.requests, beside)))
 
 
 def not_schedulable_again(told: WhatifTimeline, market: Priced) -> list[NotSchedulableAgain]:
@@ -102,10 +103,11 @@ def _lost(
 ) -> Iterator[tuple[tuple[str, str], list[tuple[Pod, list[str]]]]]:
     """The pods for which no NodePool could make a node any more, as one could before, by workload, and why."""
     before, after = (_pools(told, time) for time in told.ends)
+    beside = _of_daemon_sets(told)
     known: dict[_Asked, list[str]] = {}
     found: dict[tuple[str, str], list[tuple[Pod, list[str]]]] = {}
     for pod in pods:
-        asked = _Asked.by(pod)
+        asked = _Asked.by(pod, beside)
         if asked not in known:
             known[asked] = _refusals(market, asked, after) if _some(market, asked, before) else []
         if known[asked]:
@@ -124,6 +126,7 @@ class Places:
     def __init__(self, told: WhatifTimeline, market: Priced) -> None:
         self._told = told
         self._market = market
+        self._beside = _of_daemon_sets(told)
         self._no_pool: dict[_Asked, bool] = {}
 
     def lacking(self, claim: NodeClaim) -> str | None:
@@ -140,7 +143,7 @@ class Places:
         return None
 
     def _no_node_pool(self, pod: Pod) -> bool:
-        asked = _Asked.by(pod)
+        asked = _Asked.by(pod, self._beside)
         if asked not in self._no_pool:
             self._no_pool[asked] = bool(_refusals(self._market, asked, _pools(self._told, self._told.end)))
         return self._no_pool[asked]
@@ -173,6 +176,18 @@ def _takes(node: Line, pod: Pod) -> bool:
     if untolerated(node.get("taints") or (), pod.tolerations or ()):
         return False
     return any(all(one.admits(labels.get(one.key)) for one in way) for way in affinity_alternatives(constraints(pod)))
+
+
+def _of_daemon_sets(told: WhatifTimeline) -> dict[str, float]:
+    """What pods of DaemonSets request that run on every node of a NodePool, and so on each one to come."""
+    nodes = {claim.node for claim in told.claims if claim.node and stays(claim, told.end)}
+    found: dict[tuple[str, str], dict[str, Pod]] = {}
+    for pod in told.replay.all_pods.values():
+        if pod.of_daemon_set and pod.node in nodes and pod.present_at(told.end):
+            found.setdefault((pod.namespace, pod.name.rpartition("-")[0]), {})[pod.node] = pod
+    everywhere = [list(of.values()) for of in found.values() if of.keys() >= nodes]
+    keys = {key for pods in everywhere for pod in pods for key in pod.requests}
+    return {key: sum(min(pod.requests.get(key, 0.0) for pod in pods) for pods in everywhere) for key in keys}
 
 
 def _pools(told: WhatifTimeline, time: datetime) -> dict[str, Line]:
@@ -218,7 +233,10 @@ def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> 
     known = facts.known_labels(region)
     every = list(affinity_alternatives(asked.constraints))
     judged = _judged(market, asked)
-    large = [type_ for type_ in facts.types.values() if _holds_one(type_, judged)]
+    beside = dict(asked.beside)
+    full = {resource: count + beside.get(resource, 0.0) for resource, count in judged.items()}
+    large = [type_ for type_ in facts.types.values() if _holds_one(type_, full)]
+    room = f"{_amounts(judged)}{' beside its DaemonSets' if beside else ''}"
 
     def some(types: Iterable[InstanceType]) -> bool:
         return any(
@@ -229,9 +247,9 @@ def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> 
         )
 
     if some(large):
-        return _too_few(market, large, _amounts(judged), of_nodes, every)
+        return _too_few(market, large, room, of_nodes, every)
     if some(facts.types.values()):
-        return f"may launch no instance type that has {_amounts(judged)}"
+        return f"may launch no instance type that has {room}"
     return f"may launch no instance type with {'; or '.join(', '.join(map(str, way)) for way in every)}"
 
 
