@@ -43,7 +43,7 @@ def differing(cloud: str, kind: str, before: Mapping[str, Any], after: Mapping[s
     """
     old, new = (_compared(cloud, kind, spec) for spec in (before, after))
     # An image family that is not named is that of an image which the account alone knows.
-    unknown = {_FAMILY} - old.keys() & new.keys()
+    unknown = {_FAMILY} - (old.keys() & new.keys())
     return {key for key in {*old, *new} - unknown if old.get(key) != new.get(key)}
 
 

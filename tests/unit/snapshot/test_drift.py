@@ -50,6 +50,7 @@ def template(**spec: Any) -> dict[str, Any]:
             {"amiFamily": "AL2023"},
             {"amiSelectorTerms"},
         ),
+        ("EC2NodeClass", {"amiSelectorTerms": [{"alias": "al2023@latest"}]}, {}, {"amiSelectorTerms"}),
         ("EC2NodeClass", {"kubelet": {"maxPods": 9}}, {"kubelet": {"maxPods": 8}}, {"kubelet"}),
         ("EC2NodeClass", {"kubelet": {}}, {}, set()),
         ("EC2NodeClass", {"tags": {"a": "b"}}, {}, {"tags"}),
