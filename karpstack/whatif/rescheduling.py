@@ -2,10 +2,10 @@
 
 A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
 pods have no place. Pods on nodes of no NodePool count only if such a node could not take them again. Judged is what
-pods require of nodes, which taints they tolerate, and whether an instance type has such labels and is large enough
-beside the DaemonSets of every node, or enough of them for `minValues`; limits, the zones of volumes, spread and other
-pods are not. What is not certain is skipped, such as a resource that the facts do not have, and so is a workload for
-which there was no NodePool before either.
+pods require of nodes, which taints they tolerate, whether an instance type has such labels and is large enough beside
+the DaemonSets of every node, or enough of them for `minValues`, and whether the node class's disks are large enough;
+limits, the zones of volumes, spread and other pods are not. What is not certain is skipped, such as a resource that the
+facts do not have, and so is a workload for which there was no NodePool before either.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _lost(
     for pod in pods:
         asked = _Asked.by(pod, beside)
         if asked not in known:
-            known[asked] = _refusals(market, asked, after) if _some(market, asked, before) else []
+            known[asked] = _refusals(told, market, asked, after) if _some(market, asked, before) else []
         if known[asked]:
             found.setdefault(workload_of(pod), []).append((pod, known[asked]))
     yield from sorted(found.items(), key=lambda item: item[0])
@@ -145,7 +145,7 @@ class Places:
     def _no_node_pool(self, pod: Pod) -> bool:
         asked = _Asked.by(pod, self._beside)
         if asked not in self._no_pool:
-            self._no_pool[asked] = bool(_refusals(self._market, asked, _pools(self._told, self._told.end)))
+            self._no_pool[asked] = bool(_refusals(self._told, self._market, asked, _pools(self._told, self._told.end)))
         return self._no_pool[asked]
 
     def _others(self, claim: NodeClaim) -> Iterator[Line]:
@@ -200,14 +200,26 @@ def _some(market: Priced, asked: _Asked, pools: dict[str, Line]) -> bool:
     return any(_refusal(market, asked, name, excerpt) is None for name, excerpt in pools.items())
 
 
-def _refusals(market: Priced, asked: _Asked, pools: dict[str, Line]) -> list[str]:
-    """Why each of the NodePools can have none, a sentence each; empty where one may."""
+def _refusals(told: WhatifTimeline, market: Priced, asked: _Asked, pools: dict[str, Line]) -> list[str]:
+    """Why each of the NodePools can have none when the record ends, a sentence each; empty where one may."""
     if not pools:
         return ["there is no NodePool any more"]
-    told = {name: _refusal(market, asked, name, excerpt) for name, excerpt in pools.items()}
-    if None in told.values():
+    whys = {
+        name: _refusal(market, asked, name, excerpt) or _no_disk(told, asked, name) for name, excerpt in pools.items()
+    }
+    if None in whys.values():
         return []
-    return [f"NodePool {name} {why}" for name, why in told.items()]
+    return [f"NodePool {name} {why}" for name, why in whys.items()]
+
+
+def _no_disk(told: WhatifTimeline, asked: _Asked, name: str) -> str | None:
+    """Say that the disks of a NodePool's nodes are too small; None where they are not, or not known."""
+    most = told.replay.node_class_disk(*told.replay.node_class(name))
+    asked_for = {resource: of + dict(asked.beside).get(resource, 0.0) for resource, of in asked.requests}
+    wanted = asked_for.get("ephemeral-storage", 0.0)
+    if most is None or wanted <= most:
+        return None
+    return f"has nodes of at most {most / _GIB:.4g} GiB of ephemeral-storage, and they need {wanted / _GIB:.4g} GiB"
 
 
 def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | None:

@@ -252,6 +252,7 @@ class Replay:
         self._node_pool_specs: dict[str, Line] = {}
         self._max_pods: dict[tuple[str, str], int] = {}
         self._zones: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._disks: dict[tuple[str, str], float | None] = {}
         self._images: set[str] = set()
         self._nominated: dict[str, set[str]] = {}
         self.marks: list[Line] = []
@@ -341,6 +342,7 @@ class Replay:
                 self._zones[kind, name] = tuple(excerpt["zones"])
             if not deleted:
                 self._objects[kind, name] = excerpt
+                self._disks[kind, name] = excerpt.get("disk")
             if kind == "NodePool":
                 self.node_pools.setdefault(name, []).append((self.time, excerpt | {"gone": deleted}))
 
@@ -500,6 +502,10 @@ class Replay:
     def node_class_zones(self, kind: str, name: str) -> tuple[str, ...] | None:
         """The zones in which a node class has subnets; None where the timeline does not tell."""
         return self._zones.get((kind, name))
+
+    def node_class_disk(self, kind: str, name: str) -> float | None:
+        """How many bytes of ephemeral storage a node of a node class has at most; None where that is not known."""
+        return self._disks.get((kind, name))
 
     @property
     def assumed_images(self) -> str:

@@ -67,6 +67,7 @@ from ..market.quantities import amount, pod_requests
 Line = dict[str, Any]
 
 LONGEST = 16 * 1024 * 1024  # bytes of a line; those with the prices of a cloud have a tenth of one
+_DEFAULT_DISK = "20Gi"  # amifamily.DefaultEBS of the AWS provider
 _RELAXED = "karpenter.sh/nodeclaim-min-values-relaxed"
 # Annotation -> key of an excerpt. The last one is a what-if's, on a NodeClaim made for a node of a snapshot.
 _DO_NOT_DISRUPT = ("karpenter.sh/do-not-disrupt", "doNotDisrupt")
@@ -239,7 +240,26 @@ def excerpt(kind: str, item: dict[str, Any]) -> Line:
             kept["images"] = aliases
         if "subnets" in status:  # on AWS; on Azure they are no zone's
             kept["zones"] = sorted({subnet["zone"] for subnet in status["subnets"] if subnet.get("zone")})
+        if (disk := _largest_disk(spec)) is not None:
+            kept["disk"] = disk
     return kept
+
+
+def _largest_disk(spec: dict[str, Any]) -> float | None:
+    """Bytes of ephemeral storage that a node of a node class has at most; None where the instance type decides.
+
+    Source: `ephemeralStorage`, `kubeReservedResources` and `evictionThreshold` in pkg/providers/instancetype of the
+    AWS provider, `ephemeralStorage` there of the Azure provider.
+    """
+    if size := spec.get("osDiskSizeGB"):
+        return float(size) * 10**9
+    if "amiSelectorTerms" not in spec or spec.get("instanceStorePolicy"):
+        return None
+    sizes = [(one.get("ebs") or {}).get("volumeSize") for one in spec.get("blockDeviceMappings") or ()]
+    largest = max(amount(size) for size in (_DEFAULT_DISK, *sizes) if size)
+    # Without settings of its own, the kubelet keeps a tenth and 1 GiB.
+    own = (spec.get("kubelet") or {}).keys() & {"kubeReserved", "evictionHard"}
+    return largest if own else largest * 0.9 - 2**30
 
 
 def once(kind: str, item: dict[str, Any]) -> Line:

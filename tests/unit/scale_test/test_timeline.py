@@ -232,6 +232,23 @@ def test_an_excerpt_keeps_how_many_pods_a_node_class_allows() -> None:
     assert "maxPods" not in excerpt("AKSNodeClass", {"metadata": metadata, "spec": {}})
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "disk"),
+    [
+        ("AKSNodeClass", {"osDiskSizeGB": 128}, 128 * 10**9),
+        ("AKSNodeClass", {}, None),
+        ("EC2NodeClass", {}, 17 * 2**30),
+        ("EC2NodeClass", {"kubelet": {"evictionHard": {"nodefs.available": "5%"}}}, 20 * 2**30),
+        ("EC2NodeClass", {"blockDeviceMappings": [{"ebs": {"volumeSize": "8Gi"}}, {"ebs": {}}]}, 17 * 2**30),
+        ("EC2NodeClass", {"blockDeviceMappings": [{"ebs": {"volumeSize": "80Gi"}}]}, 71 * 2**30),
+        ("EC2NodeClass", {"instanceStorePolicy": "RAID0"}, None),
+    ],
+)
+def test_an_excerpt_keeps_the_largest_disk_of_a_node_class(kind: str, spec: dict[str, Any], disk: float | None) -> None:
+    images = {"amiSelectorTerms": [{"alias": "al2023@latest"}]} if kind == "EC2NodeClass" else {}
+    assert excerpt(kind, {"metadata": {"name": "default", "uid": "u"}, "spec": images | spec}).get("disk") == disk
+
+
 def test_prices_are_those_of_the_controllers_metric() -> None:
     labels = '{capacity_type="spot",instance_type="c6g.large",zone="us-east-1a"}'
     name = "karpenter_cloudprovider_instance_type_offering"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from karpstack.scale_test.labels import SCENARIO_LABEL, WORKLOAD_LABEL
-from karpstack.scale_test.recording.timeline import Line
+from karpstack.scale_test.recording.timeline import Line, excerpt
 from karpstack.whatif.labels import SCENARIO
 from tests.unit.whatif.told import STACK
 
@@ -52,7 +52,13 @@ class Made:
             **spec,
         }
         metadata = {"name": name, **({"deletionTimestamp": at(seconds)} if deleted else {})}
-        self.add(seconds, "ADDED", kind="NodePool", object={"metadata": metadata, "conditions": [], "spec": spec})
+        kept = {"conditions": [], "nodeClassRef": spec["template"]["spec"].get("nodeClassRef", {}), "spec": spec}
+        self.add(seconds, "ADDED", kind="NodePool", object={"metadata": metadata, **kept})
+
+    def node_class(self, seconds: float = 2, **spec: Any) -> None:
+        """The EC2NodeClass `default` from a moment on, as the recorder keeps it."""
+        item = {"metadata": {"name": "default"}, "spec": {"amiSelectorTerms": [{"alias": "al2023@latest"}], **spec}}
+        self.add(seconds, "ADDED", kind="EC2NodeClass", object=excerpt("EC2NodeClass", item))
 
     def node(
         self,
