@@ -6,9 +6,10 @@ Read are mappings with text as keys, lists, text, numbers, yes and no, and null:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import yaml
 
@@ -21,6 +22,15 @@ _MARKS = 8  # bytes around a value: quotes, blanks, what keeps it from the next
 
 _DIGITS = 40  # of a number
 _TAG = "tag:yaml.org,2002:"
+#: What kubectl takes for the end of a document, or for no end of a line, where YAML does not.
+_SPLIT_OTHERWISE: Final = re.compile(
+    rb"^---(?!(?:[ \t]+#[^\n]*|[ \t]*)\r?$)|\r(?!\n)|\xc2\x85|\xe2\x80[\xa8\xa9]", re.MULTILINE
+)
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+#: Text that kubectl takes for a number, yes or no (sigs.k8s.io/yaml, goyaml.v2/resolve.go).
+_NO_TEXT_OF_KUBECTL: Final = re.compile(
+    r"[yYnN]|[-+]?0[bBoOxX][0-9a-fA-F_]+|[-+]?(\.[0-9_]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?"
+)
 # libyaml's is ten times as fast; the same classes of PyYAML make the values.
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -82,8 +92,14 @@ def parse_all(content: bytes, most: int = BYTES) -> list[Any]:
         most: Bytes, with each alias written out.
 
     Raises:
-        YamlError: One is not YAML, or more than anybody would write.
+        YamlError: One is not YAML, more than anybody would write, or something that kubectl reads otherwise.
     """
+    if content.startswith(_UTF_16):
+        raise YamlError("is UTF-16, which kubectl does not read; write it as UTF-8")
+    if found := _SPLIT_OTHERWISE.search(content):
+        line = content.count(b"\n", 0, found.start()) + 1
+        why = "kubectl ends a document or a line elsewhere; end lines with a line feed, and leave --- alone on its line"
+        raise YamlError(f"line {line}: {why}")
     return [one for one in _documents(content, most, single=False) if one is not None]
 
 
@@ -98,7 +114,7 @@ def _documents(content: bytes, most: int, *, single: bool) -> list[Any]:
                 if single and found:
                     where = node.start_mark.line + 1
                     raise YamlError(f"not YAML; mend it: line {where}: but found another document")
-                _check(node)
+                _check(node, is_kubectls=not single)
                 found.append(loader.construct_document(node))
         finally:
             loader.dispose()
@@ -154,11 +170,13 @@ def _measure(events: Iterator[Any], most: int) -> None:
             raise _at(event, f"more than {most >> 20} MiB, aliases (*) written out, so it is not read; make it smaller")
 
 
-def _check(root: Any) -> None:
-    """Refuse keys that are not text, and keys told twice, of which the last would count."""
+def _check(root: Any, *, is_kubectls: bool) -> None:
+    """Refuse keys that are not text, keys told twice, of which the last would count, and what kubectl has otherwise."""
     waiting, seen = [root], {id(root)}
     while waiting:
         node = waiting.pop()
+        if is_kubectls:
+            _check_for_kubectl(node)
         inner: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else []
         if isinstance(node, yaml.MappingNode):
             keys: set[str] = set()
@@ -168,9 +186,18 @@ def _check(root: Any) -> None:
                 if name.value in keys:
                     raise _at(name, f"the key {_text(name)} is there twice, of which one would be lost; remove one")
                 keys.add(name.value)
-            inner = [child for _, child in node.value]
+            inner = [child for pair in node.value for child in pair]
         waiting += [child for child in inner if id(child) not in seen]
         seen.update(map(id, inner))
+
+
+def _check_for_kubectl(node: Any) -> None:
+    if node.tag == f"{_TAG}merge":
+        raise _at(node, "kubectl merges << in another order than YAML says; write it out")
+    is_plain = isinstance(node, yaml.ScalarNode) and not node.style
+    is_number = is_plain and node.tag == f"{_TAG}str" and _NO_TEXT_OF_KUBECTL.fullmatch(node.value)
+    if is_number or (is_plain and node.tag in (f"{_TAG}int", f"{_TAG}float") and ":" in node.value):
+        raise _at(node, f"kubectl reads {_text(node)} as another value than YAML says; put it in quotes")
 
 
 def _text(node: Any) -> str:

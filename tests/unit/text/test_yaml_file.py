@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from karpstack.text.yaml_file import BYTES, YamlError, parse, read
+from karpstack.text.yaml_file import BYTES, YamlError, parse, parse_all, read
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 
@@ -68,3 +68,33 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
         parse(b"a: \xe9")
     with pytest.raises(YamlError, match="cannot be read"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: &a {b: 1}\nc: {b: 2, <<: *a}", "line 2: kubectl merges <<"),
+        (b"a: {n: 1}", "line 1: kubectl reads 'n' as another value"),
+        (b"a: Y", "kubectl reads 'Y'"),
+        (b"a: 1e3", "kubectl reads '1e3'"),
+        (b"a: 1.5E7", "kubectl reads"),
+        (b"a: 08", "kubectl reads"),
+        (b"a: -0o17", "kubectl reads"),
+        (b"a: 0X1F", "kubectl reads"),
+        (b"a: 1:30", "kubectl reads '1:30'"),
+        (b"a: 1\n---\xc2\xa0\nb: 2", "line 2: kubectl ends a document"),
+        (b"a: 1\n--- {b: 2}", "line 2: kubectl ends a document"),
+        (b"a: 1\r---\rb: 2", "line 1: kubectl ends a document"),
+        (b"a: 1\xc2\x85b: 2", "line 1: kubectl ends a document"),
+        ("a: 1".encode("utf-16"), "UTF-16"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_manifests_that_kubectl_reads_otherwise_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(YamlError, match=message):
+        parse_all(content)
+
+
+def test_manifests_are_read_as_kubectl_does() -> None:
+    content = b"--- # first\na: 017\nb: on\r\nc: '1e3'\n---\n# second\n--- \nd: v1.0e\ne: 12.5\n---\n- |\n  ---x\n"
+    assert parse_all(content) == [{"a": 15, "b": True, "c": "1e3"}, {"d": "v1.0e", "e": 12.5}, ["---x\n"]]
