@@ -59,7 +59,12 @@ def test_a_command_prints_the_manifests(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("no-such-program -f x", "cannot be run"), ("false -x", "exit code 1"), ("cat 'x", "close the quotes")],
+    [
+        ("no-such-program -f x", "cannot be run"),
+        ("false -x", "exit code 1"),
+        ("cat 'x", "close the quotes"),
+        ("sh -c 'echo ::x >&2; exit 3'", r"\n\| ::x"),
+    ],
 )
 def test_a_command_that_fails_is_refused(cluster: Cluster, given: str, said: str) -> None:
     with pytest.raises(SourceError, match=said):
@@ -87,6 +92,19 @@ def test_a_base_and_a_change_of_one_name_are_two_files(cluster: Cluster) -> None
     assert command.run(options, command.Tools(rehearse=rehearse)) == 0
     assert asked == [(3, 77)]
     assert [one.name for one in cluster.into.iterdir() if one.name.startswith(".sources")] == []
+
+
+def test_a_kustomization_on_one_side_alone_is_refused(cluster: Cluster) -> None:
+    """`kubectl apply -f` of the folder ignores it, so it could hide a change of the folder's files."""
+    folders = [cluster.project / name for name in ("plain", "built")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "general.yaml").write_text(pool(3))
+    (folders[1] / "Kustomization").write_text("resources: [general.yaml]\n")
+    plain, built = (cluster.side(str(folder)).manifests for folder in folders)
+    for before, after in ((plain, folders[1]), (built, folders[0])):
+        with pytest.raises(SourceError, match="only one of base and change has a kustomization"):
+            cluster.side(str(after), before)
 
 
 @pytest.mark.parametrize(

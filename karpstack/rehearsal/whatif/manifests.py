@@ -47,6 +47,7 @@ _CLOSED: Final = {
 _FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize FOLDER')"
 #: Folder of what commands printed. It may hold secrets, as a plan of Terraform does.
 PRINTED: Final = ".printed"
+_OF_KUSTOMIZE: Final = "kustomize"
 _NOTE: Final = "note: "
 _UNSEEN: Final = "not seen: "
 _MOST: Final = 16 * 2**20  # bytes
@@ -116,6 +117,11 @@ class Cluster:
             SourceError: They cannot be read, or no stack file can be made of them.
         """
         name, path = self._path(given)
+        if before and _is_built(before) != _is_built(path) and (before.is_dir() or path.is_dir()):
+            raise SourceError(
+                f"{given!r}: only one of base and change has a kustomization, so what is applied of the folder is not "
+                "known: its files, or what Kustomize prints; give 'kubectl kustomize FOLDER' for the side that has it"
+            )
         return self._side(name, str(path), path, before)
 
     def _path(self, given: str) -> tuple[str, Path]:
@@ -161,9 +167,9 @@ class Cluster:
         if code:
             raise SourceError(
                 f"{given!r} ended with exit code {code}, so the change is not known; correct it"
-                f"{_FETCHES if closed else ''}:\n{visible(said.strip())}"
+                f"{_FETCHES if closed else ''}:\n{_quoted(said)}"
             )
-        path = self.into / PRINTED / f"{side_name(given)}.yaml"
+        path = self.into / PRINTED / (_OF_KUSTOMIZE if closed else "") / f"{side_name(given)}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_bytes(printed)
         return path
@@ -197,6 +203,16 @@ class Cluster:
         return Source(
             name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=(*notes, *unseen), unseen=unseen
         )
+
+
+def _is_built(path: Path) -> bool:
+    """Whether manifests are what Kustomize printed of a folder."""
+    return path.parent.name == _OF_KUSTOMIZE
+
+
+def _quoted(said: str) -> str:
+    """What a program said of its error. GitHub obeys a line that begins with `::`, so none does."""
+    return "\n".join(f"| {line}" for line in visible(said.strip()).split("\n"))
 
 
 def _output(
