@@ -28,6 +28,8 @@ _OVERLAY: Final = "NodeOverlay"
 #: API groups of Karpenter and of its providers.
 _GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
 _IMAGES: Final = "amiSelectorTerms"
+_OWNERS: Final = "ownerReferences"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NAMED: Final = 5  # objects in a note
 _ANNOTATIONS: Final = "template.metadata.annotations"
 _RESERVED: Final = (
@@ -71,8 +73,10 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     if absent:
         notes.append(f"the change removes {listed(absent, _NAMED)}, which the cluster does not have")
     for (kind, name), item in manifests.objects.items():
+        earlier = before.objects.get((kind, name)) if before else None
+        cluster.unseen += _of_metadata(f"{kind} {name}", item, earlier)
         try:
-            notes += cluster.apply(kind, name, item, before.objects.get((kind, name)) if before else None)
+            notes += cluster.apply(kind, name, item, earlier)
         except (ValidationError, AttributeError, KeyError, TypeError) as error:
             why = mistake(error) if isinstance(error, ValidationError) else broken(error)
             raise SnapshotError.of(
@@ -265,15 +269,34 @@ def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None)
     return []
 
 
+def _of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> Iterator[str]:
+    """Refuse other owners, with which Kubernetes deletes an object, and say which annotations change: tools read them.
+
+    Those that the controller and kubectl write do not count.
+    """
+    if earlier is None:
+        return
+    now, old = item["metadata"], mapping(earlier.get("metadata"))
+    if now.get(_OWNERS) != old.get(_OWNERS):
+        raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=f"metadata.{_OWNERS}"))
+    new, had = mapping(now.get("annotations")), mapping(old.get("annotations"))
+    keys = sorted(key for key in {*new, *had} if new.get(key) != had.get(key))
+    if told := [key for key in keys if key != _LAST_APPLIED and key.partition("/")[0] not in _GROUPS]:
+        yield f"{subject}: annotations change, and what tools do about that is not rehearsed: {listed(told, _NAMED)}"
+
+
 def _others(before: Manifests, after: Manifests) -> Iterator[str]:
-    """Say which objects of other kinds change; refuse a change of those that Karpenter reads."""
+    """Say which objects of other kinds change; refuse a change of those that Karpenter reads, or is defined by."""
     keys = sorted({*before.others, *after.others})
     changed = [key for key in keys if before.others.get(key) != after.others.get(key)]
     controllers = [item for one in (before, after) for (kind, _), item in one.objects.items() if kind == CONTROLLER]
     read = {source for one in controllers for source in sources(one)}
+    releases = [_releases(one) for one in (before, after)]
     for kind, name in changed:
         item = after.others.get((kind, name)) or before.others[kind, name]
-        if _is_karpenters(item) or (kind, name.rpartition("/")[2]) in read:
+        # Another release brings its own definitions, which the rehearsal has as well.
+        defines = _defines(item) and ((kind, name) not in after.others or releases[0] == releases[1])
+        if _is_karpenters(item) or defines or (kind, name.rpartition("/")[2]) in read:
             raise SnapshotError.of(
                 finding("snapshot-manifest-kind-unseen", "", _named((kind, name)), kind=kind.partition(".")[0])
             )
@@ -335,6 +358,16 @@ def _of_a_plan(manifests: Manifests) -> Iterator[str]:
 
 def _is_karpenters(item: Mapping[str, Any]) -> bool:
     return str(item.get("apiVersion")).partition("/")[0] in _GROUPS
+
+
+def _releases(manifests: Manifests) -> set[str | None]:
+    """The releases of Karpenter in manifests."""
+    return {one.version for item in manifests.objects.values() if (one := karpenter_of(item))}
+
+
+def _defines(item: Mapping[str, Any]) -> bool:
+    """Whether an object defines a kind of Karpenter's."""
+    return item.get("kind") == "CustomResourceDefinition" and mapping(item.get("spec")).get("group") in _GROUPS
 
 
 def _unseen(

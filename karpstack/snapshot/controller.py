@@ -27,13 +27,18 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 #: Variables that decide nothing which a rehearsal shows.
 _QUIET: Final = re.compile(
-    "LOG_.*|METRICS_PORT|HEALTH_PROBE_PORT|KARPENTER_SERVICE|KUBERNETES_MIN_VERSION|SYSTEM_NAMESPACE|CPU_REQUESTS|"
-    "MEMORY_LIMIT|GO(MEMLIMIT|MAXPROCS)|KUBE_CLIENT_.*|ENABLE_PROFILING|LEADER_ELECTION_.*|DISABLE_(LEADER_ELECTION|"
-    "CONTROLLER_WARMUP|CLUSTER_STATE_OBSERVABILITY)|CLUSTER_(NAME|ENDPOINT|CA_BUNDLE)|ISOLATED_VPC|EKS_CONTROL_PLANE"
+    "LOG_.*|METRICS_PORT|HEALTH_PROBE_PORT|CPU_REQUESTS|MEMORY_LIMIT|GO(MEMLIMIT|MAXPROCS)|KUBE_CLIENT_.*|"
+    "ENABLE_PROFILING|LEADER_ELECTION_.*|DISABLE_(LEADER_ELECTION|CONTROLLER_WARMUP|CLUSTER_STATE_OBSERVABILITY)"
 )
+#: The same of the container and its pod. Their image, settings and command are compared by themselves.
+_QUIET_OF_CONTAINERS: Final = frozenset({"image", "imagePullPolicy", "env", "envFrom", "args", "resources", "ports"})
+_QUIET_OF_PODS: Final = frozenset(
+    {"containers", "priorityClassName", "terminationGracePeriodSeconds", "topologySpreadConstraints"}
+)
+_REFERENCE: Final = "$("
 _TAG: Final = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.\w]*)(@|$)")
 _IMAGE: Final = re.compile(r"(?P<name>.*?)(?P<tag>:[^:/@]*)?(?P<digest>@.*)?", re.DOTALL)
-_GATE: Final = re.compile(r"\s*([A-Za-z]+)=(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)\s*")  # as Go reads them
+_GATE: Final = re.compile(r"\s*([A-Z][A-Za-z]*)=(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)\s*")  # as Go reads them
 _VALUE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}", re.ASCII)
 
 
@@ -55,10 +60,10 @@ def karpenter_of(item: Mapping[str, Any]) -> Karpenter | None:
     labels = item["metadata"].get("labels") or {}
     tag = _TAG.search(str(_container(item).get("image")))
     version = tag[1] if tag else str(labels.get("app.kubernetes.io/version") or "").removeprefix("v")
-    gates = (_GATE.fullmatch(one) for one in str(given.get(_GATES) or "").split(","))
+    gates = [found for one in _gates(given) if (found := _GATE.fullmatch(one))]
     return Karpenter(
         version=version or None,
-        feature_gates={one[1][0].lower() + one[1][1:]: one[2][0] in "1tT" for one in gates if one},
+        feature_gates={one[1][0].lower() + one[1][1:]: one[2][0] in "1tT" for one in gates},
         settings={key: str(given[name]) for name, key in SETTINGS.items() if _is_known(given.get(name))},
     )
 
@@ -66,11 +71,20 @@ def karpenter_of(item: Mapping[str, Any]) -> Karpenter | None:
 def unseen(item: Mapping[str, Any]) -> dict[str, Any]:
     """Settings in the Deployment of the controller that a rehearsal does not have, by their environment variables."""
     given = _given(item) | {key: value for key, value in _container(item).items() if key == "envFrom" and value}
-    return {
-        name: value
-        for name, value in given.items()
-        if not _QUIET.fullmatch(name) and (isinstance(value, Mapping) or name not in {*SETTINGS, _GATES})
-    }
+    found = {name: value for name, value in given.items() if not (_QUIET.fullmatch(name) or _is_read(name, given))}
+    # Kubernetes puts another variable's value where $(NAME) is.
+    return {name: [value, given] if _REFERENCE in str(value) else value for name, value in found.items()}
+
+
+def _is_read(name: str, given: Mapping[str, Any]) -> bool:
+    """Whether a rehearsed controller is given a setting as it is."""
+    if name == _GATES:
+        return isinstance(given[name], str) and all(_GATE.fullmatch(one) for one in _gates(given))
+    return name in SETTINGS and _is_known(given[name])
+
+
+def _gates(given: Mapping[str, Any]) -> list[str]:
+    return [one for one in str(given.get(_GATES) or "").split(",") if one.strip()]
 
 
 def sources(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -91,7 +105,18 @@ def replaced(item: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
     changed = []
     if now and old and (now["name"] != old["name"] or (now["tag"] == old["tag"] and now["digest"] != old["digest"])):
         changed.append("image")
-    return [*changed, "replicas"] if now_off != old_off else changed
+    if now_off != old_off:
+        changed.append("replicas")
+    parts = [
+        (_container(item), _container(earlier), _QUIET_OF_CONTAINERS),
+        (_pod(item), _pod(earlier), _QUIET_OF_PODS),
+        ({"paused": _is_paused(item)}, {"paused": _is_paused(earlier)}, ()),
+        ({"args": _words(item)}, {"args": _words(earlier)}, ()),
+        ({"containers": _others(item)}, {"containers": _others(earlier)}, ()),
+    ]
+    for new, had, quiet in parts:
+        changed += sorted(key for key in {*new, *had}.difference(quiet) if new.get(key) != had.get(key))
+    return changed
 
 
 def _image(item: Mapping[str, Any]) -> str:
@@ -100,6 +125,10 @@ def _image(item: Mapping[str, Any]) -> str:
 
 def _is_off(item: Mapping[str, Any]) -> bool:
     return mapping(item.get("spec")).get("replicas") == 0
+
+
+def _is_paused(item: Mapping[str, Any]) -> bool:
+    return bool(mapping(item.get("spec")).get("paused"))
 
 
 def only_one(found: Iterable[Karpenter | None], ledger: Ledger) -> Karpenter | None:
@@ -116,12 +145,29 @@ def _is_known(value: object) -> bool:
     return isinstance(value, str) and _VALUE.fullmatch(value) is not None
 
 
-def _container(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _pod(item: Mapping[str, Any]) -> Mapping[str, Any]:
     pod: Any = item
     for key in ("spec", "template", "spec"):
         pod = mapping(pod.get(key))
-    containers = mappings(pod.get("containers"))
+    return mapping(pod)
+
+
+def _container(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    containers = mappings(_pod(item).get("containers"))
     return next((one for one in containers if one.get("name") == "controller"), next(iter(containers), {}))
+
+
+def _others(item: Mapping[str, Any]) -> list[Any]:
+    """The other containers of the controller's pod."""
+    own = _container(item)
+    return [one for one in mappings(_pod(item).get("containers")) if one is not own]
+
+
+def _words(item: Mapping[str, Any]) -> list[str]:
+    """The arguments of the controller that are neither flags nor their values."""
+    words = [str(word) for word in _container(item).get("args") or ()]
+    takes_value = [False, *(word.startswith("-") and "=" not in word for word in words)]
+    return [word for word, is_value in zip(words, takes_value, strict=False) if not (is_value or word.startswith("-"))]
 
 
 def _given(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +27,8 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "EC2NodeClass": ("karpenter.k8s.aws/v1",),
     "AKSNodeClass": ("karpenter.azure.com/v1", "karpenter.azure.com/v1beta1"),
 }
-_KARPENTER: Final = b"karpenter"
+_KARPENTER: Final = "karpenter"
+_NUMBERED: Final = re.compile(rb"\\[xuU][0-9a-fA-F]")
 _OF_CHART: Final = "helm_release that the plan changes"
 _AFTER_APPLY: Final = "kubectl_manifest that is known after apply"
 #: Kinds of what a plan of Terraform's does not show: any manifest may be in it.
@@ -36,6 +39,7 @@ _FILES: Final = 2_000
 _PLAN: Final = "planned_values"
 _IN_HIDDEN: Final = "file in a hidden folder"
 _OF_LFS: Final = "version https://git-lfs.github.com/spec/"
+_BESIDES: Final = "besides"
 _NO_OBJECT: Final = "document that is no object"
 
 
@@ -46,7 +50,8 @@ class Manifests:
     Attributes:
         objects: NodePools, NodeOverlays, node classes and the Deployment of Karpenter, by kind and name.
         ignored: How many objects of each other kind there are.
-        others: These objects, by kind with its API group, and name; and files in hidden folders.
+        others: These objects, by kind with its API group, and name; and files in hidden folders. Where several have one
+            name, one has the others in `besides`.
         removed: Kind and name of each such object that a plan of Terraform's deletes.
     """
 
@@ -83,7 +88,8 @@ def read(path: Path) -> Manifests:
             kind, name = _key(item)
             if kind not in KINDS and not is_controller(item):
                 ignored[kind] = ignored.get(kind, 0) + 1
-                others[_other(item) if kind != _NO_OBJECT else (kind, f"{file.relative_to(path)}:{number}")] = item
+                key = _other(item) if kind != _NO_OBJECT else (kind, f"{file.relative_to(path)}:{number}")
+                others[key] = {**item, _BESIDES: others[key]} if key in others else item
                 continue
             if kind in KINDS and item.get("apiVersion") not in KINDS[kind]:
                 served = " or ".join(KINDS[kind])
@@ -148,7 +154,8 @@ def _below(folder: Path) -> list[Path]:
     return [
         file
         for file in sorted(folder.rglob("*"))
-        if file.suffix in _SUFFIXES and file.is_file() and ".git" not in file.relative_to(folder).parts
+        # As Go has suffixes: the whole of `.yaml` is one.
+        if file.name.endswith(_SUFFIXES) and file.is_file() and ".git" not in file.relative_to(folder).parts
     ]
 
 
@@ -163,8 +170,16 @@ def _hidden_file(file: Path) -> dict[str, Any]:
         content = json_file.content(file, most=_MOST)
     except FileError as error:
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", file, why=error.why)) from error
-    group = "karpenter.sh" if _KARPENTER in content else ""
+    group = "karpenter.sh" if _may_name_karpenter(content) else ""
     return {"apiVersion": f"{group}/v1", "kind": _IN_HIDDEN, "content": hashlib.sha256(content).hexdigest()}
+
+
+def _may_name_karpenter(content: bytes) -> bool:
+    try:
+        return _KARPENTER in json.dumps(parse_all(content, _MOST))
+    except YamlError:
+        # Perhaps a tool reads it that is no YAML for us: characters may be written as their numbers.
+        return _KARPENTER in content.replace(b"\0", b"").decode(errors="replace") or bool(_NUMBERED.search(content))
 
 
 def _documents(file: Path) -> list[Any]:
@@ -191,11 +206,20 @@ def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
     for one in documents:
         if isinstance(one, dict) and isinstance(items := one.get("items"), list):
             common = {"apiVersion": one.get("apiVersion"), "kind": str(one.get("kind")).removesuffix("List")}
-            yield from _items({**common, **item} if isinstance(item, dict) else item for item in items)
-        elif isinstance(one, dict) and isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict):
+            yield from _items(_as_in_list(item, common) for item in items)
+        elif isinstance(one, dict) and _is_object(one):
             yield one
         elif one is not None and not isinstance(one, _Removed):
             yield {"kind": _NO_OBJECT, "metadata": {}, "content": one}
+
+
+def _is_object(one: Mapping[str, Any]) -> bool:
+    return isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict) and "items" not in one
+
+
+def _as_in_list(item: Any, common: Mapping[str, Any]) -> Any:
+    """An item of a list, with what it does not say, or says with an empty text."""
+    return {**item, **{key: item.get(key) or of for key, of in common.items()}} if isinstance(item, dict) else item
 
 
 def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:

@@ -62,7 +62,7 @@ def annotated(annotations: dict[str, str]) -> dict[str, Any]:
 
 def written(folder: Path, *items: Any, name: str = "a.yaml") -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(yaml.safe_dump_all(items))
+    (folder / name).write_text("---\n".join(yaml.safe_dump(item) if item else "" for item in items))
     return folder
 
 
@@ -270,7 +270,7 @@ def test_all_files_of_a_folder_are_read_and_other_kinds_counted(tmp_path: Path) 
     (tmp_path / "notes.md").write_text("{{")
     found = read(tmp_path)
     objects = {("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}
-    assert found == Manifests(objects, {"ConfigMap": 2}, {("ConfigMap", "general"): OTHER})
+    assert found == Manifests(objects, {"ConfigMap": 2}, {("ConfigMap", "general"): {**OTHER, "besides": OTHER}})
 
 
 def test_a_hidden_file_is_read_as_kubectl_does_and_a_hidden_folder_is_told(tmp_path: Path) -> None:
@@ -559,12 +559,34 @@ EVIL = changed(POOL, weight=77)
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "items": [EVIL]},
         {**changed(POOL, weight=1), "items": [EVIL]},
         {"kind": "List", "items": [{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "items": [EVIL]}]},
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePoolList",
+            "items": [{**EVIL, "apiVersion": "", "kind": None}],
+        },
     ],
 )
 def test_what_kubectl_takes_for_a_list_is_one(document: dict[str, Any], tmp_path: Path) -> None:
     """It looks for a list of items, and not at the kind; items without a kind have the list's."""
     found = read(written(tmp_path / "a", document))
     assert found.objects["NodePool", "general"]["spec"]["weight"] == 77
+
+
+def test_an_object_with_an_empty_list_of_items_is_that_list(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError) as refused:
+        read(written(tmp_path / "a", {**POOL, "items": None}))
+    assert code(refused) == "snapshot-manifest-none"
+
+
+def test_a_file_that_is_named_by_its_suffix_is_read(tmp_path: Path) -> None:
+    assert read(written(written(tmp_path / "a", OTHER), POOL, name=".yaml")).objects
+
+
+def test_objects_of_one_name_are_all_compared(tmp_path: Path) -> None:
+    first, last = ({**CLAIM, "metadata": {"generateName": "a-"}, "spec": {"a": number}} for number in (1, 2))
+    base, change = (read(written(tmp_path / name, POOL, one, last)) for name, one in (("a", first), ("b", last)))
+    with pytest.raises(SnapshotError, match="NodeClaim"):
+        applied(CLUSTER, change, base)
 
 
 def test_a_pointer_of_git_lfs_is_refused(tmp_path: Path) -> None:
@@ -584,11 +606,58 @@ def test_a_second_controller_is_refused(tmp_path: Path) -> None:
 CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "a"}, "spec": {"a": 1}}
 
 
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "nodepools.karpenter.sh"},
+    "spec": {"group": "karpenter.sh"},
+}
+CONTAINERS = deployment()["spec"]["template"]["spec"]["containers"]
+
+
+def in_pod(**fields: Any) -> dict[str, Any]:
+    item = deployment()
+    item["spec"]["template"]["spec"] |= fields
+    return item
+
+
+def test_the_definitions_of_another_release_are_told(tmp_path: Path) -> None:
+    old, new = [deployment("1.14.2"), CRD], [deployment("1.14.3"), changed(CRD, scope="Namespaced")]
+    base, change = (read(written(tmp_path / name, POOL, *items)) for name, items in (("a", old), ("b", new)))
+    assert "CustomResourceDefinition nodepools.karpenter.sh" in applied(CLUSTER, change, base).notes[0]
+
+
+def test_other_owners_are_refused_and_other_annotations_told() -> None:
+    before = manifests(POOL)
+    owned = {**POOL, "metadata": {"name": "general", "ownerReferences": [{"uid": "1"}]}}
+    annotated = {**POOL, "metadata": {"name": "general", "annotations": {"karpenter.sh/a": "1", "b/c": "1"}}}
+    with pytest.raises(SnapshotError, match="ownerReferences"):
+        applied(CLUSTER, manifests(owned), before)
+    (said,) = applied(CLUSTER, manifests(annotated), before).unseen
+    assert said.endswith("not rehearsed: b/c")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ([CLAIM], [changed(CLAIM, a=2), {**CLAIM, "apiVersion": "example.org/v1"}], "NodeClaim"),
         ([deployment()], [changed(deployment(), replicas=0)], "replicas"),
+        ([deployment()], [changed(deployment(), paused=True)], "paused"),
+        ([deployment()], [in_pod(serviceAccountName="default")], "serviceAccountName"),
+        ([deployment()], [in_pod(nodeSelector={"a": "b"})], "nodeSelector"),
+        ([deployment()], [in_pod(containers=[*CONTAINERS, {"name": "other"}])], "containers"),
+        ([deployment()], [in_pod(containers=[CONTAINERS[0] | {"command": ["sleep"]}])], "command"),
+        ([deployment()], [in_pod(containers=[CONTAINERS[0] | {"args": ["--a=1", "version"]}])], "args"),
+        ([deployment()], [deployment(CLUSTER_NAME="other")], "CLUSTER_NAME"),
+        ([deployment()], [deployment(FEATURE_GATES="nodeOverlay=true")], "FEATURE_GATES"),
+        ([deployment()], [deployment(BATCH_IDLE_DURATION="+300s")], "BATCH_IDLE_DURATION"),
+        (
+            [deployment(PREFERENCE_POLICY="$(LOG_A)", LOG_A="Respect")],
+            [deployment(PREFERENCE_POLICY="$(LOG_A)", LOG_A="Ignore")],
+            "PREFERENCE_POLICY",
+        ),
+        ([CRD], [], "CustomResourceDefinition"),
+        ([CRD], [changed(CRD, scope="Namespaced")], "CustomResourceDefinition"),
         ([deployment()], [json.loads(json.dumps(deployment()).replace("public.ecr.aws", "example.org"))], "image"),
         ([deployment()], [json.loads(json.dumps(deployment()).replace("sha256:0", "sha256:1"))], "image"),
     ],
@@ -623,3 +692,7 @@ def test_a_changed_file_in_a_hidden_folder_is_told_and_refused_if_it_names_karpe
     assert "file in a hidden folder .more/a.yaml" in applied(CLUSTER, second, first).notes[0]
     with pytest.raises(SnapshotError, match="hidden folder"):
         applied(CLUSTER, third, first)
+    for content in (json.dumps(EVIL).replace("karp", "k\\u0061rp").encode(), yaml.safe_dump(EVIL).encode("utf-16")):
+        (evil / ".more" / "a.yaml").write_bytes(content)
+        with pytest.raises(SnapshotError, match="hidden folder"):
+            applied(CLUSTER, read(evil), first)

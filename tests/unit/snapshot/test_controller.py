@@ -47,10 +47,8 @@ def test_variables_and_arguments_are_settings() -> None:
 
 
 def test_what_decides_and_is_not_rehearsed_is_told_from_what_does_not_decide() -> None:
-    """The chart gives each controller the name and address of its cluster."""
     env: list[dict[str, Any]] = [
-        {"name": name, "value": "x"}
-        for name in ("CLUSTER_NAME", "CLUSTER_ENDPOINT", "ISOLATED_VPC", "EKS_CONTROL_PLANE", "INTERRUPTION_QUEUE")
+        {"name": name, "value": "x"} for name in ("LOG_LEVEL", "METRICS_PORT", "INTERRUPTION_QUEUE")
     ]
     env += [{"name": name, "valueFrom": {"configMapKeyRef": {}}} for name in ("FEATURE_GATES", "BATCH_MAX_DURATION")]
     assert sorted(unseen(deployment(env=env))) == ["BATCH_MAX_DURATION", "FEATURE_GATES", "INTERRUPTION_QUEUE"]
