@@ -39,6 +39,7 @@ def conclusion(answer: Answer) -> str:
         _pods(radius, answer.simulated),
         f"{plural(waiting, 'drifted node')} not replaced yet" if waiting else "",
         *costs,
+        "another run may end with other nodes" if wording.by_chance(radius) else "",
     ]
     dollars = None if any(one.gave_up for one in answer.moments) else _dollars(answer.before, after)
     far = differs(answer.accuracy)

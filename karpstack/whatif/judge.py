@@ -38,7 +38,7 @@ from .prices import Priced, PriceFile, other_region_note, prices_of, sentences
 from .remaining import remaining
 from .unscheduled_pods import workload_of
 from .week import simulated_offset, week
-from .wording import plural, sentence
+from .wording import by_chance, plural, sentence
 
 
 def facts_of(told: WhatifTimeline) -> Facts:
@@ -126,7 +126,11 @@ def answer(
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
         unseen=told.settings.get("unseen", []),
-        unknown=[*(() if told.refused else _unreplaced(told, radius)), *_unknown(lived or told, before, after)],
+        unknown=[
+            *(() if told.refused else _unreplaced(told, radius)),
+            *_by_chance(radius),
+            *_unknown(lived or told, before, after),
+        ],
     )
 
 
@@ -226,6 +230,15 @@ def _unreplaced(told: WhatifTimeline, radius: BlastRadius | None) -> Iterable[st
         yield (
             f"{plural(pods, 'pod')} on nodes that are to go may need further nodes later: Karpenter plans no room for "
             "pods that something keeps, so these nodes are not in the dollars"
+        )
+
+
+def _by_chance(radius: BlastRadius | None) -> Iterable[str]:
+    if count := by_chance(radius):
+        yield (
+            f"{plural(count, 'new node')} came for pods that waited while others drained; that depends on the order in "
+            "which pods move, and on zones and types that are equal for Karpenter, so another run may end with other "
+            "nodes and dollars: ask again, and compare the runs with `karpstack whatif spread`"
         )
 
 

@@ -5,7 +5,7 @@ its pods (types.go), then the NodePool's budget (helpers.go), then whether its p
 
 Karpenter says what blocks a node at most once in two minutes, and that it cannot be consolidated once in fifteen. So an
 event decides nothing that the objects decide. What was said before the change counts only for consolidation, and only
-as long as the NodePool and the pods on the node are the same.
+as long as the NodePools, of which another may have a cheaper node, and the pods on the node are the same.
 """
 
 from __future__ import annotations
@@ -186,13 +186,18 @@ def _holds_still(told: WhatifTimeline, claim: NodeClaim, said: NodeEvent) -> boo
         return False
     if said.why == "policy":  # the NodePool itself says it, and an event may be about what it was a moment before
         return not _spec(told, claim.node_pool)
-    then = told.replay.node_pool_at(claim.node_pool, said.time) or {}
-    return said.time >= told.before or then.get("spec") == _spec(told, claim.node_pool)
+    return said.time >= told.before or _specs(told, said.time) == _specs(told, told.end)
 
 
 def _moved(pod: Pod, said: NodeEvent) -> bool:
     """Whether a pod came to its node or began to leave it after something was said."""
     return bool((pod.scheduled and pod.scheduled > said.time) or (pod.leaving and pod.leaving > said.time))
+
+
+def _specs(told: WhatifTimeline, time: datetime) -> dict[str, Line]:
+    """The NodePools at a moment: name -> `spec`."""
+    found = {name: told.replay.node_pool_at(name, time) for name in told.replay.node_pools}
+    return {name: one.get("spec") or {} for name, one in found.items() if one}
 
 
 def _spec(told: WhatifTimeline, pool: str) -> Line:

@@ -554,6 +554,13 @@ def purpose(one: CreatedNode) -> str:
     return "for pods that waited"
 
 
+def by_chance(radius: BlastRadius | None) -> int:
+    """How many new nodes came for pods that waited while others drained: that depends on the order of their pods."""
+    if radius is None or not radius.replaced:
+        return 0
+    return sum(not (one.reason or one.for_draining or one.gone_reason) for one in radius.created)
+
+
 def removal_text(one: CreatedNode) -> str:
     """Return when and why a new node was removed; empty if it stayed."""
     if one.gone is None:
