@@ -39,12 +39,15 @@ def is_private(network: Network) -> bool:
 
 
 def are_nearly_the_world(networks: Iterable[Network]) -> bool:
-    """Return whether networks together have more than an eighth of all public addresses."""
+    """Return whether networks together have more than an eighth of all public addresses that are in use.
+
+    Of IPv6, the registries have about eight blocks of /12 (IANA, IPv6 Global Unicast Address Assignments).
+    """
     public = [network for network in networks if not is_private(network)]
     fourth = collapse_addresses(network for network in public if isinstance(network, IPv4Network))
     sixth = collapse_addresses(network for network in public if isinstance(network, IPv6Network))
     return sum(network.num_addresses for network in fourth) > 2**29 or (
-        sum(network.num_addresses for network in sixth) > 2**122  # of 2000::/3, the only one in use
+        sum(network.num_addresses for network in sixth) > 2**116
     )
 
 

@@ -14,6 +14,11 @@ from .values import UnreadableError, parsed
 #: One value: no wildcard, and no variable, which IAM fills in from the request itself.
 EXACT = re.compile(r"(?!.*\$\{)[^*?]+")
 
+#: What a statement has. IAM does not say whether it reads keys in other letters.
+_KEYS = frozenset(
+    {"Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
+)
+_EFFECTS = ("Allow", "Deny")
 #: (where the statement is, the statement, judgement)
 StatementCheck = Callable[[str, Properties, Judgement], None]
 
@@ -57,7 +62,10 @@ def statements(path: str, document: Any, judgement: Judgement) -> Iterator[tuple
     for index in range(len(entries)):
         with judgement.part():
             statement = entries[index]
-            yield f"{path}, statement {statement.get('Sid', index)}", statement
+            where = f"{path}, statement {statement.get('Sid', index)}"
+            if set(statement) - _KEYS or statement.get("Effect") not in _EFFECTS:
+                raise UnreadableError(where, dict(statement), f"a statement of {', '.join(sorted(_KEYS))}")
+            yield where, statement
 
 
 def covers(statement: Properties, action: str) -> bool:

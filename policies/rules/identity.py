@@ -6,7 +6,7 @@ from typing import Any
 
 from pulumi_policy.proxy import UnknownValueError
 
-from .iam_documents import covers, documents, listed
+from .iam_documents import EXACT, covers, documents, listed
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import (
     IAM_ATTACHMENTS_EXCLUSIVE,
@@ -30,8 +30,8 @@ _ARN_PARTS = 6
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?$]+")
 # Services whose ARNs begin with a name of their users; those of others begin with the kind of the resource.
 _WITHOUT_KINDS = frozenset({"codecommit", "execute-api", "s3", "sns", "sqs"})
-# An ID of EC2 that is open behind its kind, such as i-* or i-0*: the digits are random, so it is any one.
-_ANY_ID = re.compile(r"[a-z]+-[0-9a-f]*[*?].*")
+# Kinds of EC2 of which people choose the names. Other names are IDs of random digits, of which a part is any one's.
+_NAMED_IN_EC2 = frozenset({"key-pair", "placement-group"})
 # What may be asked for with the tags of what is yet to be made; other actions are on what others may have made.
 _MAKES = re.compile(r"[^:]+:(create|run)(?!tags$)[a-z]*")
 
@@ -126,9 +126,8 @@ def _whole_kind(arn: str) -> str | None:
     name = resource[len(kind) + 1 :].lstrip("/")  # of CloudWatch Logs: log-group:/aws/eks
     if set(kind) & set("*?") or name[:1] in ("*", "?", "$"):
         return kind
-    of_keys = (parts[2], kind) == ("kms", "key") and set(name) & set("*?")
-    is_open = of_keys or (parts[2] == "ec2" and _ANY_ID.fullmatch(name))
-    return kind if is_open else None
+    is_id = (parts[2], kind) == ("kms", "key") or (parts[2] == "ec2" and kind not in _NAMED_IN_EC2)
+    return kind if is_id and not EXACT.fullmatch(name) else None
 
 
 def _is_tagged(action: str, condition: Properties) -> bool:

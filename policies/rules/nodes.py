@@ -114,8 +114,27 @@ def _node_group_volumes(node_group: Properties, judgement: Judgement) -> None:
     named = None
     with suppress(UnknownValueError):  # one that is yet to be made is of this stack, and judged itself
         named = template.get("id") or template.get("name")
-    if named and next(INPUTS.of(LAUNCH_TEMPLATE), None) is None:
+    templates = list(INPUTS.of(LAUNCH_TEMPLATE))
+    if named and not templates:
         raise NotKnownError(f"launchTemplate is {named}, and only those of this stack are judged", "launchTemplate")
+    family = str(node_group.get("amiType") or "").lower().partition("_")[0]
+    needed = (*_root_of(family), *(_DATA if family == "bottlerocket" else ()))
+    if needed and templates and not any(set(needed) <= _mapped(template) for template in templates):
+        judgement.violation(
+            f"amiType is {node_group['amiType']}, and no launch template maps {' and '.join(needed)}: "
+            "the image's own is not encrypted."
+        )
+
+
+def _root_of(family: str) -> tuple[str, ...]:
+    """The root volume of a family of images; empty where it is not known."""
+    return roots if len(roots := _roots(family)) == 1 else ()
+
+
+def _mapped(template: Properties) -> set[str]:
+    """The devices for which a launch template has volumes."""
+    mappings = template.get("blockDeviceMappings") or []
+    return {str(one.get("deviceName")) for one in mappings if one.get("ebs") is not None}
 
 
 def _image(node_class: Properties, judgement: Judgement) -> None:

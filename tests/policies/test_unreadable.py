@@ -99,6 +99,16 @@ UNREADABLE: list[tuple[str, tuple[str | int, ...], Any, str, str]] = [
     ),
     (tokens.CLUSTER, ("vpcConfig",), ["word"], "cluster-endpoint-allow-list", "vpcConfig is not an object"),
     (tokens.IAM_ROLE, ("assumeRolePolicy",), "{", "iam-trust-bound", "assumeRolePolicy is not a policy document"),
+    *(
+        (
+            tokens.IAM_ROLE,
+            ("assumeRolePolicy",),
+            json.dumps({"Statement": [{"Action": "sts:AssumeRole", **part}]}),
+            "iam-trust-bound",
+            "assumeRolePolicy, statement 0 is not a statement of Action",
+        )
+        for part in ({"effect": "Allow"}, {"Effect": "allow"}, {"Effect": "Allow", "principal": "*"})
+    ),
     (tokens.HELM_RELEASE, ("version",), 1.2, "charts-pinned", "version is not a text and can't be judged: 1.2."),
 ]
 
