@@ -51,6 +51,22 @@ OF_CLASS: Final = frozenset(
         "osDiskSizeGB",
     }
 )
+#: The same of `kubelet`, in which the API server takes any key, also of addresses and secrets.
+_OF_KUBELET: Final = frozenset(
+    {
+        "cpuCFSQuota",
+        "evictionHard",
+        "evictionMaxPodGracePeriod",
+        "evictionSoft",
+        "evictionSoftGracePeriod",
+        "imageGCHighThresholdPercent",
+        "imageGCLowThresholdPercent",
+        "kubeReserved",
+        "maxPods",
+        "podsPerCore",
+        "systemReserved",
+    }
+)
 #: Names of what is left out: of the templates of NodePools, and, after a key, of node classes.
 OF_TEMPLATES: Final = "annotations of the templates of NodePools"
 OF_CLASSES: Final = " of node classes"
@@ -228,8 +244,8 @@ def spec_of_class(spec: Mapping[str, Any]) -> dict[str, Any]:
         ]
     if "blockDeviceMappings" in kept:
         kept["blockDeviceMappings"] = [_disk(one) for one in mappings(kept["blockDeviceMappings"])]
-    if "kubelet" in kept:  # the address is the network's
-        kept["kubelet"] = {key: value for key, value in mapping(kept["kubelet"]).items() if key != "clusterDNS"}
+    if "kubelet" in kept:
+        kept["kubelet"] = {key: value for key, value in mapping(kept["kubelet"]).items() if key in _OF_KUBELET}
     return kept
 
 

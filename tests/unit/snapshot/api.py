@@ -359,7 +359,7 @@ def provisioning() -> list[Item]:
                 "blockDeviceMappings": [
                     {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "50Gi", "kmsKeyID": CANARY, "volumeType": "gp3"}}
                 ],
-                "kubelet": {"maxPods": 110, "clusterDNS": [CANARY]},
+                "kubelet": {"maxPods": 110, "clusterDNS": [CANARY], "staticPodURLHeader": {"Authorization": [CANARY]}},
             },
             "status": {"subnets": [{"id": f"subnet-{CANARY}", "zone": zone} for zone in ZONES]},
         },
