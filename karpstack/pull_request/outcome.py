@@ -32,6 +32,10 @@ _MOST, _DEPTH, _VALUES = 4096, 4, 100  # bytes of an outcome, its levels, its va
 _MOST_OF_A_DOCUMENT: Final = 4 * 2**20
 
 
+#: Documents of all stacks together.
+_DOCUMENTS: Final = 100
+
+
 class OutcomeError(ValueError):
     """A file that is no outcome; the text says which and what to do."""
 
@@ -94,8 +98,14 @@ def read(results: Path) -> list[OutcomeTexts]:
     """All that is in a folder of results, by stack; nothing where there is no such folder.
 
     Raises:
-        OutcomeError: A file is no outcome.
+        OutcomeError: A file is no outcome, or there are more documents than a comment can have.
     """
+    found = sum(1 for pattern in (f"*/{FILE}", f"*/{WHATIF}/*/whatif.md") for _ in results.glob(pattern))
+    if found > _DOCUMENTS:
+        raise OutcomeError(
+            f"{visible(results)} has {found} results, more than {_DOCUMENTS}, so nothing is said of them; give a folder "
+            "that has the results of one pull request"
+        )
     try:
         return [_read_texts(results, file.parent.name) for file in sorted(results.glob(f"*/{FILE}"))]
     except files.ResultError as error:

@@ -29,7 +29,7 @@ def visible(text: object) -> str:
     breaks and tabs stay.
     """
     words = str(text)
-    if words.isprintable() and (words.isascii() or not _UNSEEN.search(words)):
+    if words.replace("\n", "").replace("\t", "").isprintable() and (words.isascii() or not _UNSEEN.search(words)):
         return words
     return "".join(ascii(one)[1:-1] if _acts(one) else one for one in words)
 

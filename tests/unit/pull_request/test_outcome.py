@@ -78,3 +78,12 @@ def test_what_no_rehearsal_has_written_is_refused(content: str, tmp_path: Path) 
     (tmp_path / "eks" / "outcome.json").write_text(content)
     with pytest.raises(OutcomeError, match=r"outcome\.json(: has more than 4 KiB| is no outcome of )"):
         outcome.read(tmp_path)
+
+
+def test_more_results_than_a_pull_request_has_are_refused(tmp_path: Path) -> None:
+    outcome.write(Outcome("eks", "passed", "within limits"), tmp_path / "eks")
+    for number in range(100):
+        (tmp_path / "eks" / "whatif" / str(number)).mkdir(parents=True)
+        (tmp_path / "eks" / "whatif" / str(number) / "whatif.md").touch()
+    with pytest.raises(OutcomeError, match="has 101 results, more than 100"):
+        outcome.read(tmp_path)
