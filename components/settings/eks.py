@@ -18,6 +18,7 @@ from ..problems import refuse
 from .proxy import Certificates, ProxySettings
 from .sections import (
     CHART_VERSION,
+    WORLD,
     AccessCidr,
     Cidr,
     ClusterCidr,
@@ -74,7 +75,7 @@ def _principal(arn: str) -> str:
 
 
 def _not_everybody(network: IPv4Network) -> IPv4Network:
-    if network.prefixlen == 0:
+    if network.prefixlen < WORLD:
         refuse("api-server-open-to-networks")
     return network
 

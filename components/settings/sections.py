@@ -35,6 +35,8 @@ from .specs import NodeClassSpec, NodePoolSpec
 
 #: Pattern of a chart's version.
 CHART_VERSION: Final = r"^\d+\.\d+\.\d+(-[\w.]+)?$"
+#: Length of the shortest prefix that is no large part of the world: two ranges of /1 are all of it.
+WORLD: Final = 8
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
 
 
@@ -53,7 +55,7 @@ def _cidr(value: object) -> IPv4Network:
 
 
 def _open_cidr(network: IPv4Network) -> IPv4Network:
-    if network.prefixlen == 0:
+    if network.prefixlen < WORLD:
         refuse("api-server-open-to-all")
     if reserved := within(network, NOT_PUBLIC):
         refuse("api-server-range-private", reserved=reserved)

@@ -103,8 +103,8 @@ def read(results: Path) -> list[OutcomeTexts]:
     found = sum(1 for pattern in (f"*/{FILE}", f"*/{WHATIF}/*/whatif.md") for _ in results.glob(pattern))
     if found > _DOCUMENTS:
         raise OutcomeError(
-            f"{visible(results)} has {found} results, more than {_DOCUMENTS}, so nothing is said of them; give a folder "
-            "that has the results of one pull request"
+            f"{visible(results)} has {found} results, more than {_DOCUMENTS}, so nothing is said of them; give a "
+            "folder that has the results of one pull request"
         )
     try:
         return [_read_texts(results, file.parent.name) for file in sorted(results.glob(f"*/{FILE}"))]
