@@ -25,7 +25,8 @@ REGION: Final = "topology.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
 #: How the labels about GPUs begin.
 _OF_GPUS: Final = ("karpenter.k8s.aws/instance-gpu", "karpenter.azure.com/sku-gpu")
-_REGIONAL: Final = "0"  # the zone that AKS gives to nodes outside of availability zones
+#: The zone that AKS gives to nodes outside of availability zones.
+REGIONAL: Final = "0"
 
 _MEBIBYTE: Final = 2**20
 # Labels that follow from the rest of a type's entry.
@@ -38,7 +39,7 @@ class UnknownRegionError(LookupError):
 
 def zone_words(zone: str) -> str:
     """A zone for people: `0 (regional, in no availability zone)` for that of AKS."""
-    return f"{zone} (regional, in no availability zone)" if zone == _REGIONAL else zone
+    return f"{zone} (regional, in no availability zone)" if zone == REGIONAL else zone
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from karpstack.karpenter.instance_types import zone_words
+from karpstack.karpenter.instance_types import REGIONAL, zone_words
 from karpstack.scale_test.reports import units
 from karpstack.scale_test.reports.units import plural as plural
 from karpstack.text.shown import cut, listed
@@ -118,6 +118,9 @@ def sentence(
     told += [full_pool(one) for one in radius.full_pools if not one.before]
     told += map(shorter_life, short_lives(radius))
     told += _without_node_pool(radius)
+    old, new = (sum(one.nodes for one in side.by_zone if one.name == REGIONAL) for side in (before, after))
+    if new > old:
+        told.append(f"{plural(new, 'node')} in no availability zone, {old} before")
     return f"{'; '.join(told)}."
 
 
