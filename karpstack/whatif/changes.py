@@ -16,6 +16,9 @@ from karpstack.text.shown import cut, listed
 _VERSIONS = ("version", "kubernetesVersion")
 #: These have no secrets, so the answer shows the values of their fields.
 _SHOWN: Final = ("kubernetes:karpenter.sh/v1:NodePool", "kubernetes:karpenter.sh/v1alpha1:NodeOverlay")
+#: These may have secrets, so of all but some fields the names alone are told.
+_NODE_CLASSES: Final = ("AKSNodeClass", "EC2NodeClass")
+_PLAIN: Final = frozenset({"amiFamily", "fipsMode", "imageFamily", "instanceStorePolicy", "maxPods", "osDiskSizeGB"})
 _NAMED: Final = 6  # fields of one
 _LONGEST: Final = 120  # characters of a value
 # Of a replacement there are three steps; this is the one that stands for it.
@@ -53,13 +56,19 @@ def _changed(lines: list[str]) -> Iterator[dict[str, str]]:
 
 
 def _changed_properties(step: dict[str, Any]) -> Iterator[str]:
-    """The properties that differ; of a version and of the fields of NodePools and NodeOverlays also how."""
+    """The properties that differ; of a version, of NodePools and NodeOverlays, and of some fields also how."""
     old, new = ((step.get(side) or {}).get("inputs") or {} for side in ("old", "new"))
     for key in step.get("diffs") or ():
         before, after = old.get(key), new.get(key)
         if step["type"] in _SHOWN and key == "spec" and before and after:
             fields = list(_changed_fields("", _by_key(before), _by_key(after)))
             yield listed(fields, _NAMED) if fields else "spec, in its order only"
+            continue
+        if step["type"].rpartition(":")[2] in _NODE_CLASSES and key == "spec" and before and after:
+            plain, others = ({field: of.get(field) for field in _PLAIN} for of in (before, after)), {*before, *after}
+            fields = [*_changed_fields("", *plain)]
+            fields += sorted(field for field in others - _PLAIN if before.get(field) != after.get(field))
+            yield listed(fields, _NAMED) if fields else "spec"
             continue
         told = key in _VERSIONS and isinstance(before, str) and isinstance(after, str)
         yield f"{key} {before} to {after}" if told else str(key)
@@ -69,7 +78,8 @@ def _changed_fields(path: str, before: Any, after: Any) -> Iterator[str]:
     """The fields that differ: `limits.cpu 40 to 20`."""
     if before == after:
         return
-    if isinstance(before, Mapping) or isinstance(after, Mapping):
+    is_item = path.endswith("]") and None in (before, after)
+    if not is_item and (isinstance(before, Mapping) or isinstance(after, Mapping)):
         old, new = (value if isinstance(value, Mapping) else {} for value in (before, after))
         for key in sorted({*old, *new}):
             yield from _changed_fields(f"{path}{key}" if key[0] == "[" else f"{path}.{key}", old.get(key), new.get(key))

@@ -87,3 +87,25 @@ def test_of_a_node_pool_each_field_is_told_with_its_values(tmp_path: Path) -> No
         "template.spec.requirements[b Exists] (not set) to set, "
         "weight 10 to (not set)"
     )
+
+
+def test_an_added_taint_is_told_as_a_whole(tmp_path: Path) -> None:
+    taint = {"key": "workload", "effect": "NoSchedule", "value": "general"}
+    changed = step("update")
+    sides = [{"inputs": {"spec": {"taints": one}}} for one in ([], [taint])]
+    changed["resourcePreEvent"]["metadata"] |= {"diffs": ["spec"], "old": sides[0], "new": sides[1]}
+    (found,) = changes(log(tmp_path, changed))
+    assert found["what"] == 'taints[workload NoSchedule] (not set) to {"value": "general"}'
+
+
+def test_of_a_node_class_plain_fields_have_values_and_others_names(tmp_path: Path) -> None:
+    old, new = ({"osDiskSizeGB": size, "userData": data} for size, data in ((256, "a"), (512, "secret")))
+    changed = step("update")
+    changed["resourcePreEvent"]["metadata"] |= {
+        "type": "kubernetes:karpenter.azure.com/v1beta1:AKSNodeClass",
+        "diffs": ["spec"],
+        "old": {"inputs": {"spec": old}},
+        "new": {"inputs": {"spec": new}},
+    }
+    (found,) = changes(log(tmp_path, changed))
+    assert found["what"] == "osDiskSizeGB 256 to 512, userData"
