@@ -256,11 +256,15 @@ def _reserves(pool: NodePool) -> bool:
 def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
     """Say which settings of the controller are not rehearsed; refuse a change of them, as far as one can be seen."""
     now, old = unseen(item), unseen(earlier or {})
-    changed = sorted(key for key in {*now, *old} if now.get(key) != old.get(key)) if earlier is not None else []
-    changed += replaced(item, earlier) if earlier is not None else []
+    differing = sorted(key for key in {*now, *old} if now.get(key) != old.get(key)) if earlier is not None else []
+    changed = replaced(item, earlier) if earlier is not None else []
     subject = f"{item['kind']} {item['metadata']['name']}"
-    if changed:
+    made, had = karpenter_of(item), karpenter_of(earlier or item)
+    same_release = made is not None and had is not None and made.version == had.version
+    if changed := [*(differing if same_release else ()), *changed]:
         raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
+    if differing:  # another release brings settings of its own
+        return [f"{subject}: {', '.join(differing)} changes with the release, and is not rehearsed"]
     if earlier is None and now:
         return [
             f"{subject}: a snapshot does not have {', '.join(sorted(now))}, so the answer assumes that the cluster's "

@@ -126,11 +126,7 @@ def answer(
         limits=judged,
         series=series(told, market, told.at("base-settled"), told.end),
         unseen=told.settings.get("unseen", []),
-        unknown=[
-            *(() if told.refused else _unreplaced(told, radius)),
-            *_by_chance(radius),
-            *_unknown(lived or told, before, after),
-        ],
+        unknown=[*_of_the_end(told, radius), *_unknown(lived or told, before, after)],
     )
 
 
@@ -216,8 +212,10 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _unreplaced(told: WhatifTimeline, radius: BlastRadius | None) -> Iterable[str]:
-    """That dollars lack nodes which Karpenter makes only when held pods go, and some NodePool fits them."""
+def _of_the_end(told: WhatifTimeline, radius: BlastRadius | None) -> Iterable[str]:
+    """That dollars lack nodes which Karpenter makes only when held pods go, and that another run may end otherwise."""
+    if told.refused:
+        return
     never = {(one.namespace, one.workload) for one in radius.not_schedulable_again} if radius else set()
     pods = sum(
         has_no_planned_room(told.replay, pod, told.end)
@@ -231,9 +229,6 @@ def _unreplaced(told: WhatifTimeline, radius: BlastRadius | None) -> Iterable[st
             f"{plural(pods, 'pod')} on nodes that are to go may need further nodes later: Karpenter plans no room for "
             "pods that something keeps, so these nodes are not in the dollars"
         )
-
-
-def _by_chance(radius: BlastRadius | None) -> Iterable[str]:
     if count := by_chance(radius):
         yield (
             f"{plural(count, 'new node')} came for pods that waited while others drained; that depends on the order in "

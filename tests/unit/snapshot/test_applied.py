@@ -627,6 +627,14 @@ def test_the_definitions_of_another_release_are_told(tmp_path: Path) -> None:
     assert "CustomResourceDefinition nodepools.karpenter.sh" in applied(CLUSTER, change, base).notes[0]
 
 
+def test_settings_that_come_with_another_release_are_told() -> None:
+    old, new = deployment("1.14.3"), deployment("1.15.1", AWS_FEATURE_GATES="NodeClassCEL=false")
+    (said,) = applied(CLUSTER, manifests(new), manifests(old)).unseen
+    assert said == "Deployment karpenter: AWS_FEATURE_GATES changes with the release, and is not rehearsed"
+    with pytest.raises(SnapshotError, match="AWS_FEATURE_GATES"):
+        applied(CLUSTER, manifests(deployment("1.14.3", AWS_FEATURE_GATES="NodeClassCEL=true")), manifests(old))
+
+
 def test_other_owners_are_refused_and_other_annotations_told() -> None:
     before = manifests(POOL)
     owned = {**POOL, "metadata": {"name": "general", "ownerReferences": [{"uid": "1"}]}}
