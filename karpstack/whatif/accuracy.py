@@ -157,11 +157,7 @@ def _load(told: WhatifTimeline, claim: NodeClaim, time: datetime) -> Load:
     load = Load()
     for pod in told.on(claim, time):
         load = load.with_pods(1, pod.cpu, pod.memory, of_daemon_set=pod.of_daemon_set)
-    others = told.phases.get("loaded", {}).get("others") or {}
-    if nodes := others.get("nodes"):
-        mean = [others[key] / nodes for key in ("pods", "cpu", "memory")]
-        load = load.with_pods(*mean, of_daemon_set=True)
-    return load
+    return load.with_pods(**told.own_daemon_sets(), of_daemon_set=True)
 
 
 def _figures(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Compared]:

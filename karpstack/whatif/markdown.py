@@ -169,7 +169,7 @@ def _inventory(before: Inventory, after: Inventory, label: str) -> Iterator[str]
             rows = [(escape(row.name), *map(str, row.nodes), *_dollars(*row.usd)[:2]) for row in groups]
             yield from table(head, rows, _WHOLE)
         daemons = [_own(wording.overhead(one)) for one in (before, after)]
-        yield f"DaemonSets of the workload: {daemons[0]} before, {daemons[1]} after.\n"
+        yield f"DaemonSets: {daemons[0]} before, {daemons[1]} after.\n"
 
     yield from collapsed("Nodes by pool, type, zone and capacity type", lines())
 

@@ -142,18 +142,17 @@ def _lower_bound(
 def _daemon_sets(
     told: WhatifTimeline, market: Priced, claims: Sequence[NodeClaim], time: datetime
 ) -> DaemonSets | None:
-    daemons = {claim.name: [pod for pod in told.on(claim, time) if pod.of_daemon_set] for claim in claims}
-    if not any(daemons.values()):
+    daemons = [[pod for pod in told.on(claim, time) if pod.of_daemon_set] for claim in claims]
+    own = told.own_daemon_sets()
+    if not (any(daemons) or (claims and any(own.values()))):
         return None
     room = [told.replay.allocatable(claim) for claim in claims]
-    cpu = sum(pod.cpu for pods in daemons.values() for pod in pods)
-    memory = sum(pod.memory for pods in daemons.values() for pod in pods)
+    cpus = [own["cpu"] + sum(pod.cpu for pod in pods) for pods in daemons]
+    memories = [own["memory"] + sum(pod.memory for pod in pods) for pods in daemons]
+    cpu, memory = sum(cpus), sum(memories)
     usd: float | None = 0.0
-    for claim, allocatable in zip(claims, room, strict=True):
-        shares = (
-            _share(sum(pod.cpu for pod in daemons[claim.name]), total([allocatable], "cpu")),
-            _share(sum(pod.memory for pod in daemons[claim.name]), total([allocatable], "memory")),
-        )
+    for claim, allocatable, used, held in zip(claims, room, cpus, memories, strict=True):
+        shares = (_share(used, total([allocatable], "cpu")), _share(held, total([allocatable], "memory")))
         price = market.usd(claim)
         usd = None if price is None or usd is None else usd + max(shares) * price
     return DaemonSets(

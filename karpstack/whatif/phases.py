@@ -126,6 +126,11 @@ class WhatifTimeline:
             if pod.scheduled and claim.first_seen <= pod.scheduled <= time and pod.present_at(time)
         ]
 
+    def own_daemon_sets(self) -> dict[str, float]:
+        """The `pods`, `cpu` and `memory` that the rehearsed cluster itself runs on a node, on average."""
+        others = self.phases.get("loaded", {}).get("others") or {}
+        return {key: others[key] / others["nodes"] if others.get("nodes") else 0.0 for key in ("pods", "cpu", "memory")}
+
     @cached_property
     def _by_node(self) -> dict[str, list[Pod]]:
         found: dict[str, list[Pod]] = {}
