@@ -47,9 +47,15 @@ def _pinned(release: Properties, judgement: Judgement) -> None:
     chart = release.get("chart") or ""
     if not any(graph.is_chart(chart, name) for name in (_CHART, _CRD_CHART, "cilium")):
         return
-    version = release.get("version")
-    if re.search(r"-\d[^/]*\.tgz$", chart) or chart.startswith((".", "/")):
-        return  # the archive's name says it, and so does what lies in the folder
+    file, _, digest = chart.partition("?")[0].rstrip("/").rpartition("/")[2].partition("@")
+    is_archive = file.endswith(".tgz")
+    is_local = chart.startswith((".", "/")) or (is_archive and "://" not in chart)
+    if digest.startswith("sha256:") or is_local or re.search(r"-v?\d.*\.tgz$", file):
+        return  # the digest or the archive's name says it, and so does what lies in the folder
+    if is_archive:
+        judgement.violation(f"the chart {chart} has no version in its name: whatever is there is installed.")
+        return
+    version = release.get("version") or file.partition(":")[2]
     if not version:
         judgement.violation(f"version of the chart {chart} is not set: the newest is installed.")
     elif not re.fullmatch(r"v?\d+\.\d+\.\d+(-[\w.-]+)?(\+[\w.-]+)?", version):

@@ -57,7 +57,8 @@ def releases(resources: Resources, chart: str, judgement: Judgement) -> Iterator
 
 def is_chart(reference: str, name: str) -> bool:
     """Whether a reference (a name, an OCI reference, a folder, an archive) is to this chart."""
-    return re.fullmatch(rf"(.*/)?{re.escape(name)}(-\d[^/]*\.tgz)?", reference) is not None
+    ending = r"((-v?\d[^/]*)?\.tgz(\?.*)?|[:@][^/]*)?/*"
+    return re.fullmatch(rf"(.*/)?{re.escape(name)}{ending}", reference) is not None
 
 
 def values(release: PolicyResource) -> Properties:
