@@ -186,6 +186,8 @@ def _without_surplus(
     return found
 
 
+#: How the note begins on pods of Jobs that hold their nodes in the cluster, and not here.
+PINNED_JOBS: Final = "Loaded without karpenter.sh/do-not-disrupt"
 #: What a note says of the workloads that are loaded otherwise than they were, by why.
 _NOTES: Final = {
     "static": "Not loaded, because these are static pods of a kubelet",
@@ -194,7 +196,7 @@ _NOTES: Final = {
     f"by pods of NAME{_BESIDE}, or of another DaemonSet",
     "bare": "Created as Deployments, because pods without a controller would not return after an eviction",
     "jobs": "Created as Deployments, because the pods of a Job would end at once",
-    "pinned": "Loaded without karpenter.sh/do-not-disrupt, because these pods of Jobs never end here and would keep "
+    "pinned": f"{PINNED_JOBS}, because these pods of Jobs never end here and would keep "
     "their nodes forever. In the cluster, such a node waits until they have ended. The answer does not include its "
     "cost until then",
     "patient": "Loaded with karpenter.sh/do-not-disrupt, because the NodePool of their nodes has a "

@@ -11,6 +11,7 @@ from karpstack.karpenter.fact_files import FOLDER
 from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.quantities import duration
 from karpstack.scale_test.scenarios.environments import environment_of_outputs
+from karpstack.snapshot.objects import PINNED_JOBS
 
 from .accuracy import RealNode, compare
 from .answer import (
@@ -99,7 +100,7 @@ def answer(
     ended = [claim for claim in told.claims if any(is_present(claim, time) for time in told.ends)]
     bought = {claim.offering for claim in ended if claim.offering}
     sold = prices_of(market, bought)
-    said = sentence(before, after, radius, told.refused, stayed, sold, told.being_deleted, told.simulated)
+    said = sentence(before, after, radius, told.refused, stayed, sold, told.being_deleted, told.simulated, _jobs(told))
     return Answer(
         stack=told.stack.name,
         base=told.settings.get("base"),
@@ -128,6 +129,11 @@ def answer(
         unseen=told.settings.get("unseen", []),
         unknown=[*_of_the_end(told, radius), *_unknown(lived or told, before, after)],
     )
+
+
+def _jobs(told: WhatifTimeline) -> bool:
+    """Whether pods of Jobs hold nodes in the cluster, and not here."""
+    return any(text.startswith(PINNED_JOBS) for text in told.phases.get("loaded", {}).get("leftOut") or ())
 
 
 def _verdict(told: WhatifTimeline, judged: Sequence[Limit]) -> Verdict:

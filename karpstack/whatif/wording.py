@@ -96,8 +96,9 @@ def sentence(
     prices_of: str | None = None,
     being_deleted: Sequence[str] = (),
     simulated: bool = False,
+    jobs: bool = False,
 ) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; `jobs` tells whether pods of Jobs hold nodes in the cluster, and not here."""
     if refused or after is None or radius is None:
         return (
             f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
@@ -113,6 +114,10 @@ def sentence(
         told.append(f"{pools} cannot be deleted before the last node is gone, and `pulumi up` waits for that")
     if not nothing:
         told.append(_homes(radius, before, simulated))
+    if jobs and radius.replaced:
+        told.append(
+            "in the cluster, nodes with do-not-disrupt pods of Jobs go only when these end, and cost money until then"
+        )
     if radius.pods_killed:
         told.append(_killed(radius))
     told += [full_pool(one) for one in radius.full_pools if not one.before]
