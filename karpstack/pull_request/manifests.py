@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from karpstack.text import git, shown
 from karpstack.text.names import folder_name, is_stack_name
@@ -11,6 +12,8 @@ from karpstack.text.projects import KUSTOMIZATIONS, ProjectError, stack_of
 
 from .inputs import ENDINGS, file_for_stack
 from .stacks import AffectedStack, Change, StacksError
+
+_LINK: Final = b"120000 "  # how git lists one
 
 
 def root(folder: Path) -> Path:
@@ -45,9 +48,9 @@ def affected(
                 f"--manifests {shown.value(path)}: is no folder of commit {changed.head[:12]}, or has a space in its "
                 "path, so there is nothing to rehearse; give the path of a folder from the root of the repository"
             )
-        kustomized = any(name in names for name in KUSTOMIZATIONS)
-        # A kustomization may use files of any name in any other folder.
-        touching = (one for one in changed.paths if kustomized or one.startswith(f"{path}/"))
+        # A kustomization, or a link, may use files of any name in any other folder.
+        wide = any(name in names for name in KUSTOMIZATIONS) or _has_links(repository, changed.head, path)
+        touching = (one for one in changed.paths if wide or one.startswith(f"{path}/"))
         if not (why := next(touching, "asked for" if every else "")):
             continue
         if (name := folder_name(path)) in found:
@@ -125,6 +128,11 @@ def _names(repository: Path, commit: str, path: str) -> list[str] | None:
     """The names in a folder of a commit; None if there is no such folder."""
     listed = git.git(repository, "ls-tree", "--name-only", "-z", f"{commit}:{path}")
     return None if listed.returncode else listed.stdout.decode(errors="surrogateescape").split("\0")
+
+
+def _has_links(repository: Path, commit: str, path: str) -> bool:
+    listed = git.git(repository, "ls-tree", "-r", "-z", f"{commit}:{path}")
+    return any(entry.startswith(_LINK) for entry in listed.stdout.split(b"\0"))
 
 
 def _like(name: str, workloads: Path | None) -> str:

@@ -16,15 +16,18 @@ WhatIf = Literal["asked", "new", "policies", "off"]
 
 _STACK_FILE: Final = re.compile(r"Pulumi\.(.+)\.yaml", re.DOTALL)
 _SETTINGS: Final = re.compile(r"policies/([^/]+)\.json", re.DOTALL)
+_PROJECT: Final = "Pulumi.yaml"
+_OTHER_PROJECT: Final = "Pulumi.json"
 #: What every stack is made by; what ends with a slash is a folder.
 _PROGRAM: Final = (
     "__main__.py",
-    "Pulumi.yaml",
+    _PROJECT,
     "components",
     "components/",
     "karpstack/components",  # a link, which may become another, or a folder
     "karpstack/components/",
     "karpstack/__init__.py",
+    "karpstack/__pycache__/",
     "karpstack/karpenter/",
     "requirements.lock",
 )
@@ -130,6 +133,12 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
         *("diff", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "--relative", "-z"),
         *(before, after),
     )
+    names = _lines(project, "ls-tree", "--name-only", "-z", after)
+    if _OTHER_PROJECT in names and (_PROJECT in names or _PROJECT in differing):
+        raise StacksError(
+            f"{_OTHER_PROJECT} is beside {_PROJECT}, so Pulumi reads it and its Pulumi.STACK.json, and not the files "
+            "that are rehearsed; remove it"
+        )
     return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after), after)
 
 
@@ -169,7 +178,7 @@ def _is_of_program(path: str) -> bool:
 def _can_be_imported(path: str) -> bool:
     """Whether Python may find a module there, which `__main__.py` imports or which hides a library of that name."""
     first, is_inside, _ = path.partition("/")
-    if path.endswith((".py", ".so")):
+    if path.endswith((".py", ".pyc", ".so")):
         return first not in _APART
     return not is_inside and first.isidentifier() and first not in _NO_MODULES  # a link to a folder
 

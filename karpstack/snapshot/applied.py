@@ -29,6 +29,9 @@ _OVERLAY: Final = "NodeOverlay"
 _GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
 _IMAGES: Final = "amiSelectorTerms"
 _OWNERS: Final = "ownerReferences"
+_SECURITY: Final = "securityContext"
+#: Labels that each release of a chart changes.
+_OF_CHARTS: Final = frozenset({"helm.sh/chart", "app.kubernetes.io/version"})
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NAMED: Final = 5  # objects in a note
 _ANNOTATIONS: Final = "template.metadata.annotations"
@@ -261,9 +264,12 @@ def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None)
     subject = f"{item['kind']} {item['metadata']['name']}"
     made, had = karpenter_of(item), karpenter_of(earlier or item)
     same_release = made is not None and had is not None and made.version == had.version
+    if not same_release:
+        differing += [key for key in changed if key == _SECURITY]
+        changed = [key for key in changed if key != _SECURITY]
     if changed := [*(differing if same_release else ()), *changed]:
         raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
-    if differing:  # another release brings settings of its own
+    if differing:  # another release's chart brings its own
         return [f"{subject}: {', '.join(differing)} changes with the release, and is not rehearsed"]
     if earlier is None and now:
         return [
@@ -274,19 +280,21 @@ def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None)
 
 
 def _of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> Iterator[str]:
-    """Refuse other owners, with which Kubernetes deletes an object, and say which annotations change: tools read them.
+    """Refuse other owners, with which Kubernetes deletes an object; say which labels and annotations change.
 
-    Those that the controller and kubectl write do not count.
+    Tools that deploy read them. Those that the controller, kubectl and charts write do not count.
     """
     if earlier is None:
         return
     now, old = item["metadata"], mapping(earlier.get("metadata"))
     if now.get(_OWNERS) != old.get(_OWNERS):
         raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=f"metadata.{_OWNERS}"))
-    new, had = mapping(now.get("annotations")), mapping(old.get("annotations"))
-    keys = sorted(key for key in {*new, *had} if new.get(key) != had.get(key))
-    if told := [key for key in keys if key != _LAST_APPLIED and key.partition("/")[0] not in _GROUPS]:
-        yield f"{subject}: annotations change, and what tools do about that is not rehearsed: {listed(told, _NAMED)}"
+    for part in ("annotations", "labels"):
+        new, had = mapping(now.get(part)), mapping(old.get(part))
+        keys = sorted(key for key in {*new, *had} if new.get(key) != had.get(key))
+        told = [key for key in keys if key not in {_LAST_APPLIED, *_OF_CHARTS} and key.partition("/")[0] not in _GROUPS]
+        if told:
+            yield f"{subject}: {part} change, and what tools do about that is not rehearsed: {listed(told, _NAMED)}"
 
 
 def _others(before: Manifests, after: Manifests) -> Iterator[str]:

@@ -37,7 +37,7 @@ _QUIET_OF_PODS: Final = frozenset(
 )
 _REFERENCE: Final = "$("
 _TAG: Final = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.\w]*)(@|$)")
-_IMAGE: Final = re.compile(r"(?P<name>.*?)(?P<tag>:[^:/@]*)?(?P<digest>@.*)?", re.DOTALL)
+_IMAGE_NAME: Final = re.compile(r"(:[^:/@]*)?(@.*)?\Z", re.DOTALL)  # what follows it
 _GATE: Final = re.compile(r"\s*([A-Z][A-Za-z]*)=(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)\s*")  # as Go reads them
 _VALUE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}", re.ASCII)
 
@@ -101,9 +101,11 @@ def sources(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def replaced(item: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
     """What changes in the Deployment of the controller by which there is another program, or none."""
-    (now, now_off), (old, old_off) = ((_IMAGE.fullmatch(_image(one)), _is_off(one)) for one in (item, earlier))
+    (now, now_off), (old, old_off) = ((_image(one), _is_off(one)) for one in (item, earlier))
     changed = []
-    if now and old and (now["name"] != old["name"] or (now["tag"] == old["tag"] and now["digest"] != old["digest"])):
+    # Of another release, the tag says which one it is.
+    releases = {tag[1] for image in (now, old) if (tag := _TAG.search(image))}
+    if now != old and (len(releases) < 2 or _IMAGE_NAME.sub("", now) != _IMAGE_NAME.sub("", old)):
         changed.append("image")
     if now_off != old_off:
         changed.append("replicas")
@@ -112,6 +114,7 @@ def replaced(item: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
         (_pod(item), _pod(earlier), _QUIET_OF_PODS),
         ({"paused": _is_paused(item)}, {"paused": _is_paused(earlier)}, ()),
         ({"args": _words(item)}, {"args": _words(earlier)}, ()),
+        (_metadata(item), _metadata(earlier), ()),
         ({"containers": _others(item)}, {"containers": _others(earlier)}, ()),
     ]
     for new, had, quiet in parts:
@@ -164,10 +167,15 @@ def _others(item: Mapping[str, Any]) -> list[Any]:
 
 
 def _words(item: Mapping[str, Any]) -> list[str]:
-    """The arguments of the controller that are neither flags nor their values."""
-    words = [str(word) for word in _container(item).get("args") or ()]
-    takes_value = [False, *(word.startswith("-") and "=" not in word for word in words)]
-    return [word for word, is_value in zip(words, takes_value, strict=False) if not (is_value or word.startswith("-"))]
+    """The arguments of the controller that are no flags; after a flag that is yes or no, such a word ends all flags."""
+    return [word for word in map(str, _container(item).get("args") or ()) if not word.startswith("-")]
+
+
+def _metadata(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What else decides which program runs where: the namespace, and what others give pods because of their labels."""
+    of_pods = mapping(mapping(mapping(item.get("spec")).get("template")).get("metadata"))
+    kept = {f"template.metadata.{key}": of_pods.get(key) or {} for key in ("labels", "annotations")}
+    return {"metadata.namespace": item["metadata"].get("namespace"), **kept}
 
 
 def _given(item: Mapping[str, Any]) -> dict[str, Any]:

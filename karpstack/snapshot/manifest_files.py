@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from typing import Any, Final
 from karpstack.text import json_file
 from karpstack.text.json_file import FileError
 from karpstack.text.shown import cut, visible
-from karpstack.text.yaml_file import YamlError, parse_all
+from karpstack.text.yaml_file import DEPTH, YamlError, parse_all
 
 from .api_fields import mapping, mappings
 from .controller import KIND as CONTROLLER
@@ -36,6 +37,7 @@ HIDING: Final = (_OF_CHART, _AFTER_APPLY)
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _MOST: Final = 16 * 2**20  # bytes; charts with CRDs print two million
 _FILES: Final = 2_000
+_VALUES: Final = 4_000_000  # of a file in JSON
 _PLAN: Final = "planned_values"
 _IN_HIDDEN: Final = "file in a hidden folder"
 _OF_LFS: Final = "version https://git-lfs.github.com/spec/"
@@ -86,12 +88,12 @@ def read(path: Path) -> Manifests:
         removed |= {_key(one) for one in deleted if _key(one)[0] in KINDS or is_controller(one)}
         for number, item in enumerate(_items(documents)):
             kind, name = _key(item)
-            if kind not in KINDS and not is_controller(item):
+            if not _is_read(item) and not is_controller(item):
                 ignored[kind] = ignored.get(kind, 0) + 1
                 key = _other(item) if kind != _NO_OBJECT else (kind, f"{file.relative_to(path)}:{number}")
                 others[key] = {**item, _BESIDES: others[key]} if key in others else item
                 continue
-            if kind in KINDS and item.get("apiVersion") not in KINDS[kind]:
+            if _is_read(item) and item.get("apiVersion") not in KINDS[kind]:
                 served = " or ".join(KINDS[kind])
                 version = str(item.get("apiVersion"))
                 raise SnapshotError.of(
@@ -110,6 +112,12 @@ def read(path: Path) -> Manifests:
     if not objects and not removed:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
     return Manifests(objects, dict(sorted(ignored.items())), others, frozenset(removed))
+
+
+def _is_read(item: Mapping[str, Any]) -> bool:
+    """Whether an object is of a kind that a what-if applies; other API groups have kinds of such names too."""
+    kind, group = str(item.get("kind")), str(item.get("apiVersion")).partition("/")[:2]
+    return kind in KINDS and (not group[1] or group[0] == KINDS[kind][0].partition("/")[0])
 
 
 def _without_nulls(value: Any) -> Any:
@@ -184,13 +192,21 @@ def _may_name_karpenter(content: bytes) -> bool:
 
 def _documents(file: Path) -> list[Any]:
     try:
-        found = parse_all(json_file.content(file, most=_MOST), _MOST)
+        found = _parsed(json_file.content(file, most=_MOST), file)
         if any(isinstance(one, str) and one.startswith(_OF_LFS) for one in found):
             raise YamlError("it is a pointer of Git LFS, and what it points at is not here; run git lfs pull")
         return [part for one in found for part in (_planned(one) if _is_plan(one) else [one])]
     except (FileError, YamlError) as error:
         why = error.why if isinstance(error, FileError) else str(error)
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", file, why=why)) from error
+
+
+def _parsed(content: bytes, file: Path) -> list[Any]:
+    """The documents of a file, of which one in JSON may have what is no YAML, such as halves of a character."""
+    if content.lstrip().startswith(b"{"):
+        with suppress(FileError):
+            return [json_file.parse(content, file, depth=DEPTH, values=_VALUES)]
+    return parse_all(content, _MOST)
 
 
 def _is_plan(document: Any) -> bool:
@@ -257,7 +273,7 @@ def _manifests_of(values: Mapping[str, Any]) -> Iterator[Any]:
     """The manifests of a resource of Terraform's, by its values."""
     if isinstance(manifest := values.get("manifest"), dict):
         yield manifest
-    elif isinstance(text := values.get("yaml_body"), str):
+    elif isinstance(text := values.get("yaml_body") or manifest, str):  # of kustomization_resource it is text
         yield from parse_all(text.encode(), _MOST)
 
 

@@ -27,6 +27,7 @@ _SPLIT_OTHERWISE: Final = re.compile(
     rb"^---(?!(?:[ \t]+#[^\n]*|[ \t]*)\r?$)|\r(?!\n)|\xc2\x85|\xe2\x80[\xa8\xa9]", re.MULTILINE
 )
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 #: Text that kubectl takes for a number, yes or no (sigs.k8s.io/yaml, goyaml.v2/resolve.go).
 _NO_TEXT_OF_KUBECTL: Final = re.compile(
     r"[yYnN]|[-+]?0[bBoOxX][0-9a-fA-F_]+|[-+]?(\.[0-9_]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?"
@@ -176,28 +177,41 @@ def _check(root: Any, *, is_kubectls: bool) -> None:
     while waiting:
         node = waiting.pop()
         if is_kubectls:
-            _check_for_kubectl(node)
+            _as_kubectl(node)
         inner: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else []
         if isinstance(node, yaml.MappingNode):
             keys: set[str] = set()
             for name, _ in node.value:
+                if is_kubectls:
+                    _as_kubectl(name, is_key=True)
                 if name.tag not in (f"{_TAG}str", f"{_TAG}merge"):
                     raise _at(name, f"the key {_text(name)} is not text, so nothing would find it; put it in quotes")
                 if name.value in keys:
                     raise _at(name, f"the key {_text(name)} is there twice, of which one would be lost; remove one")
                 keys.add(name.value)
-            inner = [child for pair in node.value for child in pair]
+            inner = [child for _, child in node.value]
         waiting += [child for child in inner if id(child) not in seen]
         seen.update(map(id, inner))
 
 
-def _check_for_kubectl(node: Any) -> None:
+def _as_kubectl(node: Any, *, is_key: bool = False) -> None:
+    """Make text of what is text for kubectl, and refuse what it reads otherwise."""
     if node.tag == f"{_TAG}merge":
         raise _at(node, "kubectl merges << in another order than YAML says; write it out")
-    is_plain = isinstance(node, yaml.ScalarNode) and not node.style
-    is_number = is_plain and node.tag == f"{_TAG}str" and _NO_TEXT_OF_KUBECTL.fullmatch(node.value)
-    if is_number or (is_plain and node.tag in (f"{_TAG}int", f"{_TAG}float") and ":" in node.value):
+    if not isinstance(node, yaml.ScalarNode) or node.style:
+        return
+    if node.tag in (f"{_TAG}int", f"{_TAG}float"):
+        if ":" in node.value or (is_key and _INTEGER.fullmatch(node.value)):
+            node.tag = f"{_TAG}str"
+    elif node.tag == f"{_TAG}str" and _NO_TEXT_OF_KUBECTL.fullmatch(node.value) and not _is_beyond_numbers(node.value):
         raise _at(node, f"kubectl reads {_text(node)} as another value than YAML says; put it in quotes")
+
+
+def _is_beyond_numbers(text: str) -> bool:
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
 
 
 def _text(node: Any) -> str:

@@ -207,7 +207,7 @@ class Cluster:
 
 def _is_built(path: Path) -> bool:
     """Whether manifests are what Kustomize printed of a folder."""
-    return path.parent.name == _OF_KUSTOMIZE
+    return (path.parent.parent.name, path.parent.name) == (PRINTED, _OF_KUSTOMIZE)
 
 
 def _quoted(said: str) -> str:

@@ -170,6 +170,14 @@ def test_a_kustomization_may_use_other_folders(file: str, repository: Repository
     assert repository.asked() == [asked_of(repository)]
 
 
+def test_a_link_in_the_folder_may_lead_to_other_folders(repository: Repository, github: GitHubServer) -> None:
+    (repository.folder / "nodepools" / "linked.yaml").symlink_to("../shared/pool.yaml")
+    repository.commit(**{"shared/pool.yaml": "kind: A\n"})
+    repository.merged(**{"shared/pool.yaml": CHANGED})
+    assert act(repository, github, **INPUTS) == 0
+    assert repository.asked() == [asked_of(repository)]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

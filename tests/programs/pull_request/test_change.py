@@ -44,6 +44,12 @@ def github() -> Iterator[GitHubServer]:
         yield server
 
 
+def test_another_project_file_that_pulumi_prefers_is_refused(repository: Repository) -> None:
+    repository.commit(**{"Pulumi.json": "{}", "Pulumi.eks.json": "{}"})
+    with pytest.raises(StacksError, match=r"Pulumi\.json is beside Pulumi\.yaml"):
+        stacks.change(repository.folder, "HEAD^")
+
+
 def test_the_stack_that_a_pull_request_changes_is_rehearsed_and_told_of(
     repository: Repository, github: GitHubServer, tmp_path: Path
 ) -> None:

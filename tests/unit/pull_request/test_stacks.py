@@ -40,6 +40,8 @@ def changed(*paths: str, before: tuple[str, ...] = ALL, after: tuple[str, ...] =
         ("karpstack/components/eks/cluster.py", {"aks-nap": "asked", "eks": "asked"}),
         ("karpstack/policies", {"aks-nap": "asked", "eks": "asked"}),
         ("policies", {"aks-nap": "asked", "eks": "asked"}),
+        ("pulumi.pyc", {"aks-nap": "asked", "eks": "asked"}),
+        ("karpstack/__pycache__/__init__.cpython-311.pyc", {"aks-nap": "asked", "eks": "asked"}),
         ("docs", {}),
         ("Makefile", {}),
         ("Pulumi.eks.yaml.orig", {}),

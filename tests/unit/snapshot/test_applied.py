@@ -288,11 +288,17 @@ def test_a_plan_of_terraform_is_read(tmp_path: Path) -> None:
         {"type": "kubernetes_manifest", "values": {"manifest": POOL}},
         {"type": "aws_vpc", "values": {"cidr_block": "10.0.0.0/8"}},
     ]
-    inner = [{"type": "kubectl_manifest", "values": {"yaml_body": yaml.safe_dump(CLASS)}}]
+    inner = [
+        {"type": "kubectl_manifest", "values": {"yaml_body": yaml.safe_dump(CLASS)}},
+        {
+            "type": "kustomization_resource",
+            "values": {"manifest": json.dumps(changed(POOL, weight=1) | {"metadata": {"name": "b"}})},
+        },
+    ]
     root = {"resources": resources, "child_modules": [{"resources": inner}]}
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"format_version": "1.2", "planned_values": {"root_module": root}}))
-    assert read(plan).objects == {("NodePool", "general"): POOL, ("EC2NodeClass", "default"): CLASS}
+    assert list(read(plan).objects) == [("NodePool", "general"), ("EC2NodeClass", "default"), ("NodePool", "b")]
 
 
 def test_a_name_that_no_file_can_have_is_an_error_in_words() -> None:
@@ -572,6 +578,21 @@ def test_what_kubectl_takes_for_a_list_is_one(document: dict[str, Any], tmp_path
     assert found.objects["NodePool", "general"]["spec"]["weight"] == 77
 
 
+def test_a_kind_of_that_name_in_another_group_is_ignored(tmp_path: Path) -> None:
+    other = {**POOL, "apiVersion": "container.gcp.crossplane.io/v1beta1", "metadata": {"name": "gke"}}
+    found = read(written(tmp_path / "a", POOL, other))
+    assert (list(found.objects), found.ignored) == ([("NodePool", "general")], {"NodePool": 1})
+
+
+def test_json_may_have_halves_of_a_character(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / "a.json").write_text(
+        json.dumps({**POOL, "metadata": {"name": "general", "annotations": {"a": "\U0001f600"}}})
+    )
+    assert read(folder).objects["NodePool", "general"]["metadata"]["annotations"] == {"a": "\U0001f600"}
+
+
 def test_an_object_with_an_empty_list_of_items_is_that_list(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError) as refused:
         read(written(tmp_path / "a", {**POOL, "items": None}))
@@ -621,6 +642,12 @@ def in_pod(**fields: Any) -> dict[str, Any]:
     return item
 
 
+def with_labels(labels: dict[str, str]) -> dict[str, Any]:
+    item = deployment()
+    item["spec"]["template"]["metadata"] = {"labels": labels}
+    return item
+
+
 def test_the_definitions_of_another_release_are_told(tmp_path: Path) -> None:
     old, new = [deployment("1.14.2"), CRD], [deployment("1.14.3"), changed(CRD, scope="Namespaced")]
     base, change = (read(written(tmp_path / name, POOL, *items)) for name, items in (("a", old), ("b", new)))
@@ -643,6 +670,10 @@ def test_other_owners_are_refused_and_other_annotations_told() -> None:
         applied(CLUSTER, manifests(owned), before)
     (said,) = applied(CLUSTER, manifests(annotated), before).unseen
     assert said.endswith("not rehearsed: b/c")
+    labelled = {**POOL, "metadata": {"name": "general", "labels": {"helm.sh/chart": "a-2", "d/e": "1"}}}
+    (said,) = applied(CLUSTER, manifests(labelled), before).unseen
+    assert said.startswith("NodePool general: labels change")
+    assert said.endswith("not rehearsed: d/e")
 
 
 @pytest.mark.parametrize(
@@ -650,6 +681,11 @@ def test_other_owners_are_refused_and_other_annotations_told() -> None:
     [
         ([CLAIM], [changed(CLAIM, a=2), {**CLAIM, "apiVersion": "example.org/v1"}], "NodeClaim"),
         ([deployment()], [changed(deployment(), replicas=0)], "replicas"),
+        ([deployment("stable")], [deployment("canary")], "image"),
+        ([deployment("1.14.3")], [deployment("evil")], "image"),
+        ([deployment("1.14.3")], [deployment("v1.14.3")], "image"),
+        ([deployment()], [{**deployment(), "metadata": {"name": "karpenter", "namespace": "other"}}], "namespace"),
+        ([deployment()], [with_labels({"azure.workload.identity/use": "true"})], "template.metadata.labels"),
         ([deployment()], [changed(deployment(), paused=True)], "paused"),
         ([deployment()], [in_pod(serviceAccountName="default")], "serviceAccountName"),
         ([deployment()], [in_pod(nodeSelector={"a": "b"})], "nodeSelector"),

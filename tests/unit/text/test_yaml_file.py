@@ -81,7 +81,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
         (b"a: 08", "kubectl reads"),
         (b"a: -0o17", "kubectl reads"),
         (b"a: 0X1F", "kubectl reads"),
-        (b"a: 1:30", "kubectl reads '1:30'"),
+        (b"017: 1", "the key '017' is not text"),
         (b"a: 1\n---\xc2\xa0\nb: 2", "line 2: kubectl ends a document"),
         (b"a: 1\n--- {b: 2}", "line 2: kubectl ends a document"),
         (b"a: 1\r---\rb: 2", "line 1: kubectl ends a document"),
@@ -96,5 +96,8 @@ def test_manifests_that_kubectl_reads_otherwise_are_refused(content: bytes, mess
 
 
 def test_manifests_are_read_as_kubectl_does() -> None:
+    assert parse_all(b"8080: 22:22\n1:30: 12:30\na: 1e23456\nb: [-3]") == [
+        {"8080": "22:22", "1:30": "12:30", "a": "1e23456", "b": [-3]}
+    ]
     content = b"--- # first\na: 017\nb: on\r\nc: '1e3'\n---\n# second\n--- \nd: v1.0e\ne: 12.5\n---\n- |\n  ---x\n"
     assert parse_all(content) == [{"a": 15, "b": True, "c": "1e3"}, {"d": "v1.0e", "e": 12.5}, ["---x\n"]]
