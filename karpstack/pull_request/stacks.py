@@ -18,26 +18,28 @@ _STACK_FILE: Final = re.compile(r"Pulumi\.(.+)\.yaml", re.DOTALL)
 _SETTINGS: Final = re.compile(r"policies/([^/]+)\.json", re.DOTALL)
 _PROJECT: Final = "Pulumi.yaml"
 _OTHER_PROJECT: Final = "Pulumi.json"
-#: What every stack is made by; what ends with a slash is a folder.
+#: What every stack is made by; what ends with a slash is a folder, and with a dot a name with any suffix.
 _PROGRAM: Final = (
     "__main__.py",
     _PROJECT,
+    "karpstack",
     "components",
     "components/",
     "karpstack/components",  # a link, which may become another, or a folder
     "karpstack/components/",
-    "karpstack/__init__.py",
+    "karpstack/__init__.",  # Python takes .so before .py
     "karpstack/__pycache__/",
+    "karpstack/karpenter",
     "karpstack/karpenter/",
     "requirements.lock",
 )
+_MODULES: Final = (".py", ".pyc", ".so")
 #: Folders, of which no module is the program's own but those above.
 _APART: Final = frozenset({"docs", "examples", "karpstack", "playbooks", "policies", "templates", "tests"})
 #: No modules, though they have no suffix.
 _NO_MODULES: Final = frozenset({"Dockerfile", "LICENSE", "Makefile", *_APART})
 #: What every stack is judged by.
 _POLICIES: Final = "policies/"
-_POLICIES_OF_PACKAGE: Final = ("policies", "karpstack/policies")
 _DOCUMENTS: Final = ".md"
 
 
@@ -171,23 +173,22 @@ def _is_of_program(path: str) -> bool:
     if path.endswith(_DOCUMENTS):
         return False
     return _can_be_imported(path) or any(
-        path.startswith(part) if part.endswith("/") else path == part for part in _PROGRAM
+        path.startswith(part) if part.endswith(("/", ".")) else path == part for part in _PROGRAM
     )
 
 
 def _can_be_imported(path: str) -> bool:
     """Whether Python may find a module there, which `__main__.py` imports or which hides a library of that name."""
     first, is_inside, _ = path.partition("/")
-    if path.endswith((".py", ".pyc", ".so")):
-        return first not in _APART
+    if path.endswith(_MODULES):
+        return first not in _APART and not first.startswith(".")
     return not is_inside and first.isidentifier() and first not in _NO_MODULES  # a link to a folder
 
 
 def _judges(path: str, stack: str) -> bool:
     """Whether a path is of the rules, or of this stack's settings of them."""
-    if path.startswith(_POLICIES_OF_PACKAGE) and not path.startswith(_POLICIES):
-        return True
-    if not path.startswith(_POLICIES) or path.endswith(_DOCUMENTS):
+    path = path.removeprefix("karpstack/")  # a link to the folder, which may become another, or a folder
+    if not f"{path}/".startswith(_POLICIES) or path.endswith(_DOCUMENTS):
         return False
     settings = _SETTINGS.fullmatch(path)
     return settings[1] == stack if settings else True
