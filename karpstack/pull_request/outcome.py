@@ -30,10 +30,8 @@ WHATIF: Final = "whatif"
 _MOST, _DEPTH, _VALUES = 4096, 4, 100  # bytes of an outcome, its levels, its values
 #: Bytes of a document that are read; a comment has 65,536 characters.
 _MOST_OF_A_DOCUMENT: Final = 4 * 2**20
-
-
-#: Documents of all stacks together.
-_DOCUMENTS: Final = 100
+#: Documents of all stacks together, and their bytes.
+_DOCUMENTS, _IN_ALL = 150, 32 * 2**20
 
 
 class OutcomeError(ValueError):
@@ -98,14 +96,17 @@ def read(results: Path) -> list[OutcomeTexts]:
     """All that is in a folder of results, by stack; nothing where there is no such folder.
 
     Raises:
-        OutcomeError: A file is no outcome, or there are more documents than a comment can have.
+        OutcomeError: A file is no outcome, or there are more or larger documents than a comment can have.
     """
-    found = sum(1 for pattern in (f"*/{FILE}", f"*/{WHATIF}/*/whatif.md") for _ in results.glob(pattern))
-    if found > _DOCUMENTS:
-        raise OutcomeError(
-            f"{visible(results)} has {found} results, more than {_DOCUMENTS}, so nothing is said of them; give a "
-            "folder that has the results of one pull request"
-        )
+    patterns = (f"*/{FILE}", f"*/{REVIEW}/review.md", f"*/{WHATIF}/*/whatif.md")
+    # A larger one is refused by its name.
+    sizes = [min(file.lstat().st_size, _MOST_OF_A_DOCUMENT) for pattern in patterns for file in results.glob(pattern)]
+    for found, most, what in ((len(sizes), _DOCUMENTS, "results"), (sum(sizes), _IN_ALL, "bytes of results")):
+        if found > most:
+            raise OutcomeError(
+                f"{visible(results)} has {found:,} {what}, more than {most:,}, so nothing is said of them; give a "
+                "folder that has the results of one pull request"
+            )
     try:
         return [_read_texts(results, file.parent.name) for file in sorted(results.glob(f"*/{FILE}"))]
     except files.ResultError as error:

@@ -31,7 +31,7 @@ def visible(text: object) -> str:
     words = str(text)
     if words.replace("\n", "").replace("\t", "").isprintable() and (words.isascii() or not _UNSEEN.search(words)):
         return words
-    return "".join(ascii(one)[1:-1] if _acts(one) else one for one in words)
+    return words.translate(_ESCAPES)
 
 
 def _acts(character: str) -> bool:
@@ -40,6 +40,18 @@ def _acts(character: str) -> bool:
     if character in _NO_CHARACTERS or _UNSEEN.match(character):
         return True
     return unicodedata.category(character) in _CATEGORIES
+
+
+class _Escapes(dict[int, str]):
+    """Character -> how it is shown. Each is judged once, because a long text would take seconds otherwise."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        self[code] = shown = ascii(character)[1:-1] if _acts(character) else character
+        return shown
+
+
+_ESCAPES = _Escapes()
 
 
 def cut(text: str, most: int) -> str:

@@ -82,8 +82,18 @@ def test_what_no_rehearsal_has_written_is_refused(content: str, tmp_path: Path) 
 
 def test_more_results_than_a_pull_request_has_are_refused(tmp_path: Path) -> None:
     outcome.write(Outcome("eks", "passed", "within limits"), tmp_path / "eks")
-    for number in range(100):
+    for number in range(150):
         (tmp_path / "eks" / "whatif" / str(number)).mkdir(parents=True)
         (tmp_path / "eks" / "whatif" / str(number) / "whatif.md").touch()
-    with pytest.raises(OutcomeError, match="has 101 results, more than 100"):
+    with pytest.raises(OutcomeError, match="has 151 results, more than 150"):
+        outcome.read(tmp_path)
+
+
+def test_larger_results_than_a_pull_request_has_are_refused(tmp_path: Path) -> None:
+    outcome.write(Outcome("eks", "passed", "within limits"), tmp_path / "eks")
+    for name in ("review/review.md", *(f"whatif/{number}/whatif.md" for number in range(8))):
+        (tmp_path / "eks" / name).parent.mkdir(parents=True)
+        with (tmp_path / "eks" / name).open("wb") as file:
+            file.truncate(4 * 2**20)
+    with pytest.raises(OutcomeError, match=r"has 37,748,\d\d\d bytes of results, more than 33,554,432"):
         outcome.read(tmp_path)
