@@ -399,12 +399,22 @@ def _unseen(
     if earlier is not None:
         old = earlier.get("spec") or {}
         rehearsed = differing(CLOUDS[kind], kind, spec_of_class(old), kept) - {*OF_THE_IMAGE}
-        changed = sorted(differing(CLOUDS[kind], kind, old, spec) - rehearsed)
+        # Beside a change of what a rehearsal has of the kubelet, one of the rest would pass unseen.
+        now, was = (_unkept_kubelet(one) for one in (spec, old))
+        of_kubelet = {f"kubelet.{key}" for key in {*now, *was} if now.get(key) != was.get(key)}
+        rehearsed |= {"kubelet"} if of_kubelet else set()
+        changed = sorted(of_kubelet | differing(CLOUDS[kind], kind, old, spec) - rehearsed)
     else:
         changed = [
             key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, had.spec[key])
         ]
     return _told(subject, unseen, changed, is_first=earlier is None)
+
+
+def _unkept_kubelet(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a node class's `kubelet` a snapshot does not have."""
+    kept = spec_of_class(spec).get("kubelet", {})
+    return {key: value for key, value in mapping(spec.get("kubelet")).items() if key not in kept}
 
 
 def _not_rehearsed(kind: str, spec: Mapping[str, Any]) -> list[str]:

@@ -544,6 +544,17 @@ def test_what_is_removed_is_of_its_kind() -> None:
     assert "which the cluster does not have" in made.notes[0]
 
 
+@pytest.mark.parametrize("pods", [58, 110])
+def test_a_kubelet_field_that_a_snapshot_does_not_have_is_refused_beside_others_too(pods: int) -> None:
+    before, after = (
+        manifests(changed(CLASS, kubelet={"maxPods": most, "staticPodURL": url}))
+        for most, url in ((58, "https://a"), (pods, "https://b"))
+    )
+    with pytest.raises(SnapshotError, match=r"EC2NodeClass default: kubelet\.staticPodURL changes, so"):
+        applied(CLUSTER, after, before)
+    assert applied(CLUSTER, before, before)
+
+
 def test_another_image_than_the_clusters_is_refused() -> None:
     item = changed(CLASS, amiSelectorTerms=[{"id": "ami-1"}])
     with pytest.raises(SnapshotError) as refused:
