@@ -235,9 +235,9 @@ def _of_the_end(told: WhatifTimeline, radius: BlastRadius | None) -> Iterable[st
             f"{plural(pods, 'pod')} on nodes that are to go may need further nodes later: Karpenter plans no room for "
             "pods that something keeps, so these nodes are not in the dollars"
         )
-    if count := by_chance(radius):
+    if by_chance(radius):
         yield (
-            f"{plural(count, 'new node')} came for pods that waited while others drained; that depends on the order in "
+            "the new nodes are not one for each that went, or some of them went again: that depends on the order in "
             "which pods move, and on zones and types that are equal for Karpenter, so another run may end with other "
             "nodes and dollars: ask again, and compare the runs with `karpstack whatif spread`"
         )

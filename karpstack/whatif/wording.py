@@ -562,11 +562,12 @@ def purpose(one: CreatedNode) -> str:
     return "for pods that waited"
 
 
-def by_chance(radius: BlastRadius | None) -> int:
-    """How many new nodes came for pods that waited while others drained: that depends on the order of their pods."""
+def by_chance(radius: BlastRadius | None) -> bool:
+    """Whether new nodes are not one for each that went: how many come depends on the order in which pods move."""
     if radius is None or not radius.replaced:
-        return 0
-    return sum(not (one.reason or one.for_draining or one.gone_reason) for one in radius.created)
+        return False
+    odd = any(one.gone_reason or not (one.reason or one.for_draining) for one in radius.created)
+    return odd or len(radius.created) > len(radius.replaced)
 
 
 def removal_text(one: CreatedNode) -> str:
