@@ -135,13 +135,13 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
         *("diff", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "--relative", "-z"),
         *(before, after),
     )
-    names = _lines(project, "ls-tree", "--name-only", "-z", after)
+    earlier, names = (_lines(project, "ls-tree", "--name-only", "-z", commit) for commit in (before, after))
     if _OTHER_PROJECT in names and (_PROJECT in names or _PROJECT in differing):
         raise StacksError(
             f"{_OTHER_PROJECT} is beside {_PROJECT}, so Pulumi reads it and its Pulumi.STACK.json, and not the files "
             "that are rehearsed; remove it"
         )
-    return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after), after)
+    return Change(before, sorted(differing), _stacks(earlier), _stacks(names), after)
 
 
 def unnamed(changed: Change) -> list[str]:
@@ -194,9 +194,10 @@ def _judges(path: str, stack: str) -> bool:
     return settings[1] == stack if settings else True
 
 
-def _stacks(project: Path, commit: str) -> list[str]:
-    names = (_STACK_FILE.fullmatch(path) for path in _lines(project, "ls-tree", "--name-only", "-z", commit))
-    return sorted(found[1] for found in names if found and is_stack_name(found[1]))
+def _stacks(names: Sequence[str]) -> list[str]:
+    """The stacks of a commit, by the names in the project's folder."""
+    matches = map(_STACK_FILE.fullmatch, names)
+    return sorted(found[1] for found in matches if found and is_stack_name(found[1]))
 
 
 def _commit(project: Path, ref: str, option: str) -> str:

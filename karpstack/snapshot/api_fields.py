@@ -43,6 +43,11 @@ def _part(annotation: Any, value: Any, unknown: set[str]) -> Any:
     return value
 
 
+def differing_keys(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """The keys of which two mappings have different values, sorted; None is as no value."""
+    return sorted(key for key in {*first, *second} if first.get(key) != second.get(key))
+
+
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return a value that is a mapping; an empty one instead of another value."""
     return value if isinstance(value, Mapping) else {}

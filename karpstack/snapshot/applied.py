@@ -11,7 +11,7 @@ from karpstack.karpenter import crds
 from karpstack.karpenter.instance_types import CAPACITY_TYPE
 from karpstack.text.shown import listed
 
-from .api_fields import mapping, mappings
+from .api_fields import differing_keys, mapping, mappings
 from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
 from .controller import KIND as CONTROLLER
 from .controller import karpenter_of, replaced, sources, unseen
@@ -258,25 +258,21 @@ def _reserves(pool: NodePool) -> bool:
 
 def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
     """Say which settings of the controller are not rehearsed; refuse a change of them, as far as one can be seen."""
-    now, old = unseen(item), unseen(earlier or {})
-    differing = sorted(key for key in {*now, *old} if now.get(key) != old.get(key)) if earlier is not None else []
-    changed = replaced(item, earlier) if earlier is not None else []
-    subject = f"{item['kind']} {item['metadata']['name']}"
-    made, had = karpenter_of(item), karpenter_of(earlier or item)
-    same_release = made is not None and had is not None and made.version == had.version
-    if not same_release:
-        differing += [key for key in changed if key == _SECURITY]
-        changed = [key for key in changed if key != _SECURITY]
-    if changed := [*(differing if same_release else ()), *changed]:
-        raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
-    if differing:  # another release's chart brings its own
-        return [f"{subject}: {', '.join(differing)} changes with the release, and is not rehearsed"]
-    if earlier is None and now:
-        return [
+    now, subject = unseen(item), f"{item['kind']} {item['metadata']['name']}"
+    if earlier is None:
+        assumed = (
             f"{subject}: a snapshot does not have {', '.join(sorted(now))}, so the answer assumes that the cluster's "
             "controller has them as the manifests do"
-        ]
-    return []
+        )
+        return [assumed] if now else []
+    made, had = karpenter_of(item), karpenter_of(earlier)
+    same_release = made is not None and had is not None and made.version == had.version
+    settings, others = differing_keys(now, unseen(earlier)), replaced(item, earlier)
+    # Another release's chart brings its own.
+    brought = [] if same_release else [*settings, *(key for key in others if key == _SECURITY)]
+    if changed := [key for key in (*settings, *others) if key not in brought]:
+        raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
+    return [f"{subject}: {', '.join(brought)} changes with the release, and is not rehearsed"] if brought else []
 
 
 def _of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> Iterator[str]:
@@ -290,8 +286,7 @@ def _of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, An
     if now.get(_OWNERS) != old.get(_OWNERS):
         raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=f"metadata.{_OWNERS}"))
     for part in ("annotations", "labels"):
-        new, had = mapping(now.get(part)), mapping(old.get(part))
-        keys = sorted(key for key in {*new, *had} if new.get(key) != had.get(key))
+        keys = differing_keys(mapping(now.get(part)), mapping(old.get(part)))
         told = [key for key in keys if key not in {_LAST_APPLIED, *_OF_CHARTS} and key.partition("/")[0] not in _GROUPS]
         if told:
             yield f"{subject}: {part} change, and what tools do about that is not rehearsed: {listed(told, _NAMED)}"
@@ -400,8 +395,7 @@ def _unseen(
         old = earlier.get("spec") or {}
         rehearsed = differing(CLOUDS[kind], kind, spec_of_class(old), kept) - {*OF_THE_IMAGE}
         # Beside a change of what a rehearsal has of the kubelet, one of the rest would pass unseen.
-        now, was = (_unkept_kubelet(one) for one in (spec, old))
-        of_kubelet = {f"kubelet.{key}" for key in {*now, *was} if now.get(key) != was.get(key)}
+        of_kubelet = {f"kubelet.{key}" for key in differing_keys(*map(_unkept_kubelet, (spec, old)))}
         rehearsed |= {"kubelet"} if of_kubelet else set()
         changed = sorted(of_kubelet | differing(CLOUDS[kind], kind, old, spec) - rehearsed)
     else:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from .api_fields import mapping, mappings
+from .api_fields import differing_keys, mapping, mappings
 from .left_out import Ledger
 from .model import Karpenter
 
@@ -101,37 +101,19 @@ def sources(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def replaced(item: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
     """What changes in the Deployment of the controller by which there is another program, or none."""
-    (now, now_off), (old, old_off) = ((_image(one), _is_off(one)) for one in (item, earlier))
+    now, old = _image(item), _image(earlier)
     changed = []
     # Of another release, the tag says which one it is.
     releases = {tag[1] for image in (now, old) if (tag := _TAG.search(image))}
     if now != old and (len(releases) < 2 or _IMAGE_NAME.sub("", now) != _IMAGE_NAME.sub("", old)):
         changed.append("image")
-    if now_off != old_off:
-        changed.append("replicas")
-    parts = [
-        (_container(item), _container(earlier), _QUIET_OF_CONTAINERS),
-        (_pod(item), _pod(earlier), _QUIET_OF_PODS),
-        ({"paused": _is_paused(item)}, {"paused": _is_paused(earlier)}, ()),
-        ({"args": _words(item)}, {"args": _words(earlier)}, ()),
-        (_metadata(item), _metadata(earlier), ()),
-        ({"containers": _others(item)}, {"containers": _others(earlier)}, ()),
-    ]
-    for new, had, quiet in parts:
-        changed += sorted(key for key in {*new, *had}.difference(quiet) if new.get(key) != had.get(key))
+    for part, quiet in ((_container, _QUIET_OF_CONTAINERS), (_pod, _QUIET_OF_PODS), (_rest, frozenset[str]())):
+        changed += [key for key in differing_keys(part(item), part(earlier)) if key not in quiet]
     return changed
 
 
 def _image(item: Mapping[str, Any]) -> str:
     return str(_container(item).get("image"))
-
-
-def _is_off(item: Mapping[str, Any]) -> bool:
-    return mapping(item.get("spec")).get("replicas") == 0
-
-
-def _is_paused(item: Mapping[str, Any]) -> bool:
-    return bool(mapping(item.get("spec")).get("paused"))
 
 
 def only_one(found: Iterable[Karpenter | None], ledger: Ledger) -> Karpenter | None:
@@ -171,11 +153,18 @@ def _words(item: Mapping[str, Any]) -> list[str]:
     return [word for word in map(str, _container(item).get("args") or ()) if not word.startswith("-")]
 
 
-def _metadata(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What else decides which program runs where: the namespace, and what others give pods because of their labels."""
-    of_pods = mapping(mapping(mapping(item.get("spec")).get("template")).get("metadata"))
-    kept = {f"template.metadata.{key}": of_pods.get(key) or {} for key in ("labels", "annotations")}
-    return {"metadata.namespace": item["metadata"].get("namespace"), **kept}
+def _rest(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What else decides which program runs where, if any; others give pods something because of their labels."""
+    spec = mapping(item.get("spec"))
+    of_pods = mapping(mapping(spec.get("template")).get("metadata"))
+    return {
+        "args": _words(item),
+        "containers": _others(item),
+        "metadata.namespace": item["metadata"].get("namespace"),
+        "paused": bool(spec.get("paused")),
+        "replicas": spec.get("replicas") == 0,
+        **{f"template.metadata.{key}": of_pods.get(key) or {} for key in ("labels", "annotations")},
+    }
 
 
 def _given(item: Mapping[str, Any]) -> dict[str, Any]:

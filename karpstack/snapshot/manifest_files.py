@@ -93,7 +93,7 @@ def read(path: Path) -> Manifests:
                 key = _other(item) if kind != _NO_OBJECT else (kind, f"{file.relative_to(path)}:{number}")
                 others[key] = {**item, _BESIDES: others[key]} if key in others else item
                 continue
-            if _is_read(item) and item.get("apiVersion") not in KINDS[kind]:
+            if kind in KINDS and item.get("apiVersion") not in KINDS[kind]:
                 served = " or ".join(KINDS[kind])
                 version = str(item.get("apiVersion"))
                 raise SnapshotError.of(

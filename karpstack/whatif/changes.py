@@ -16,8 +16,9 @@ from karpstack.text.shown import cut, listed
 _VERSIONS = ("version", "kubernetesVersion")
 #: These have no secrets, so the answer shows the values of their fields.
 _SHOWN: Final = ("kubernetes:karpenter.sh/v1:NodePool", "kubernetes:karpenter.sh/v1alpha1:NodeOverlay")
-#: These may have secrets, so of all but some fields the names alone are told.
+#: These may have secrets.
 _NODE_CLASSES: Final = ("AKSNodeClass", "EC2NodeClass")
+#: Fields of them that have none. The answer shows their values, and only the names of other fields.
 _PLAIN: Final = frozenset({"amiFamily", "fipsMode", "imageFamily", "instanceStorePolicy", "maxPods", "osDiskSizeGB"})
 _NAMED: Final = 6  # fields of one
 _LONGEST: Final = 120  # characters of a value

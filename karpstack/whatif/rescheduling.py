@@ -45,6 +45,7 @@ from .prices import Priced
 from .unscheduled_pods import workload_of
 
 _GIB = 2**30
+_DISK = "ephemeral-storage"
 _WORDS: dict[Verdict, str] = {"going": "is being deleted", "not ready": "is not ready"}
 
 
@@ -214,12 +215,13 @@ def _refusals(told: WhatifTimeline, market: Priced, asked: _Asked, pools: dict[s
 
 def _no_disk(told: WhatifTimeline, asked: _Asked, name: str) -> str | None:
     """Say that the disks of a NodePool's nodes are too small; None where they are not, or not known."""
-    most = told.replay.node_class_disk(*told.replay.node_class(name))
-    asked_for = {resource: of + dict(asked.beside).get(resource, 0.0) for resource, of in asked.requests}
-    wanted = asked_for.get("ephemeral-storage", 0.0)
-    if most is None or wanted <= most:
+    most, requests = told.replay.node_class_disk(*told.replay.node_class(name)), dict(asked.requests)
+    if most is None or _DISK not in requests:
         return None
-    return f"has nodes of at most {most / _GIB:.4g} GiB of ephemeral-storage, and they need {wanted / _GIB:.4g} GiB"
+    wanted = requests[_DISK] + dict(asked.beside).get(_DISK, 0.0)
+    if wanted <= most:
+        return None
+    return f"has nodes of at most {most / _GIB:.4g} GiB of {_DISK}, and they need {wanted / _GIB:.4g} GiB"
 
 
 def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | None:
