@@ -85,7 +85,7 @@ def read(path: Path) -> Manifests:
     for file in _files(path):
         documents = _documents(file)
         deleted = _items(one.item for one in documents if isinstance(one, _Removed))
-        removed |= {_key(one) for one in deleted if _key(one)[0] in KINDS or is_controller(one)}
+        removed |= {_key(one) for one in deleted if _is_read(one) or is_controller(one)}
         for number, item in enumerate(_items(documents)):
             kind, name = _key(item)
             if not _is_read(item) and not is_controller(item):

@@ -595,6 +595,16 @@ def test_a_kind_of_that_name_in_another_group_is_ignored(tmp_path: Path) -> None
     assert (list(found.objects), found.ignored) == ([("NodePool", "general")], {"NodePool": 1})
 
 
+def test_a_plan_that_deletes_a_kind_of_that_name_in_another_group_removes_none_of_karpenters(tmp_path: Path) -> None:
+    other = {**POOL, "apiVersion": "container.gcp.crossplane.io/v1beta1"}
+    root = {"resources": [{"type": "kubernetes_manifest", "values": {"manifest": POOL}}]}
+    deleted = {"address": "a", "change": {"actions": ["delete"], "before": {"manifest": other}}}
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"planned_values": {"root_module": root}, "resource_changes": [deleted]}))
+    found = read(plan)
+    assert (list(found.objects), found.removed) == ([("NodePool", "general")], frozenset())
+
+
 def test_json_may_have_halves_of_a_character(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     folder.mkdir()
