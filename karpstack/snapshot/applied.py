@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
@@ -11,30 +11,21 @@ from karpstack.karpenter import crds
 from karpstack.karpenter.instance_types import CAPACITY_TYPE
 from karpstack.text.shown import listed
 
-from .api_fields import differing_keys, mapping, mappings
-from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, OF_THE_IMAGE, class_of, overlay_of, pool_of, spec_of_class
+from . import unseen
+from .api_fields import mapping, mappings
+from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, class_of, overlay_of, pool_of
 from .controller import KIND as CONTROLLER
-from .controller import karpenter_of, replaced, sources, unseen
-from .drift import HARMLESS, differing
+from .controller import karpenter_of
 from .left_out import Ledger
-from .manifest_files import HIDING, Manifests
-from .manifests import DO_NOT_DISRUPT
+from .manifest_files import Manifests
 from .model import NodeClass, NodePool, Snapshot
 from .pod_limits import class_name
 from .problems import SnapshotError, broken, finding, mistake
 
 _POOL: Final = "NodePool"
 _OVERLAY: Final = "NodeOverlay"
-#: API groups of Karpenter and of its providers.
-_GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
 _IMAGES: Final = "amiSelectorTerms"
-_OWNERS: Final = "ownerReferences"
-_SECURITY: Final = "securityContext"
-#: Labels that each release of a chart changes.
-_OF_CHARTS: Final = frozenset({"helm.sh/chart", "app.kubernetes.io/version"})
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NAMED: Final = 5  # objects in a note
-_ANNOTATIONS: Final = "template.metadata.annotations"
 _RESERVED: Final = (
     "{subject}: reserved capacity is not rehearsed, because the rehearsal has no capacity reservations; Karpenter "
     "launches spot or on-demand nodes instead where the requirements allow them, and else none"
@@ -68,7 +59,7 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
         SnapshotError: An object is not as Karpenter has it, is of another cloud, or differs from `before` in a field
             or a kind that a snapshot, and so a rehearsal, does not have.
     """
-    notes = list(_others(before, manifests)) if before else []
+    notes = list(unseen.of_others(before, manifests)) if before else []
     cluster = _Cluster(snapshot)
     gone = before.objects.keys() - manifests.objects.keys() if before else set()
     removed = sorted(gone | manifests.removed)
@@ -77,7 +68,7 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
         notes.append(f"the change removes {listed(absent, _NAMED)}, which the cluster does not have")
     for (kind, name), item in manifests.objects.items():
         earlier = before.objects.get((kind, name)) if before else None
-        cluster.unseen += _of_metadata(f"{kind} {name}", item, earlier)
+        cluster.unseen += unseen.of_metadata(f"{kind} {name}", item, earlier)
         try:
             notes += cluster.apply(kind, name, item, earlier)
         except (ValidationError, AttributeError, KeyError, TypeError) as error:
@@ -86,17 +77,17 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error
     notes += cluster.unnamed({*manifests.objects})
-    unseen = [
+    told = [
         *cluster.unseen,
         *cluster.new_classes(manifests, before),
         *cluster.idle_overlays(),
-        *_of_a_plan(manifests),
-        *(_unknown(manifests) if before is None else ()),
+        *unseen.of_a_plan(manifests),
+        *(unseen.of_unknown_kinds(manifests) if before is None else ()),
     ]
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
         notes.append(f"ignored in the manifests: {counted}")
-    return Applied(cluster.snapshot(), notes, unseen)
+    return Applied(cluster.snapshot(), notes, told)
 
 
 class _Cluster:
@@ -151,7 +142,7 @@ class _Cluster:
             had = self._pools.get(name)
             made = pool_of(item, self._ledger).model_copy(update={"ready": had is None or had.ready})
             if had or earlier is not None:  # a new one has no nodes that could drift
-                self.unseen += _unseen_annotations(item, earlier, had=self._annotated)
+                self.unseen += unseen.of_annotations(item, earlier, had=self._annotated)
             notes = _whole(self._cloud, had, made)
             before, now = (one is not None and _reserves(one) for one in (had, made))
             if before or now:
@@ -164,13 +155,13 @@ class _Cluster:
             return []
         if kind == CONTROLLER:
             self._karpenter = karpenter_of(item)
-            self.unseen += _unseen_settings(item, earlier)
+            self.unseen += unseen.of_controller(item, earlier)
             return self._unknown_controller(kind, name, earlier)
         if CLOUDS[kind] != self._cloud:
             raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=self._cloud))
         of_class = self._classes.get(name)
         if of_class or earlier is not None:
-            self.unseen += _unseen(of_class, item, earlier, self._dropped)
+            self.unseen += unseen.of_node_class(of_class, item, earlier, self._dropped)
         made_class = class_of(item, self._ledger)
         kept = {
             "zones": of_class.zones if of_class else self._zones,
@@ -218,7 +209,7 @@ class _Cluster:
             spec = item.get("spec") or {}
             keys = [
                 key
-                for key in _not_rehearsed(kind, spec)
+                for key in unseen.fields_not_rehearsed(kind, spec)
                 if any((one or {}).get("spec", {}).get(key) != spec[key] for one in earlier)
             ]
             if keys:
@@ -256,61 +247,6 @@ def _reserves(pool: NodePool) -> bool:
     )
 
 
-def _unseen_settings(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
-    """Say which settings of the controller are not rehearsed; refuse a change of them, as far as one can be seen."""
-    now, subject = unseen(item), f"{item['kind']} {item['metadata']['name']}"
-    if earlier is None:
-        assumed = (
-            f"{subject}: a snapshot does not have {', '.join(sorted(now))}, so the answer assumes that the cluster's "
-            "controller has them as the manifests do"
-        )
-        return [assumed] if now else []
-    made, had = karpenter_of(item), karpenter_of(earlier)
-    same_release = made is not None and had is not None and made.version == had.version
-    settings, others = differing_keys(now, unseen(earlier)), replaced(item, earlier)
-    # Another release's chart brings its own.
-    brought = [] if same_release else [*settings, *(key for key in others if key == _SECURITY)]
-    if changed := [key for key in (*settings, *others) if key not in brought]:
-        raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
-    return [f"{subject}: {', '.join(brought)} changes with the release, and is not rehearsed"] if brought else []
-
-
-def _of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> Iterator[str]:
-    """Refuse other owners, with which Kubernetes deletes an object; say which labels and annotations change.
-
-    Tools that deploy read them. Those that the controller, kubectl and charts write do not count.
-    """
-    if earlier is None:
-        return
-    now, old = item["metadata"], mapping(earlier.get("metadata"))
-    if now.get(_OWNERS) != old.get(_OWNERS):
-        raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=f"metadata.{_OWNERS}"))
-    for part in ("annotations", "labels"):
-        keys = differing_keys(mapping(now.get(part)), mapping(old.get(part)))
-        told = [key for key in keys if key not in {_LAST_APPLIED, *_OF_CHARTS} and key.partition("/")[0] not in _GROUPS]
-        if told:
-            yield f"{subject}: {part} change, and what tools do about that is not rehearsed: {listed(told, _NAMED)}"
-
-
-def _others(before: Manifests, after: Manifests) -> Iterator[str]:
-    """Say which objects of other kinds change; refuse a change of those that Karpenter reads, or is defined by."""
-    keys = sorted({*before.others, *after.others})
-    changed = [key for key in keys if before.others.get(key) != after.others.get(key)]
-    controllers = [item for one in (before, after) for (kind, _), item in one.objects.items() if kind == CONTROLLER]
-    read = {source for one in controllers for source in sources(one)}
-    releases = [_releases(one) for one in (before, after)]
-    for kind, name in changed:
-        item = after.others.get((kind, name)) or before.others[kind, name]
-        # Another release brings its own definitions, which the rehearsal has as well.
-        defines = _defines(item) and ((kind, name) not in after.others or releases[0] == releases[1])
-        if _is_karpenters(item) or defines or (kind, name.rpartition("/")[2]) in read:
-            raise SnapshotError.of(
-                finding("snapshot-manifest-kind-unseen", "", _named((kind, name)), kind=kind.partition(".")[0])
-            )
-    if changed:
-        yield f"also changed in the manifests, and not rehearsed: {listed(list(map(_named, changed)), _NAMED)}"
-
-
 def _whole(cloud: str, had: NodePool | None, made: NodePool) -> list[str]:
     """Refuse a part of a NodePool, which the API server would refuse too; say what the cluster's has besides.
 
@@ -341,104 +277,3 @@ def _gone(old: Mapping[str, Any], new: Mapping[str, Any], given: Any) -> Iterato
             yield (key,)
         elif isinstance(value, Mapping) and isinstance(new.get(key), Mapping):
             yield from ((key, *rest) for rest in _gone(value, new[key], part))
-
-
-def _named(key: tuple[str, str]) -> str:
-    """An object's kind, without its API group, and its name."""
-    kind, name = key
-    return f"{kind.partition('.')[0]} {name}"
-
-
-def _unknown(manifests: Manifests) -> Iterator[str]:
-    """Say which objects that Karpenter reads may change unseen."""
-    found = [key for key, item in sorted(manifests.others.items()) if _is_karpenters(item)]
-    if found:
-        named = listed(list(map(_named, found)), _NAMED)
-        yield f"not rehearsed, so the answer leaves out what they do and whether they change: {named}"
-
-
-def _of_a_plan(manifests: Manifests) -> Iterator[str]:
-    """Say which parts of a plan of Terraform's may have manifests that it does not show."""
-    if found := [f"{kind} {name}" for kind, name in manifests.others if kind in HIDING]:
-        yield f"the plan does not show all that it changes: {listed(found, _NAMED)}"
-
-
-def _is_karpenters(item: Mapping[str, Any]) -> bool:
-    return str(item.get("apiVersion")).partition("/")[0] in _GROUPS
-
-
-def _releases(manifests: Manifests) -> set[str | None]:
-    """The releases of Karpenter in manifests."""
-    return {one.version for item in manifests.objects.values() if (one := karpenter_of(item))}
-
-
-def _defines(item: Mapping[str, Any]) -> bool:
-    """Whether an object defines a kind of Karpenter's."""
-    return item.get("kind") == "CustomResourceDefinition" and mapping(item.get("spec")).get("group") in _GROUPS
-
-
-def _unseen(
-    had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None, dropped: Collection[str]
-) -> list[str]:
-    """Say which fields of a node class are not rehearsed; refuse a change of them, as far as one can be seen.
-
-    Args:
-        had: The node class of the cluster.
-        item: The one in the manifests.
-        earlier: The one in the manifests before the change, if they are known.
-        dropped: Fields that the snapshot left out of node classes: the manifests may remove them.
-    """
-    kind, spec = item["kind"], item.get("spec") or {}
-    subject, kept = f"{kind} {item['metadata']['name']}", spec_of_class(spec)
-    unseen = sorted({*dropped, *_not_rehearsed(kind, spec)} - HARMLESS[kind])
-    if earlier is not None:
-        old = earlier.get("spec") or {}
-        rehearsed = differing(CLOUDS[kind], kind, spec_of_class(old), kept) - {*OF_THE_IMAGE}
-        # Beside a change of what a rehearsal has of the kubelet, one of the rest would pass unseen.
-        of_kubelet = {f"kubelet.{key}" for key in differing_keys(*map(_unkept_kubelet, (spec, old)))}
-        rehearsed |= {"kubelet"} if of_kubelet else set()
-        changed = sorted(of_kubelet | differing(CLOUDS[kind], kind, old, spec) - rehearsed)
-    else:
-        changed = [
-            key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, had.spec[key])
-        ]
-    return _told(subject, unseen, changed, is_first=earlier is None)
-
-
-def _unkept_kubelet(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a node class's `kubelet` a snapshot does not have."""
-    kept = spec_of_class(spec).get("kubelet", {})
-    return {key: value for key, value in mapping(spec.get("kubelet")).items() if key not in kept}
-
-
-def _not_rehearsed(kind: str, spec: Mapping[str, Any]) -> list[str]:
-    """The fields of a node class that a rehearsal does not have, or not all of, such as disks."""
-    kept = spec_of_class(spec)
-    fields = spec.keys() - HARMLESS[kind]
-    return sorted(key for key in fields if key in OF_THE_IMAGE or kept.get(key) != spec[key])
-
-
-def _unseen_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *, had: bool) -> list[str]:
-    """The same for the annotations that a NodePool gives its nodes: Karpenter's hash of a NodePool has them."""
-    now, old = (_annotations(one) for one in (item, earlier or {}))
-    unseen = [_ANNOTATIONS] if now or had else []
-    changed = [_ANNOTATIONS] if earlier is not None and now != old else []
-    return _told(f"{item['kind']} {item['metadata']['name']}", unseen, changed, is_first=earlier is None)
-
-
-def _annotations(pool: Mapping[str, Any]) -> dict[str, Any]:
-    """The annotations in the template of a NodePool that a snapshot does not have."""
-    metadata = ((pool.get("spec") or {}).get("template") or {}).get("metadata") or {}
-    return {key: value for key, value in (metadata.get("annotations") or {}).items() if key != DO_NOT_DISRUPT}
-
-
-def _told(subject: str, unseen: Sequence[str], changed: Sequence[str], *, is_first: bool) -> list[str]:
-    """Refuse changed fields that a rehearsal would not see; say which there are if it is not known what changes."""
-    if changed:
-        raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=", ".join(changed)))
-    if is_first and unseen:
-        return [
-            f"{subject}: a snapshot does not have all of {', '.join(unseen)}, so the answer assumes that the cluster "
-            "has them as the manifests do; if one of them is changed, all of its nodes drift as well"
-        ]
-    return []

@@ -1,0 +1,188 @@
+"""What a change of manifests may do that a rehearsal does not show, because a snapshot does not have it.
+
+Each function refuses a change of such a part with a `SnapshotError`, as far as one can be seen, and returns a sentence
+for each part of which it is not known whether it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from karpstack.text.shown import listed
+
+from .api_fields import differing_keys, mapping
+from .api_nodes import CLOUDS, OF_THE_IMAGE, spec_of_class
+from .controller import KIND as CONTROLLER
+from .controller import karpenter_of, replaced, sources, unseen
+from .drift import HARMLESS, differing
+from .manifest_files import HIDING, Manifests
+from .manifests import DO_NOT_DISRUPT
+from .model import NodeClass
+from .problems import SnapshotError, finding
+
+#: API groups of Karpenter and of its providers.
+_GROUPS: Final = ("karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com")
+_OWNERS: Final = "ownerReferences"
+_SECURITY: Final = "securityContext"
+#: Labels that each release of a chart changes.
+_OF_CHARTS: Final = frozenset({"helm.sh/chart", "app.kubernetes.io/version"})
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_ANNOTATIONS: Final = "template.metadata.annotations"
+_NAMED: Final = 5  # objects in a sentence
+
+
+def of_others(before: Manifests, after: Manifests) -> Iterator[str]:
+    """Say which objects of other kinds change; refuse a change of those that Karpenter reads, or is defined by."""
+    keys = sorted({*before.others, *after.others})
+    changed = [key for key in keys if before.others.get(key) != after.others.get(key)]
+    controllers = [item for one in (before, after) for (kind, _), item in one.objects.items() if kind == CONTROLLER]
+    read = {source for one in controllers for source in sources(one)}
+    releases = [_releases(one) for one in (before, after)]
+    for kind, name in changed:
+        item = after.others.get((kind, name)) or before.others[kind, name]
+        # Another release brings its own definitions, which the rehearsal has as well.
+        defines = _defines(item) and ((kind, name) not in after.others or releases[0] == releases[1])
+        if _is_karpenters(item) or defines or (kind, name.rpartition("/")[2]) in read:
+            raise SnapshotError.of(
+                finding("snapshot-manifest-kind-unseen", "", _named((kind, name)), kind=kind.partition(".")[0])
+            )
+    if changed:
+        yield f"also changed in the manifests, and not rehearsed: {listed(list(map(_named, changed)), _NAMED)}"
+
+
+def of_unknown_kinds(manifests: Manifests) -> Iterator[str]:
+    """Say which objects that Karpenter reads may change unseen."""
+    found = [key for key, item in sorted(manifests.others.items()) if _is_karpenters(item)]
+    if found:
+        named = listed(list(map(_named, found)), _NAMED)
+        yield f"not rehearsed, so the answer leaves out what they do and whether they change: {named}"
+
+
+def of_a_plan(manifests: Manifests) -> Iterator[str]:
+    """Say which parts of a plan of Terraform's may have manifests that it does not show."""
+    if found := [f"{kind} {name}" for kind, name in manifests.others if kind in HIDING]:
+        yield f"the plan does not show all that it changes: {listed(found, _NAMED)}"
+
+
+def of_controller(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
+    """Say which settings of the controller are not rehearsed; refuse a change of them, as far as one can be seen."""
+    now, subject = unseen(item), f"{item['kind']} {item['metadata']['name']}"
+    if earlier is None:
+        assumed = (
+            f"{subject}: a snapshot does not have {', '.join(sorted(now))}, so the answer assumes that the cluster's "
+            "controller has them as the manifests do"
+        )
+        return [assumed] if now else []
+    made, had = karpenter_of(item), karpenter_of(earlier)
+    same_release = made is not None and had is not None and made.version == had.version
+    settings, others = differing_keys(now, unseen(earlier)), replaced(item, earlier)
+    # Another release's chart brings its own.
+    brought = [] if same_release else [*settings, *(key for key in others if key == _SECURITY)]
+    if changed := [key for key in (*settings, *others) if key not in brought]:
+        raise SnapshotError.of(finding("snapshot-manifest-unseen-setting", "", subject, keys=", ".join(changed)))
+    return [f"{subject}: {', '.join(brought)} changes with the release, and is not rehearsed"] if brought else []
+
+
+def of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> Iterator[str]:
+    """Refuse other owners, with which Kubernetes deletes an object; say which labels and annotations change.
+
+    Tools that deploy read them. Those that the controller, kubectl and charts write do not count.
+    """
+    if earlier is None:
+        return
+    now, old = item["metadata"], mapping(earlier.get("metadata"))
+    if now.get(_OWNERS) != old.get(_OWNERS):
+        raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=f"metadata.{_OWNERS}"))
+    for part in ("annotations", "labels"):
+        keys = differing_keys(mapping(now.get(part)), mapping(old.get(part)))
+        told = [key for key in keys if key not in {_LAST_APPLIED, *_OF_CHARTS} and key.partition("/")[0] not in _GROUPS]
+        if told:
+            yield f"{subject}: {part} change, and what tools do about that is not rehearsed: {listed(told, _NAMED)}"
+
+
+def of_node_class(
+    had: NodeClass | None, item: Mapping[str, Any], earlier: Mapping[str, Any] | None, dropped: Collection[str]
+) -> list[str]:
+    """Say which fields of a node class are not rehearsed; refuse a change of them, as far as one can be seen.
+
+    Args:
+        had: The node class of the cluster.
+        item: The one in the manifests.
+        earlier: The one in the manifests before the change, if they are known.
+        dropped: Fields that the snapshot left out of node classes: the manifests may remove them.
+    """
+    kind, spec = item["kind"], item.get("spec") or {}
+    subject, kept = f"{kind} {item['metadata']['name']}", spec_of_class(spec)
+    unseen = sorted({*dropped, *fields_not_rehearsed(kind, spec)} - HARMLESS[kind])
+    if earlier is not None:
+        old = earlier.get("spec") or {}
+        rehearsed = differing(CLOUDS[kind], kind, spec_of_class(old), kept) - {*OF_THE_IMAGE}
+        # Beside a change of what a rehearsal has of the kubelet, one of the rest would pass unseen.
+        of_kubelet = {f"kubelet.{key}" for key in differing_keys(*map(_unkept_kubelet, (spec, old)))}
+        rehearsed |= {"kubelet"} if of_kubelet else set()
+        changed = sorted(of_kubelet | differing(CLOUDS[kind], kind, old, spec) - rehearsed)
+    else:
+        changed = [
+            key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, had.spec[key])
+        ]
+    return _told(subject, unseen, changed, is_first=earlier is None)
+
+
+def of_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *, had: bool) -> list[str]:
+    """The same for the annotations that a NodePool gives its nodes: Karpenter's hash of a NodePool has them."""
+    now, old = (_annotations(one) for one in (item, earlier or {}))
+    unseen = [_ANNOTATIONS] if now or had else []
+    changed = [_ANNOTATIONS] if earlier is not None and now != old else []
+    return _told(f"{item['kind']} {item['metadata']['name']}", unseen, changed, is_first=earlier is None)
+
+
+def fields_not_rehearsed(kind: str, spec: Mapping[str, Any]) -> list[str]:
+    """The fields of a node class that a rehearsal does not have, or not all of, such as disks."""
+    kept = spec_of_class(spec)
+    fields = spec.keys() - HARMLESS[kind]
+    return sorted(key for key in fields if key in OF_THE_IMAGE or kept.get(key) != spec[key])
+
+
+def _named(key: tuple[str, str]) -> str:
+    """An object's kind, without its API group, and its name."""
+    kind, name = key
+    return f"{kind.partition('.')[0]} {name}"
+
+
+def _is_karpenters(item: Mapping[str, Any]) -> bool:
+    return str(item.get("apiVersion")).partition("/")[0] in _GROUPS
+
+
+def _releases(manifests: Manifests) -> set[str | None]:
+    """The releases of Karpenter in manifests."""
+    return {one.version for item in manifests.objects.values() if (one := karpenter_of(item))}
+
+
+def _defines(item: Mapping[str, Any]) -> bool:
+    """Whether an object defines a kind of Karpenter's."""
+    return item.get("kind") == "CustomResourceDefinition" and mapping(item.get("spec")).get("group") in _GROUPS
+
+
+def _unkept_kubelet(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a node class's `kubelet` a snapshot does not have."""
+    kept = spec_of_class(spec).get("kubelet", {})
+    return {key: value for key, value in mapping(spec.get("kubelet")).items() if key not in kept}
+
+
+def _annotations(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations in the template of a NodePool that a snapshot does not have."""
+    metadata = ((pool.get("spec") or {}).get("template") or {}).get("metadata") or {}
+    return {key: value for key, value in (metadata.get("annotations") or {}).items() if key != DO_NOT_DISRUPT}
+
+
+def _told(subject: str, unseen: Sequence[str], changed: Sequence[str], *, is_first: bool) -> list[str]:
+    """Refuse changed fields that a rehearsal would not see; say which there are if it is not known what changes."""
+    if changed:
+        raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=", ".join(changed)))
+    if is_first and unseen:
+        return [
+            f"{subject}: a snapshot does not have all of {', '.join(unseen)}, so the answer assumes that the cluster "
+            "has them as the manifests do; if one of them is changed, all of its nodes drift as well"
+        ]
+    return []
