@@ -47,6 +47,8 @@ CLUSTER = snapshot(
     ],
 )
 
+CHARTS = Path(__file__).parent / "data/charts"
+
 
 def manifests(*items: Any) -> Manifests:
     return Manifests({(one["kind"], one["metadata"]["name"]): one for one in items}, {})
@@ -675,12 +677,31 @@ def test_the_definitions_of_another_release_are_told(tmp_path: Path) -> None:
     assert "CustomResourceDefinition nodepools.karpenter.sh" in applied(CLUSTER, change, base).notes[0]
 
 
-def test_settings_that_come_with_another_release_are_told() -> None:
-    old, new = deployment("1.14.3"), deployment("1.15.1", AWS_FEATURE_GATES="NodeClassCEL=false")
-    (said,) = applied(CLUSTER, manifests(new), manifests(old)).unseen
-    assert said == "Deployment karpenter: AWS_FEATURE_GATES changes with the release, and is not rehearsed"
+@pytest.mark.parametrize("to", ["aws-1.13.0", "aws-1.14.1"])
+def test_charts_as_helm_renders_them(to: str) -> None:
+    """What another release brings is told, and the same release rendered once more is no change."""
+    old, new = (read(CHARTS / f"{name}.yaml") for name in ("aws-1.13.0", to))
+    made = applied(applied(CLUSTER, old).snapshot, new, old)
+    brought = ["Deployment karpenter: AWS_FEATURE_GATES changes with the release, and is not rehearsed"]
+    assert made.unseen == ([] if to == "aws-1.13.0" else brought)
+    assert made.snapshot.karpenter
+    assert made.snapshot.karpenter.version == to.removeprefix("aws-")
+    assert made.snapshot.karpenter.feature_gates.get("capacityBuffer") == (None if to == "aws-1.13.0" else False)
+
+
+def test_the_chart_of_azure_as_helm_renders_it() -> None:
+    made = applied(CLUSTER, read(CHARTS / "azure-1.10.2.yaml")).snapshot.karpenter
+    assert made
+    assert (made.version, made.settings["batchMaxDuration"]) == ("1.10.2", "10s")
+    assert not any(made.feature_gates.values())
+
+
+def test_a_gate_of_the_same_release_is_refused() -> None:
+    old = read(CHARTS / "aws-1.14.1.yaml")
+    text = (CHARTS / "aws-1.14.1.yaml").read_text()
+    item = yaml.safe_load(text.replace("NodeClassCEL=false", "NodeClassCEL=true"))
     with pytest.raises(SnapshotError, match="AWS_FEATURE_GATES"):
-        applied(CLUSTER, manifests(deployment("1.14.3", AWS_FEATURE_GATES="NodeClassCEL=true")), manifests(old))
+        applied(CLUSTER, manifests(item), old)
 
 
 def test_other_owners_are_refused_and_other_annotations_told() -> None:
