@@ -45,8 +45,8 @@ def affected(
         names = _names(repository, changed.head, path)
         if names is None or path != "".join(path.split()):
             raise StacksError(
-                f"--manifests {shown.value(path)}: is no folder of commit {changed.head[:12]}, or has a space in its "
-                "path, so there is nothing to rehearse; give the path of a folder from the root of the repository"
+                f"--manifests {shown.value(path)}: is no folder below the root of commit {changed.head[:12]}, or has a "
+                "space in its path, so there is nothing to rehearse; give the path of a folder from the root"
             )
         # A kustomization, or a link, may use files of any name in any other folder.
         wide = any(name in names for name in KUSTOMIZATIONS) or _has_links(repository, changed.head, path)
