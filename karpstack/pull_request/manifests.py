@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -13,7 +14,7 @@ from karpstack.text.projects import KUSTOMIZATIONS, ProjectError, stack_of
 from .inputs import ENDINGS, file_for_stack
 from .stacks import AffectedStack, Change, StacksError
 
-_LINK: Final = b"120000 "  # how git lists one
+_LINK: Final = "120000 "  # how git lists one
 
 
 def root(folder: Path) -> Path:
@@ -42,14 +43,13 @@ def affected(
     paths = [PurePosixPath(one.strip()).as_posix() for one in given.split(",") if one.strip()]
     found = {}
     for path in paths:
-        names = _names(repository, changed.head, path)
-        if names is None or path != "".join(path.split()):
+        if _names(repository, changed.head, path) is None or path != "".join(path.split()):
             raise StacksError(
                 f"--manifests {shown.value(path)}: is no folder below the root of commit {changed.head[:12]}, or has a "
                 "space in its path, so there is nothing to rehearse; give the path of a folder from the root"
             )
         # A kustomization, or a link, may use files of any name in any other folder.
-        wide = any(name in names for name in KUSTOMIZATIONS) or _has_links(repository, changed.head, path)
+        wide = _reaches_out(repository, changed.head, path)
         touching = (one for one in changed.paths if wide or one.startswith(f"{path}/"))
         if not (why := next(touching, "asked for" if every else "")):
             continue
@@ -130,9 +130,11 @@ def _names(repository: Path, commit: str, path: str) -> list[str] | None:
     return None if listed.returncode else listed.stdout.decode(errors="surrogateescape").split("\0")
 
 
-def _has_links(repository: Path, commit: str, path: str) -> bool:
+def _reaches_out(repository: Path, commit: str, path: str) -> bool:
+    """Whether something in a folder of a commit is a link or a kustomization."""
     listed = git.git(repository, "ls-tree", "-r", "-z", f"{commit}:{path}")
-    return any(entry.startswith(_LINK) for entry in listed.stdout.split(b"\0"))
+    entries = listed.stdout.decode(errors="surrogateescape").split("\0")
+    return any(one.startswith(_LINK) or re.split(r"[\t/]", one)[-1] in KUSTOMIZATIONS for one in entries)
 
 
 def _like(name: str, workloads: Path | None) -> str:

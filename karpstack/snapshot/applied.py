@@ -46,7 +46,9 @@ class Applied(NamedTuple):
     unseen: list[str]
 
 
-def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None = None) -> Applied:
+def applied(
+    snapshot: Snapshot, manifests: Manifests, before: Manifests | None = None, *, is_base: bool = False
+) -> Applied:
     """Apply manifests to a snapshot.
 
     Args:
@@ -54,13 +56,14 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
         manifests: What is applied. What it does not name stays, and what it removes goes.
         before: What was applied earlier from the same place, and is in the snapshot: what is in this alone goes, as it
             does where manifests are pruned, and what a snapshot does not have can be compared.
+        is_base: Whether these are the manifests before a change: the cluster may have older ones.
 
     Raises:
-        SnapshotError: An object is not as Karpenter has it, is of another cloud, or differs from `before` in a field
-            or a kind that a snapshot, and so a rehearsal, does not have.
+        SnapshotError: An object is not as Karpenter has it, is of another cloud, or differs from `before`, or from the
+            cluster if this is no base, in a field or a kind that a snapshot, and so a rehearsal, does not have.
     """
     notes = list(unseen.of_others(before, manifests)) if before else []
-    cluster = _Cluster(snapshot)
+    cluster = _Cluster(snapshot, is_base=is_base)
     gone = before.objects.keys() - manifests.objects.keys() if before else set()
     removed = sorted(gone | manifests.removed)
     absent = [f"{kind} {name}" for kind, name in removed if not cluster.remove(kind, name)]
@@ -79,10 +82,10 @@ def applied(snapshot: Snapshot, manifests: Manifests, before: Manifests | None =
     notes += cluster.unnamed({*manifests.objects})
     told = [
         *cluster.unseen,
-        *cluster.new_classes(manifests, before),
+        *cluster.moved(manifests, before),
         *cluster.idle_overlays(),
         *unseen.of_a_plan(manifests),
-        *(unseen.of_unknown_kinds(manifests) if before is None else ()),
+        *unseen.of_deciding(before, manifests),
     ]
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
@@ -97,8 +100,9 @@ class _Cluster:
         unseen: What may change without being seen: a sentence each.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, *, is_base: bool) -> None:
         self.unseen: list[str] = []
+        self._is_base = is_base
         self._before = snapshot
         self._cloud = str(snapshot.cluster.cloud)
         self._zones = sorted({zone for one in snapshot.node_classes for zone in one.zones})
@@ -161,7 +165,8 @@ class _Cluster:
             raise SnapshotError.of(finding("snapshot-manifest-cloud", "", f"{kind} {name}", cloud=self._cloud))
         of_class = self._classes.get(name)
         if of_class or earlier is not None:
-            self.unseen += unseen.of_node_class(of_class, item, earlier, self._dropped)
+            known = None if self._is_base else of_class
+            self.unseen += unseen.of_node_class(known, item, earlier, self._dropped)
         made_class = class_of(item, self._ledger)
         kept = {
             "zones": of_class.zones if of_class else self._zones,
@@ -169,7 +174,7 @@ class _Cluster:
             "ready": of_class is None or of_class.ready,
         }
         self._classes[name] = made_class.model_copy(update=kept)
-        return []
+        return list(unseen.of_older_images(of_class, item)) if self._is_base and of_class else []
 
     def _architectures(self, made: NodeClass, of_class: NodeClass | None) -> list[str]:
         """The architectures of a node class's images; a new one has those of the others that select images like it."""
@@ -190,32 +195,36 @@ class _Cluster:
             "Deployment before the change with --base"
         ]
 
-    def new_classes(self, manifests: Manifests, before: Manifests | None) -> Iterator[str]:
-        """Say what is not rehearsed of a new node class that a NodePool with nodes is moved to.
+    def moved(self, manifests: Manifests, before: Manifests | None) -> Iterator[str]:
+        """Say what is not rehearsed where a NodePool with nodes gets another node class.
 
         Args:
             manifests: The manifests.
-            before: Those before the change, if they are known: what the NodePool's earlier node class has as well, is
-                as before.
+            before: Those before the change, if they are known.
         """
-        old = {one.name: class_name(one.spec) for one in self._before.node_pools}
         used = {node.node_pool for node in self._before.nodes}
         known = {one.name for one in self._before.node_classes}
-        for (kind, name), item in manifests.objects.items():
-            if kind not in CLOUDS or name in known:
-                continue
-            movers = [pool for pool, one in self._pools.items() if pool in used and class_name(one.spec) == name]
-            earlier = [before.objects.get((kind, str(old.get(pool)))) if before else None for pool in movers]
-            spec = item.get("spec") or {}
-            keys = [
-                key
-                for key in unseen.fields_not_rehearsed(kind, spec)
-                if any((one or {}).get("spec", {}).get(key) != spec[key] for one in earlier)
+        kind = next(kind for kind, cloud in CLOUDS.items() if cloud == self._cloud)
+        moves: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for pool in (one for one in self._before.node_pools if one.name in used and one.name in self._pools):
+            old, new = (class_name(one.spec) for one in (pool, self._pools[pool.name]))
+            specs = [
+                next(
+                    (one.objects[kind, name].get("spec") or {} for one in of if one and (kind, name) in one.objects),
+                    None,
+                )
+                for name, of in ((old, (before, manifests)), (new, (manifests, before)))
             ]
-            if keys:
+            if old != new and (keys := unseen.of_move(kind, *specs)):
+                moves.setdefault((str(new), tuple(keys)), []).append(pool.name)
+        for (name, fields), pools in moves.items():
+            moved = f"nodes of NodePool {listed(pools, _NAMED)}"
+            if name in known:
+                yield f"{kind} {name}: {', '.join(fields)} of it is not rehearsed, and {moved} move to it"
+            else:
                 yield (
-                    f"{kind} {name}: it is new, and {', '.join(keys)} of it is not rehearsed; nodes of NodePool "
-                    f"{listed(movers, _NAMED)} come back with the images and in the zones of your other node classes"
+                    f"{kind} {name}: it is new, and {', '.join(fields)} of it is not rehearsed; {moved} come back with "
+                    "the images and in the zones of your other node classes"
                 )
 
     def idle_overlays(self) -> Iterator[str]:

@@ -115,7 +115,7 @@ def stack_file(
     unseen: list[str] = []
     before = read_manifests(instead_of) if instead_of else None
     if before:
-        snapshot, notes, unseen = applied(snapshot, before)
+        snapshot, notes, unseen = applied(snapshot, before, is_base=True)
     releases = built.get(str(snapshot.cluster.cloud), ())
     if manifests:
         base = snapshot

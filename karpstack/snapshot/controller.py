@@ -37,6 +37,7 @@ _QUIET_OF_PODS: Final = frozenset(
 )
 _REFERENCE: Final = "$("
 _TAG: Final = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.\w]*)(@|$)")
+_IMAGE: Final = re.compile(r"/karpenter/controller(:|@|\Z)")
 _IMAGE_NAME: Final = re.compile(r"(:[^:/@]*)?(@.*)?\Z", re.DOTALL)  # what follows it
 _GATE: Final = re.compile(r"\s*([A-Z][A-Za-z]*)=(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)\s*")  # as Go reads them
 _VALUE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}", re.ASCII)
@@ -46,10 +47,15 @@ def is_controller(item: Mapping[str, Any]) -> bool:
     """Whether an object is the Deployment of Karpenter's controller."""
     if item.get("kind") != KIND or not str(item.get("apiVersion")).startswith("apps/"):
         return False
-    metadata = item["metadata"]
-    labels = metadata.get("labels")
-    named = labels.get(_OF_CHART) if isinstance(labels, Mapping) else None
-    return _NAME in (named, metadata.get("name")) and bool(_container(item))
+    container = _container(item)
+    is_image = bool(_IMAGE.search(str(container.get("image"))))
+    return bool(container) and (is_image or is_named_karpenter(item))
+
+
+def is_named_karpenter(item: Mapping[str, Any]) -> bool:
+    """Whether an object has Karpenter's name, or that of its chart."""
+    metadata = mapping(item.get("metadata"))
+    return _NAME in (mapping(metadata.get("labels")).get(_OF_CHART), metadata.get("name"))
 
 
 def karpenter_of(item: Mapping[str, Any]) -> Karpenter | None:

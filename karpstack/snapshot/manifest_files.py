@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from karpstack.text import json_file
 from karpstack.text.json_file import FileError
+from karpstack.text.projects import KUSTOMIZATIONS
 from karpstack.text.shown import cut, visible
 from karpstack.text.yaml_file import DEPTH, YamlError, parse_all
 
@@ -30,10 +31,10 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _KARPENTER: Final = "karpenter"
 _NUMBERED: Final = re.compile(rb"\\[xuU][0-9a-fA-F]")
-_OF_CHART: Final = "helm_release that the plan changes"
-_AFTER_APPLY: Final = "kubectl_manifest that is known after apply"
-#: Kinds of what a plan of Terraform's does not show: any manifest may be in it.
-HIDING: Final = (_OF_CHART, _AFTER_APPLY)
+#: Kind of what a plan of Terraform's changes besides objects that are read: a chart, a cluster, a subnet.
+OF_PLAN: Final = "resource that the plan changes"
+_QUIET: Final = (["no-op"], ["read"])  # actions of a plan that change nothing
+_OF_KUSTOMIZE: Final = "kustomize.config.k8s.io"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _MOST: Final = 16 * 2**20  # bytes; charts with CRDs print two million
 _FILES: Final = 2_000
@@ -84,6 +85,8 @@ def read(path: Path) -> Manifests:
     removed: set[tuple[str, str]] = set()
     for file in _files(path):
         documents = _documents(file)
+        if any(_is_kustomization(file, one) for one in documents):
+            raise SnapshotError.of(finding("snapshot-manifest-kustomization", file))
         deleted = _items(one.item for one in documents if isinstance(one, _Removed))
         removed |= {_key(one) for one in deleted if _is_read(one) or is_controller(one)}
         for number, item in enumerate(_items(documents)):
@@ -163,7 +166,9 @@ def _below(folder: Path) -> list[Path]:
         file
         for file in sorted(folder.rglob("*"))
         # As Go has suffixes: the whole of `.yaml` is one.
-        if file.name.endswith(_SUFFIXES) and file.is_file() and ".git" not in file.relative_to(folder).parts
+        if (file.name.endswith(_SUFFIXES) or file.name in KUSTOMIZATIONS)
+        and file.is_file()
+        and ".git" not in file.relative_to(folder).parts
     ]
 
 
@@ -229,6 +234,12 @@ def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
             yield {"kind": _NO_OBJECT, "metadata": {}, "content": one}
 
 
+def _is_kustomization(file: Path, document: Any) -> bool:
+    """Whether a document is Kustomize's. Objects of Flux are in files of such names too."""
+    group = str(mapping(document).get("apiVersion", _OF_KUSTOMIZE)).partition("/")[0]
+    return file.name in KUSTOMIZATIONS and isinstance(document, dict) and group == _OF_KUSTOMIZE
+
+
 def _is_object(one: Mapping[str, Any]) -> bool:
     return isinstance(one.get("kind"), str) and isinstance(one.get("metadata"), dict) and "items" not in one
 
@@ -246,17 +257,15 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
     Raises:
         YamlError: One is not YAML, or a part of a NodePool or NodeOverlay is not known yet: the plan leaves it out.
     """
+    if plan.get("errored") is True:
+        raise YamlError("it is a plan that ended with an error, so it does not have all changes; plan again")
     unknown = {}
     for one in mappings(plan.get("resource_changes")):
-        address, change = str(one.get("address")), mapping(one.get("change"))
-        unknown[address] = mapping(change.get("after_unknown"))
-        actions = change.get("actions")
-        if isinstance(actions, list) and "delete" in actions:
-            yield from map(_Removed, _manifests_of(mapping(change.get("before"))))
-        if one.get("type") == "helm_release" and actions not in (None, ["no-op"]):
-            yield {"kind": _OF_CHART, "metadata": {"name": address}}
-    for address in (address for address, parts in unknown.items() if parts.get("yaml_body") is True):
-        yield {"kind": _AFTER_APPLY, "metadata": {"name": address}}
+        change = mapping(one.get("change"))
+        unknown[str(one.get("address"))] = mapping(change.get("after_unknown"))
+        yield from _changed(one)
+    for one in mappings(plan.get("deferred_changes")):
+        yield from _changed(mapping(one.get("resource_change")))
     modules = list(mappings([mapping(plan[_PLAN]).get("root_module")]))
     while modules:
         module = modules.pop()
@@ -267,6 +276,20 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
             if needed and _has_unknown(unknown.get(address, {}).get("manifest")):
                 raise YamlError(f"of {cut(visible(address), 200)} a part is known after apply alone; apply that first")
             yield from _manifests_of(values)
+
+
+def _changed(resource: Mapping[str, Any]) -> Iterator[Any]:
+    """What a plan deletes, in `_Removed`; and a resource that it changes of which not all is an object that is read."""
+    change = mapping(resource.get("change"))
+    actions = change.get("actions")
+    if actions in (None, *_QUIET):
+        return
+    old, new = (list(_items(_manifests_of(mapping(change.get(side))))) for side in ("before", "after"))
+    if "delete" in actions:
+        yield from map(_Removed, old)
+    shown = old if actions == ["delete"] else new
+    if not shown or not all(_is_read(one) or is_controller(one) for one in shown):
+        yield {"kind": OF_PLAN, "metadata": {"name": str(resource.get("address"))}}
 
 
 def _manifests_of(values: Mapping[str, Any]) -> Iterator[Any]:

@@ -26,6 +26,7 @@ from .pod_limits import Interfaces, class_name, interfaces, own_limit, pods_of
 from .problems import SnapshotError, finding
 from .rehearsed_controller import Controller
 
+_ANY_IMAGE: Final = "custom"  # the image family that goes with each image
 _REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
 _HEADER: Final = """\
 # The NodePools, node classes, NodeOverlays and, if it is known, the controller of a snapshot, for a what-if; everything
@@ -217,6 +218,8 @@ def _node_class(of: NodeClass, base: Mapping[str, Any], images: Mapping[str, Any
     # Where manifests are silent, the API server has its own default, and not the other file's value.
     spec = of.spec if is_aws else crds.completed("azure", of.kind, of.spec)
     made |= {key: value for key, value in spec.items() if value and key not in OF_THE_IMAGE}
+    if is_aws and family not in (*images, _ANY_IMAGE):  # the other file's image is of another family
+        made.pop("amiFamily", None)
     if of.spec.get("blockDeviceMappings"):
         made["blockDeviceMappings"] = [_disk(one, base) for one in made["blockDeviceMappings"]]
     if own_limit(of.spec):

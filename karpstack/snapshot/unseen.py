@@ -6,7 +6,7 @@ for each part of which it is not known whether it changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from karpstack.text.shown import listed
@@ -14,9 +14,9 @@ from karpstack.text.shown import listed
 from .api_fields import differing_keys, mapping
 from .api_nodes import CLOUDS, OF_THE_IMAGE, spec_of_class
 from .controller import KIND as CONTROLLER
-from .controller import karpenter_of, replaced, sources, unseen
+from .controller import is_named_karpenter, karpenter_of, replaced, sources, unseen
 from .drift import HARMLESS, differing
-from .manifest_files import HIDING, Manifests
+from .manifest_files import OF_PLAN, Manifests
 from .manifests import DO_NOT_DISRUPT
 from .model import NodeClass
 from .problems import SnapshotError, finding
@@ -27,42 +27,60 @@ _OWNERS: Final = "ownerReferences"
 _SECURITY: Final = "securityContext"
 #: Labels that each release of a chart changes.
 _OF_CHARTS: Final = frozenset({"helm.sh/chart", "app.kubernetes.io/version"})
+_HOOK: Final = "helm.sh/hook"
+_SYNC, _FORCE = "argocd.argoproj.io/sync-options", "Force=true"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS: Final = "template.metadata.annotations"
+#: Other kinds by which Karpenter decides, or with which NodePools become other ones.
+_DECIDING: Final = frozenset(
+    {
+        "DaemonSet.apps",
+        "MutatingAdmissionPolicy.admissionregistration.k8s.io",
+        "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration.admissionregistration.k8s.io",
+        "PodDisruptionBudget.policy",
+        "PriorityClass.scheduling.k8s.io",
+        "StorageClass.storage.k8s.io",
+    }
+)
+#: Ends of the groups that Kubernetes has itself; `apps` and the like have no dot.
+_KUBERNETES: Final = ".k8s.io"
 _NAMED: Final = 5  # objects in a sentence
 
 
 def of_others(before: Manifests, after: Manifests) -> Iterator[str]:
     """Say which objects of other kinds change; refuse a change of those that Karpenter reads, or is defined by."""
-    keys = sorted({*before.others, *after.others})
-    changed = [key for key in keys if before.others.get(key) != after.others.get(key)]
+    changed = _changed(before, after)
     controllers = [item for one in (before, after) for (kind, _), item in one.objects.items() if kind == CONTROLLER]
     read = {source for one in controllers for source in sources(one)}
-    releases = [_releases(one) for one in (before, after)]
-    for kind, name in changed:
-        item = after.others.get((kind, name)) or before.others[kind, name]
+    for (kind, name), item in changed.items():
         # Another release brings its own definitions, which the rehearsal has as well.
-        defines = _defines(item) and ((kind, name) not in after.others or releases[0] == releases[1])
+        defines = _defines(item) and ((kind, name) not in after.others or _is_same_release(before, after))
         if _is_karpenters(item) or defines or (kind, name.rpartition("/")[2]) in read:
             raise SnapshotError.of(
                 finding("snapshot-manifest-kind-unseen", "", _named((kind, name)), kind=kind.partition(".")[0])
             )
     if changed:
-        yield f"also changed in the manifests, and not rehearsed: {listed(list(map(_named, changed)), _NAMED)}"
+        yield f"also changed in the manifests, and not rehearsed: {_listed(changed)}"
 
 
-def of_unknown_kinds(manifests: Manifests) -> Iterator[str]:
-    """Say which objects that Karpenter reads may change unseen."""
-    found = [key for key, item in sorted(manifests.others.items()) if _is_karpenters(item)]
+def of_deciding(before: Manifests | None, after: Manifests) -> Iterator[str]:
+    """Say which objects change, or may, that decide about nodes, or of which a program makes other objects."""
+    is_same = before is None or _is_same_release(before, after)
+    changed = after.others if before is None else _changed(before, after)
+    # Another release brings its own roles.
+    found = [key for key, item in sorted(changed.items()) if _decides(key[0]) or (is_same and is_named_karpenter(item))]
     if found:
-        named = listed(list(map(_named, found)), _NAMED)
-        yield f"not rehearsed, so the answer leaves out what they do and whether they change: {named}"
+        how = "not rehearsed, so the answer leaves out what they do" + (
+            " and whether they change" if not before else ""
+        )
+        yield f"{how}: {_listed(found)}"
 
 
 def of_a_plan(manifests: Manifests) -> Iterator[str]:
-    """Say which parts of a plan of Terraform's may have manifests that it does not show."""
-    if found := [f"{kind} {name}" for kind, name in manifests.others if kind in HIDING]:
-        yield f"the plan does not show all that it changes: {listed(found, _NAMED)}"
+    """Say what a plan of Terraform's changes besides objects that are read: a new version of a cluster moves nodes."""
+    if found := [name for kind, name in manifests.others if kind == OF_PLAN]:
+        yield f"the plan also changes {listed(found, _NAMED)}, and what that does to nodes is not rehearsed"
 
 
 def of_controller(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> list[str]:
@@ -87,11 +105,16 @@ def of_controller(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) ->
 def of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> Iterator[str]:
     """Refuse other owners, with which Kubernetes deletes an object; say which labels and annotations change.
 
-    Tools that deploy read them. Those that the controller, kubectl and charts write do not count.
+    Tools that deploy read them. Those that the controller, kubectl and charts write do not count. Helm deletes a hook
+    before it creates it again, and so does Argo CD with Force.
     """
+    now = item["metadata"]
+    annotations = mapping(now.get("annotations"))
+    if _HOOK in annotations or _FORCE in str(annotations.get(_SYNC)):
+        yield f"{subject}: its annotations may let a tool delete it and create it again, which is not rehearsed"
     if earlier is None:
         return
-    now, old = item["metadata"], mapping(earlier.get("metadata"))
+    old = mapping(earlier.get("metadata"))
     if now.get(_OWNERS) != old.get(_OWNERS):
         raise SnapshotError.of(finding("snapshot-manifest-unseen", "", subject, keys=f"metadata.{_OWNERS}"))
     for part in ("annotations", "labels"):
@@ -114,7 +137,7 @@ def of_node_class(
     """
     kind, spec = item["kind"], item.get("spec") or {}
     subject, kept = f"{kind} {item['metadata']['name']}", spec_of_class(spec)
-    unseen = sorted({*dropped, *fields_not_rehearsed(kind, spec)} - HARMLESS[kind])
+    unseen = sorted({*dropped, *_not_rehearsed(kind, spec)} - HARMLESS[kind])
     if earlier is not None:
         old = earlier.get("spec") or {}
         rehearsed = differing(CLOUDS[kind], kind, spec_of_class(old), kept) - {*OF_THE_IMAGE}
@@ -123,10 +146,33 @@ def of_node_class(
         rehearsed |= {"kubelet"} if of_kubelet else set()
         changed = sorted(of_kubelet | differing(CLOUDS[kind], kind, old, spec) - rehearsed)
     else:
-        changed = [
-            key for key in OF_THE_IMAGE if had and had.spec.get(key) and kept.get(key) not in (None, had.spec[key])
-        ]
+        changed = _other_images(had, kept) if had else []
     return _told(subject, unseen, changed, is_first=earlier is None)
+
+
+def of_older_images(had: NodeClass, item: Mapping[str, Any]) -> Iterator[str]:
+    """Say that the cluster has other images than the manifests before a change."""
+    if keys := _other_images(had, spec_of_class(item.get("spec") or {})):
+        yield (
+            f"{item['kind']} {had.name}: {', '.join(keys)} of the base is not that of the snapshot, and what this does "
+            "to nodes is no part of the answer; if the base is deployed, take the snapshot again"
+        )
+
+
+def of_move(kind: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> list[str]:
+    """What is not rehearsed where nodes get another node class: fields that differ, if both are known, or all.
+
+    Args:
+        kind: Kind of the node classes.
+        old, new: Their specs in manifests, if these have them.
+    """
+    if new is None:
+        return ["what a snapshot does not have"]
+    if old is None:
+        return _not_rehearsed(kind, new)
+    return [
+        key for key in sorted({*_not_rehearsed(kind, old), *_not_rehearsed(kind, new)}) if old.get(key) != new.get(key)
+    ]
 
 
 def of_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *, had: bool) -> list[str]:
@@ -137,11 +183,38 @@ def of_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *
     return _told(f"{item['kind']} {item['metadata']['name']}", unseen, changed, is_first=earlier is None)
 
 
-def fields_not_rehearsed(kind: str, spec: Mapping[str, Any]) -> list[str]:
+def _not_rehearsed(kind: str, spec: Mapping[str, Any]) -> list[str]:
     """The fields of a node class that a rehearsal does not have, or not all of, such as disks."""
     kept = spec_of_class(spec)
     fields = spec.keys() - HARMLESS[kind]
     return sorted(key for key in fields if key in OF_THE_IMAGE or kept.get(key) != spec[key])
+
+
+def _other_images(had: NodeClass, kept: Mapping[str, Any]) -> list[str]:
+    return [key for key in OF_THE_IMAGE if had.spec.get(key) and kept.get(key) not in (None, had.spec[key])]
+
+
+def _changed(before: Manifests, after: Manifests) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """The objects of other kinds that change, as they become, or were; not those that only a chart's version labels."""
+    keys = sorted({*before.others, *after.others})
+    sides = [{key: _without_chart(one.others[key]) for key in keys if key in one.others} for one in (before, after)]
+    return {key: sides[1].get(key) or sides[0][key] for key in keys if sides[0].get(key) != sides[1].get(key)}
+
+
+def _without_chart(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = mapping(item.get("metadata"))
+    labels = {key: value for key, value in mapping(metadata.get("labels")).items() if key not in _OF_CHARTS}
+    return {**item, "metadata": {**metadata, "labels": labels}}
+
+
+def _decides(kind: str) -> bool:
+    """Whether objects of a kind decide about nodes. Of custom kinds it is not known: a chart may be one."""
+    group = kind.partition(".")[2]
+    return kind in _DECIDING or ("." in group and not group.endswith(_KUBERNETES))
+
+
+def _listed(keys: Iterable[tuple[str, str]]) -> str:
+    return listed(list(map(_named, keys)), _NAMED)
 
 
 def _named(key: tuple[str, str]) -> str:
@@ -154,9 +227,10 @@ def _is_karpenters(item: Mapping[str, Any]) -> bool:
     return str(item.get("apiVersion")).partition("/")[0] in _GROUPS
 
 
-def _releases(manifests: Manifests) -> set[str | None]:
-    """The releases of Karpenter in manifests."""
-    return {one.version for item in manifests.objects.values() if (one := karpenter_of(item))}
+def _is_same_release(before: Manifests, after: Manifests) -> bool:
+    """Whether Karpenter's release stays, as far as manifests say it."""
+    releases = ({one.version for item in of.objects.values() if (one := karpenter_of(item))} for of in (before, after))
+    return next(releases) == next(releases)
 
 
 def _defines(item: Mapping[str, Any]) -> bool:

@@ -52,6 +52,19 @@ def test_the_base_is_the_snapshot_and_a_folder_changes_it(cluster: Cluster) -> N
     assert any("stay as the snapshot has them" in note for note in change.notes)
 
 
+def test_a_base_may_have_another_image_than_the_snapshot(cluster: Cluster) -> None:
+    (named,) = json.loads(SMALL.read_text())["nodeClasses"]
+    spec = {**named["spec"], "amiSelectorTerms": [{"alias": "al2023@v20261115"}]}
+    item = {key: named[key] for key in ("apiVersion", "kind")} | {"metadata": {"name": named["name"]}, "spec": spec}
+    folder = cluster.project / "nodepools"
+    (folder / "class.yaml").write_text(yaml.safe_dump(item))
+    base = cluster.before(str(folder))
+    assert any("of the base is not that of the snapshot" in note for note in base.notes)
+    assert replace(cluster, into=cluster.into / "after").side(str(folder), base.manifests).unseen == ()
+    with pytest.raises(SourceError, match="amiSelectorTerms changes"):
+        replace(cluster, into=cluster.into / "alone").side(str(folder))
+
+
 def test_a_command_prints_the_manifests(cluster: Cluster) -> None:
     change = cluster.side(f"cat {cluster.project / 'nodepools' / 'general.yaml'}")
     assert weight(change.stack_file.path) == 7

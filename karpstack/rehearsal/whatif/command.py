@@ -214,7 +214,7 @@ def _sides(options: WhatifOptions, cluster: Cluster) -> tuple[Source, list[Sourc
     if options.base is None:
         base = before.base()
     else:
-        base = before.side(options.base) if manifests.are_manifests(options.base) else written(options.base)
+        base = before.before(options.base) if manifests.are_manifests(options.base) else written(options.base)
     if options.new_image:
         return base, [replace(base, name="new-image", new_image=True)]
     if options.base is not None and not base.manifests and any(map(manifests.are_manifests, changes)):

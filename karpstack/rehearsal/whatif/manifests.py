@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +104,19 @@ class Cluster:
         Raises:
             SourceError: No stack file can be made of it.
         """
-        return self._side(SNAPSHOT, "", None, None)
+        return self._side(SNAPSHOT, "", {})
+
+    def before(self, given: str) -> Source:
+        """Return the side that manifests before a change are.
+
+        Args:
+            given: See `are_manifests`.
+
+        Raises:
+            SourceError: As of `side`.
+        """
+        name, path = self._path(given)
+        return self._side(name, str(path), {"instead-of": path})
 
     def side(self, given: str, before: Path | None = None) -> Source:
         """Return the side that manifests are.
@@ -122,7 +134,7 @@ class Cluster:
                 f"{given!r}: only one of base and change has a kustomization, so what is applied of the folder is not "
                 "known: its files, or what Kustomize prints; give 'kubectl kustomize FOLDER' for the side that has it"
             )
-        return self._side(name, str(path), path, before)
+        return self._side(name, str(path), {"manifests": path, **({"instead-of": before} if before else {})})
 
     def _path(self, given: str) -> tuple[str, Path]:
         path = Path(given)
@@ -174,7 +186,7 @@ class Cluster:
         path.write_bytes(printed)
         return path
 
-    def _side(self, name: str, given: str, manifests: Path | None, before: Path | None) -> Source:
+    def _side(self, name: str, given: str, manifests: Mapping[str, Path]) -> Source:
         own = self.project / f"Pulumi.{self.stack}.yaml"
         like = own if own.is_file() else PROGRAM / own.name
         if not like.is_file():
@@ -184,12 +196,7 @@ class Cluster:
             )
         made = self.into / f"Pulumi.{name}.yaml"
         made.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        options = [
-            part
-            for key, path in (("manifests", manifests), ("instead-of", before))
-            if path
-            for part in (f"--{key}", str(path))
-        ]
+        options = [part for key, path in manifests.items() for part in (f"--{key}", str(path))]
         # Whether the program takes it is asked of all sides at once.
         command = ["snapshot", "stack-file", str(self.snapshot), "--like", str(like), "--output", str(made)]
         command += ["--unchecked", *options]
@@ -201,7 +208,13 @@ class Cluster:
             for heading in (_NOTE, _UNSEEN)
         )
         return Source(
-            name, given, PROGRAM, StackFile.load(made), manifests=manifests, notes=(*notes, *unseen), unseen=unseen
+            name,
+            given,
+            PROGRAM,
+            StackFile.load(made),
+            manifests=next(iter(manifests.values()), None),
+            notes=(*notes, *unseen),
+            unseen=unseen,
         )
 
 

@@ -163,8 +163,11 @@ def test_several_clusters_are_rows_with_a_snapshot_each(repository: Repository, 
 
 
 @pytest.mark.parametrize("file", ["base/spot.yaml", "base/Kustomization", "base/pool.txt"])
-def test_a_kustomization_may_use_other_folders(file: str, repository: Repository, github: GitHubServer) -> None:
-    repository.commit(**{"nodepools/kustomization.yaml": "resources: [general.yaml, ../base]\n"})
+@pytest.mark.parametrize("below", ["", "inner/"])
+def test_a_kustomization_may_use_other_folders(
+    below: str, file: str, repository: Repository, github: GitHubServer
+) -> None:
+    repository.commit(**{f"nodepools/{below}kustomization.yaml": "resources: [general.yaml, ../base]\n"})
     repository.merged(**{file: CHANGED})
     assert act(repository, github, **INPUTS) == 0
     assert repository.asked() == [asked_of(repository)]

@@ -165,10 +165,43 @@ def test_what_is_not_rehearsed_of_a_new_node_class_is_said_where_nodes_get_it() 
 
     told = ["EC2NodeClass new: it is new, and amiSelectorTerms, userData"]
     assert said(new, moved) == told
-    assert said(new, moved, before=manifests(old)) == []  # all as in the node class before
+    assert said(new, moved, before=manifests(CLASS)) == []  # all as in the node class before
+    assert said(new, moved, before=manifests(old)) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
     other = changed(new, subnetSelectorTerms=[{"id": "subnet-1"}])
     assert said(other, moved, before=manifests(old)) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
     assert said(new, empty) == []  # without nodes
+
+
+def test_what_is_not_rehearsed_of_another_node_class_is_said_where_nodes_move_to_it() -> None:
+    def pool(of: str) -> dict[str, Any]:
+        return json.loads(json.dumps(POOL).replace('"default"', f'"{of}"'))  # type: ignore[no-any-return]
+
+    old, second = CLASS, {**changed(CLASS, userData="echo 2"), "metadata": {"name": "second"}}
+    (known,) = CLUSTER.node_classes
+    cluster = snapshot(
+        nodes=[{"name": "one", "nodePool": "general"}],
+        nodePools=[{"name": "general", "spec": pool("default")["spec"]}],
+        nodeClasses=[{**known.model_dump(by_alias=True), "name": name} for name in ("default", "second")],
+    )
+
+    def said(*items: Any) -> list[str]:
+        return applied(cluster, manifests(pool("second"), *items), manifests(pool("default"), *items)).unseen
+
+    moved = "of it is not rehearsed, and nodes of NodePool general move to it"
+    assert said(old, second) == [f"EC2NodeClass second: userData {moved}"]
+    assert said(old) == [f"EC2NodeClass second: what a snapshot does not have {moved}"]
+    assert said(second) == [f"EC2NodeClass second: amiSelectorTerms, userData {moved}"]
+    assert said(old, {**CLASS, "metadata": {"name": "second"}}) == []
+
+
+def test_a_base_with_other_images_than_the_snapshot_is_taken() -> None:
+    """A pull request after the one that moved the image: the snapshot is older than both of its sides."""
+    newer = manifests(changed(CLASS, amiSelectorTerms=[{"alias": "al2023@v20261115"}]), POOL)
+    base = applied(CLUSTER, newer, is_base=True)
+    assert base.notes[0].startswith("EC2NodeClass default: amiSelectorTerms of the base is not that of the snapshot")
+    assert applied(base.snapshot, newer, newer).unseen == []
+    with pytest.raises(SnapshotError, match="amiSelectorTerms changes"):
+        applied(CLUSTER, newer)
 
 
 def test_reserved_capacity_is_not_rehearsed_whether_or_not_the_manifests_have_the_node_class() -> None:
@@ -333,21 +366,44 @@ def test_what_a_plan_of_terraform_deletes_and_the_cluster_does_not_have_is_named
     assert made.notes[0] == "the change removes NodePool general, which the cluster does not have"
 
 
-def test_a_chart_that_a_plan_of_terraform_changes_is_named(tmp_path: Path) -> None:
-    changes = [
-        {"type": "helm_release", "address": f"helm_release.{action}", "change": {"actions": [action]}}
-        for action in ("update", "no-op")
-    ]
-    planned = {"root_module": {"resources": [{"values": {"manifest": POOL}}]}}
+OF_POOL = {"manifest": POOL}
+OF_OTHER = {"manifest": OTHER}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"actions": ["update"], "before": {"version": "1.34"}, "after": {"version": "1.35"}}, True),
+        ({"actions": ["delete"], "before": {"version": "1.34"}}, True),
+        ({"actions": ["no-op"]}, False),
+        ({"actions": ["read"]}, False),
+        ({"actions": ["update"], "before": OF_POOL, "after": OF_POOL}, False),
+        ({"actions": ["update"], "before": OF_POOL, "after": {}, "after_unknown": {"manifest": True}}, True),
+        ({"actions": ["update"], "before": OF_OTHER, "after": OF_OTHER}, True),
+        ({"actions": ["create"], "after": {}, "after_unknown": {"yaml_body": True}}, True),
+    ],
+)
+@pytest.mark.parametrize("deferred", [False, True])
+def test_what_a_plan_of_terraform_changes_besides_is_told(
+    tmp_path: Path, change: Any, told: bool, deferred: bool
+) -> None:
+    of_cluster = {"address": "aws_eks_cluster.this", "change": change}
+    changes: dict[str, Any] = (
+        {"deferred_changes": [{"resource_change": of_cluster}]} if deferred else {"resource_changes": [of_cluster]}
+    )
+    planned = {"root_module": {"resources": [{"values": OF_POOL}]}}
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"planned_values": planned, "resource_changes": changes}))
-    found = read(plan)
-    assert found.ignored == {"helm_release that the plan changes": 1}
+    plan.write_text(json.dumps({"planned_values": planned, **changes}))
+    said = ["the plan also changes aws_eks_cluster.this, and what that does to nodes is not rehearsed"]
     for before in (None, manifests(POOL)):
-        (note,) = applied(CLUSTER, found, before).unseen
-        assert note.endswith(
-            "does not show all that it changes: helm_release that the plan changes helm_release.update"
-        )
+        assert applied(CLUSTER, read(plan), before).unseen == (said if told else [])
+
+
+def test_a_plan_of_terraform_that_ended_with_an_error_is_refused(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"planned_values": {}, "errored": True}))
+    with pytest.raises(SnapshotError, match="plan again"):
+        read(plan)
 
 
 def test_a_node_pool_that_a_plan_of_terraform_replaces_is_refused(tmp_path: Path) -> None:
@@ -370,15 +426,14 @@ def test_a_plan_that_does_not_know_all_of_a_node_pool_or_overlay_is_refused(
     resources = [
         {"address": "a", "values": {"manifest": item}},
         {"address": "b", "values": {"manifest": CLASS}},
-        {"address": "c", "values": {}},
     ]
-    after = {"a": {"manifest": unknown}, "b": {"manifest": {"spec": {"role": True}}}, "c": {"yaml_body": True}}
+    after = {"a": {"manifest": unknown}, "b": {"manifest": {"spec": {"role": True}}}}
     changes = [{"address": address, "change": {"after_unknown": parts}} for address, parts in after.items()]
     plan = tmp_path / "plan.json"
     planned = {"root_module": {"resources": resources}}
     plan.write_text(json.dumps({"planned_values": planned, "resource_changes": changes}))
     if not refused:
-        assert read(plan).ignored == {"kubectl_manifest that is known after apply": 1}
+        assert read(plan).ignored == {}
         return
     with pytest.raises(SnapshotError, match="of a a part is known after apply alone"):
         read(plan)
@@ -468,6 +523,63 @@ def test_a_change_of_other_objects_is_named(tmp_path: Path) -> None:
     said = "also changed in the manifests, and not rehearsed: ConfigMap general"
     assert said in applied(CLUSTER, after, before).notes
     assert not any("also changed" in note for note in applied(CLUSTER, before, before).notes)
+
+
+RELEASE = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "karpenter"}}
+BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
+ROLE = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {
+        "name": "core",
+        "labels": {"app.kubernetes.io/name": "karpenter", "helm.sh/chart": "karpenter-1.14.1"},
+    },
+}
+
+
+@pytest.mark.parametrize("item", [RELEASE, BUDGET, ROLE])
+def test_a_change_of_what_decides_about_nodes_or_makes_other_objects_is_told(
+    tmp_path: Path, item: dict[str, Any]
+) -> None:
+    before = read(written(tmp_path / "before", POOL, item))
+    after = read(written(tmp_path / "after", POOL, changed({"spec": {}, **item}, rules=[1])))
+    name = f"{item['kind']} {item['metadata']['name']}"
+    assert applied(CLUSTER, after, before).unseen == [f"not rehearsed, so the answer leaves out what they do: {name}"]
+    assert applied(CLUSTER, before, before).unseen == []
+    (said,) = applied(CLUSTER, after).unseen
+    assert said.endswith(f"whether they change: {name}")
+
+
+def test_the_labels_and_roles_that_a_release_of_the_chart_brings_are_no_risk(tmp_path: Path) -> None:
+    labelled = json.loads(json.dumps(ROLE).replace("1.14.1", "1.14.2"))
+    before = read(written(tmp_path / "before", POOL, deployment("1.14.1"), ROLE))
+    relabelled = read(written(tmp_path / "relabelled", POOL, deployment("1.14.1"), labelled))
+    after = read(written(tmp_path / "after", POOL, deployment("1.14.2"), {**labelled, "rules": []}))
+    assert not any("ClusterRole core" in one for one in applied(CLUSTER, relabelled, before).notes[:-1])
+    assert applied(CLUSTER, after, before).unseen == []
+
+
+@pytest.mark.parametrize(
+    "annotations", [{"helm.sh/hook": "post-upgrade"}, {"argocd.argoproj.io/sync-options": "Replace=true,Force=true"}]
+)
+def test_an_object_that_a_tool_deletes_and_creates_again_is_told(annotations: dict[str, str]) -> None:
+    item = manifests({**POOL, "metadata": {"name": "general", "annotations": annotations}})
+    (said,) = applied(CLUSTER, item, item).unseen
+    assert (
+        said == "NodePool general: its annotations may let a tool delete it and create it again, which is not rehearsed"
+    )
+
+
+@pytest.mark.parametrize("name", ["kustomization.yaml", "Kustomization"])
+def test_a_kustomization_below_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    folder = written(tmp_path / "a", POOL)
+    written(folder / "of-flux", {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization"}, name=name)
+    assert len(read(folder).objects) == 1
+    (folder / "inner").mkdir()
+    (folder / "inner" / name).write_text("resources: [pool.yaml]\n")
+    with pytest.raises(SnapshotError) as refused:
+        read(folder)
+    assert code(refused) == "snapshot-manifest-kustomization"
 
 
 def overlay(price: str, name: str = "cheap") -> dict[str, Any]:

@@ -162,3 +162,9 @@ def test_of_several_deployments_none_is_the_controller() -> None:
     assert ledger.all() == []
     assert only_one([one, other], ledger) is None
     assert [left.count for left in ledger.all()] == [2]
+
+
+def test_a_deployment_of_another_name_is_the_controller_by_its_image() -> None:
+    labels = {"app.kubernetes.io/name": "karp"}
+    assert is_controller(deployment(labels=labels, image="mirror.example.com/karpenter/controller:1.14.1@sha256:00"))
+    assert not is_controller(deployment(labels=labels, image="mirror.example.com/keda/controller:1.14.1"))

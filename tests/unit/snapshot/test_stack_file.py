@@ -269,6 +269,7 @@ def test_images_are_of_the_other_file_and_nothing_is_an_alias() -> None:
         ({"amiSelectorTerms": [{}], "amiFamily": "Bottlerocket"}, "bottlerocket@latest"),
         ({"amiSelectorTerms": [{"alias": "al2023@v20260714"}]}, "al2023@latest"),
         ({"amiSelectorTerms": [{"alias": "al2@v20250101"}]}, "al2023@latest"),
+        ({"amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}], "amiFamily": "AL2"}, "al2023@latest"),
     ],
 )
 @pytest.mark.parametrize("names_it", [True, False])
@@ -285,6 +286,8 @@ def test_a_node_class_keeps_its_image_family(spec: dict[str, Any], image: str, n
         text = stack_file(snapshot.model_copy(update={"node_classes": [changed]}), file).text
         found = yaml.safe_load(text)["config"]["karpstack:nodeClasses"]["default"]
         assert found["amiSelectorTerms"] == [{"alias": image}]
+        # With another family than the image's, the API server refuses it.
+        assert found.get("amiFamily", "").lower() in ("", image.partition("@")[0])
         devices = [one["deviceName"] for one in found.get("blockDeviceMappings", ())]
         assert devices == (["/dev/xvda"] if more else [])  # without, Karpenter has its own for the family
 
