@@ -63,6 +63,7 @@ _JUDGING: list[Rule] = [
     node_pools.NODE_POOL_TERMINATION_GRACE,
     nodes.NODE_IMDSV2,
     nodes.NODE_VOLUMES_ENCRYPTED,
+    nodes.NODE_GROUP_VOLUMES_ENCRYPTED,
     nodes.NODE_NO_PUBLIC_IP,
     pod_addresses.NODE_MAX_PODS,
     nodes.NODE_IMAGE_PINNED,

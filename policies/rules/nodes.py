@@ -6,11 +6,12 @@ Does not judge sizes, nor how many pods fit (pod_addresses.py).
 from contextlib import suppress
 from typing import Any
 
+from pulumi_policy import PolicyResource
 from pulumi_policy.proxy import UnknownValueError
 
+from . import graph
 from .bottlerocket import image_family, is_bottlerocket
-from .inputs import INPUTS
-from .rule import PRODUCTION_ONLY, Judgement, NotKnownError, Properties, ResourceRule, section
+from .rule import PRODUCTION_ONLY, Judgement, NotKnownError, Properties, ResourceRule, StackRule, section
 from .tokens import AKS_AGENT_POOL, AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP, with_patch
 
 # Where images have their root volume; and the volume of images and containers, which Bottlerocket has beside it.
@@ -106,23 +107,61 @@ def _images_volume(path: str, mappings: Any, devices: tuple[str, ...], judgement
         judgement.violation(f"{path} has no volume {' or '.join(devices)}: the image's own is not encrypted.")
 
 
-def _node_group_volumes(node_group: Properties, judgement: Judgement) -> None:
-    template = node_group.get("launchTemplate")
-    if not template:
+def _node_group_template(node_group: Properties, judgement: Judgement) -> None:
+    if not node_group.get("launchTemplate"):
         judgement.violation("launchTemplate is not set: EKS makes one, with an unencrypted volume.")
+
+
+def _node_group_volumes(resources: list[PolicyResource], judgement: Judgement) -> None:
+    templates = list(graph.of(resources, LAUNCH_TEMPLATE))
+    for group in graph.of(resources, NODE_GROUP):
+        with judgement.part():
+            if group.props.get("launchTemplate"):
+                for template in _templates_of(group, templates):
+                    with judgement.part():
+                        _fits(group, template, judgement)
+
+
+def _templates_of(group: PolicyResource, templates: list[PolicyResource]) -> list[PolicyResource]:
+    """Return the launch template that a node group names; all of the stack where its name and ID come later."""
+    if found := list(graph.of(graph.sources(group, "launchTemplate"), LAUNCH_TEMPLATE)):
+        return found
+    names = _names(group.props["launchTemplate"])
+    found = [template for template in templates if not names or names & _names(template.props)]
+    if not found:
+        named = f"is {', '.join(sorted(names))}" if names else "is unknown"
+        what = f"launchTemplate of {group.name} {named}, and only those of this stack are judged"
+        raise NotKnownError(what, group.name, "launchTemplate")
+    return found
+
+
+def _names(template: Properties) -> set[str]:
+    """The ID and the name of a launch template, as far as they are known."""
+    names = set()
+    for key in ("id", "name"):
+        with suppress(UnknownValueError):
+            names |= {template[key]} if key in set(template) else set()
+    return names - {None, ""}
+
+
+def _fits(group: PolicyResource, template: PolicyResource, judgement: Judgement) -> None:
+    """Judge whether a launch template maps the volumes that the node group's image has."""
+    try:
+        ami_type = group.props.get("amiType")
+    except UnknownValueError:
+        if graph.sources(group, "amiType"):
+            raise
+        ami_type = None  # not set: EKS decides it when it creates the node group
+    # Since Kubernetes 1.30, EKS takes Amazon Linux 2023, unless the launch template has an image of its own.
+    if not ami_type and template.props.get("imageId"):
         return
-    named = None
-    with suppress(UnknownValueError):  # one that is yet to be made is of this stack, and judged itself
-        named = template.get("id") or template.get("name")
-    templates = list(INPUTS.of(LAUNCH_TEMPLATE))
-    if named and not templates:
-        raise NotKnownError(f"launchTemplate is {named}, and only those of this stack are judged", "launchTemplate")
-    family = str(node_group.get("amiType") or "").lower().partition("_")[0]
+    family = (ami_type or "al2023").lower().partition("_")[0]
     needed = (*_root_of(family), *(_DATA if family == "bottlerocket" else ()))
-    if needed and templates and not any(set(needed) <= _mapped(template) for template in templates):
+    if needed and not set(needed) <= _mapped(template.props):
         judgement.violation(
-            f"amiType is {node_group['amiType']}, and no launch template maps {' and '.join(needed)}: "
-            "the image's own is not encrypted."
+            f"amiType of {group.name} is {ami_type or 'not set, so its image is Amazon Linux 2023'}, and "
+            f"{template.name} does not map {' and '.join(needed)}: the image's own is not encrypted.",
+            group.urn,
         )
 
 
@@ -206,6 +245,8 @@ NODE_VOLUMES_ENCRYPTED = ResourceRule(
     checks={
         **dict.fromkeys(_NODE_CLASSES, _node_class_volumes),
         LAUNCH_TEMPLATE: _launch_template_volumes,
-        NODE_GROUP: _node_group_volumes,
+        NODE_GROUP: _node_group_template,
     },
 )
+
+NODE_GROUP_VOLUMES_ENCRYPTED = StackRule(name="node-group-volumes-encrypted", check=_node_group_volumes)

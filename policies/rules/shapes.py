@@ -205,7 +205,12 @@ _ATTACHMENTS: Final = (
 
 _SHAPES: Final[Mapping[str, Shape]] = {
     **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT} for token in _TAGGED},
-    tokens.NODE_GROUP: {"tags": _TAGS, "launchTemplate": {}, "remoteAccess": {}},
+    tokens.NODE_GROUP: {
+        "tags": _TAGS,
+        "launchTemplate": {"id": TEXT, "name": TEXT},
+        "amiType": TEXT,
+        "remoteAccess": {},
+    },
     **{token: {"policyArn": TEXT} for token in _ATTACHMENTS},
     **{token: {"policyArns": [TEXT]} for token in tokens.IAM_ATTACHMENTS_EXCLUSIVE},
     **dict.fromkeys((tokens.DAEMON_SET, tokens.DEPLOYMENT, tokens.STATEFUL_SET), _WORKLOAD),
@@ -220,6 +225,8 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     tokens.AKS_CLUSTER: _AKS,
     tokens.HELM_RELEASE: {"chart": TEXT, "version": TEXT, "values": _CHART_VALUES},
     tokens.LAUNCH_TEMPLATE: {
+        "id": TEXT,
+        "name": TEXT,
         "metadataOptions": _METADATA_OPTIONS,
         "blockDeviceMappings": _BLOCK_DEVICES,
         "networkInterfaces": [{}],
