@@ -76,8 +76,10 @@ _STATEMENT: Final[Shape] = {
 }
 #: An IAM policy, and one on a resource.
 POLICY_DOCUMENT: Final[Shape] = {"Statement": Either((_STATEMENT, [_STATEMENT]))}
+# Exact values, and filters such as {"prefix": "EC2 "}.
+_MATCHES: Final[Shape] = [Either((TEXT, {}))]
 #: What an EventBridge rule listens for.
-EVENT_PATTERN: Final[Shape] = {"source": [TEXT], "detail-type": [TEXT]}
+EVENT_PATTERN: Final[Shape] = {"source": _MATCHES, "detail-type": _MATCHES, "detail": {}}
 
 _TAGS: Final[Shape] = {EACH: TEXT}
 _TAINT: Final[Shape] = {"key": TEXT, "value": TEXT, "effect": TEXT}
@@ -204,7 +206,7 @@ _ATTACHMENTS: Final = (
 )
 
 _SHAPES: Final[Mapping[str, Shape]] = {
-    **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT} for token in _TAGGED},
+    **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT, "scheduleExpression": TEXT} for token in _TAGGED},
     tokens.NODE_GROUP: {
         "tags": _TAGS,
         "launchTemplate": {"id": TEXT, "name": TEXT},

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pulumi_policy import PolicyResource
 
 from . import graph
-from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, StackRule, section
+from .iam_documents import listed
+from .rule import STRICTER_IN_PRODUCTION, Judgement, NotKnownError, Properties, StackRule, section
 from .shapes import EVENT_PATTERN
 from .tokens import (
     AKS_CLUSTER,
@@ -32,16 +33,19 @@ from .values import parsed
 _TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
 _WIREGUARD_PORT = 51871
 
-#: What Karpenter's interruption controller listens for: source and detail-type of events.
-_EVENTS = {
-    "aws.ec2": (
-        "EC2 Spot Instance Interruption Warning",
-        "EC2 Instance Rebalance Recommendation",
-        "EC2 Instance State-change Notification",
-        "EC2 Capacity Reservation Instance Interruption Warning",
-    ),
-    "aws.health": ("AWS Health Event",),
+#: What Karpenter's interruption controller listens for: source and detail-type of events, and the values in `detail` on
+#: which it acts, where it ignores events with others.
+_EVENTS: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
+    ("aws.ec2", "EC2 Spot Instance Interruption Warning"): {},
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"): {},
+    ("aws.ec2", "EC2 Instance State-change Notification"): {
+        "state": ("stopping", "stopped", "shutting-down", "terminated")
+    },
+    ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): {},
+    ("aws.health", "AWS Health Event"): {"service": ("EC2",), "eventTypeCategory": ("scheduledChange",)},
 }
+# An event bus has the events of its own account and region.
+_WITHOUT_LOSS = frozenset({"source", "detail-type", "detail", "account", "region"})
 
 
 def _node_class_resolves(resources: list[PolicyResource], judgement: Judgement) -> None:
@@ -139,19 +143,59 @@ def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
     if not listening or not queues:
         return
     targets = set(_rules_to(queues, resources, judgement))
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
+    lost: list[tuple[str, str, PolicyResource]] = []
     for rule in graph.of(resources, EVENT_RULE):
         with judgement.part():
-            text = graph.output(rule, "eventPattern")
-            pattern = parsed(text, EVENT_PATTERN, "an event pattern", "eventPattern", rule.urn)
-            if rule.urn not in targets and (rule.props.get("name") or rule.name) not in targets:
-                judgement.violation(f"the events of {rule.name} reach no queue of the stack.", rule.urn)
-                continue
-            for source in pattern.get("source") or ():
-                seen |= {(source, kind) for kind in pattern.get("detail-type") or _EVENTS.get(source, ())}
-    missing = [kind for source, kinds in _EVENTS.items() for kind in kinds if (source, kind) not in seen]
+            for kind, why in _kinds(rule, targets).items():
+                if why:
+                    lost.append((kind, why, rule))
+                else:
+                    seen.add(kind)
+    missing = [kind for _, kind in _EVENTS if kind not in seen]
     if missing and judgement.complete:
+        for why, urn in dict.fromkeys((why, rule.urn) for kind, why, rule in lost if kind in missing):
+            judgement.violation(why, urn)
         judgement.violation(f"no event rule sends these to the queue: {', '.join(missing)}.", queues[0].urn)
+
+
+def _kinds(rule: PolicyResource, targets: set[str]) -> dict[str, str]:
+    """Return which of Karpenter's events a rule is about, and why not all of them reach the queue; empty if they do."""
+    if rule.props.get("scheduleExpression") and not rule.props.get("eventPattern"):
+        return {}
+    text = graph.output(rule, "eventPattern")
+    pattern = parsed(text, EVENT_PATTERN, "an event pattern", "eventPattern", rule.urn)
+    why = ""
+    if rule.props.get("state") == "DISABLED" or rule.props.get("isEnabled") is False:
+        why = f"{rule.name} is disabled, so it sends no events."
+    elif rule.urn not in targets and (rule.props.get("name") or rule.name) not in targets:
+        why = f"the events of {rule.name} reach no queue of the stack."
+    return {
+        kind: why or _narrowed(rule, pattern, acted_on)
+        for (source, kind), acted_on in _EVENTS.items()
+        if _takes(rule, pattern, "source", source) and _takes(rule, pattern, "detail-type", kind)
+    }
+
+
+def _narrowed(rule: PolicyResource, pattern: Properties, acted_on: dict[str, tuple[str, ...]]) -> str:
+    """Say by which keys a pattern leaves out events on which Karpenter acts; empty if it has none."""
+    detail = section(pattern, "detail")
+    keys = sorted(set(pattern) - _WITHOUT_LOSS)
+    for key in detail:
+        if key not in acted_on or not all(_takes(rule, detail, key, value) for value in acted_on[key]):
+            keys.append(f"detail.{key}")
+    return f"the pattern of {rule.name} takes only some of these events, by {', '.join(keys)}." if keys else ""
+
+
+def _takes(rule: PolicyResource, pattern: Properties, key: str, value: str) -> bool:
+    """Return whether a pattern takes events with a value; NotKnownError if a filter decides it."""
+    if key not in set(pattern):
+        return True
+    entries = list(listed(pattern[key]))
+    if value not in entries and any(isinstance(entry, Mapping) for entry in entries):
+        what = f"{key} in the pattern of {rule.name} has a filter, and only exact values are judged"
+        raise NotKnownError(what, rule.name, "eventPattern")
+    return value in entries
 
 
 def _rules_to(queues: list[PolicyResource], resources: list[PolicyResource], judgement: Judgement) -> Iterator[str]:
