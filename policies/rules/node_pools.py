@@ -4,11 +4,12 @@ Does not judge machines (nodes.py), nor what needs to be computed from instance 
 """
 
 from datetime import UTC, datetime, timedelta
+from math import inf
 from typing import Any, Final
 
 from karpstack.karpenter import budgets
 from karpstack.karpenter.instance_types import ARCHITECTURE
-from karpstack.karpenter.quantities import duration
+from karpstack.karpenter.quantities import duration, quantity
 
 from . import graph
 from .inputs import INPUTS
@@ -19,6 +20,8 @@ from .tokens import EXISTING_CLUSTER, HELM_RELEASE, NODE_POOL, with_patch
 # Reasons for which pods move; empty nodes may all go at once.
 _MOVING: Final = ("Underutilized", "Drifted")
 _NONE: Final = ("0", "0%")
+# No instance type has less: t4g.nano, the smallest, has 0.5 GiB, and t2.nano one CPU.
+_LEAST: Final = (("cpu", 1), ("memory", 2**29))
 # Begins on a Monday, and a month ends in it: what most schedules do in a year, they do in this week.
 _WEEK: Final = datetime(2026, 1, 26, tzinfo=UTC)
 
@@ -72,14 +75,28 @@ def _disruption_budgets(node_pool: Properties, judgement: Judgement) -> None:
         with judgement.part():
             path = f"spec.disruption.budgets[{index}]"
             nodes = _nodes(entries[index])
-            if nodes.endswith("%") and float(nodes.rstrip("%")) > largest:
-                judgement.violation(f"{path} lets {nodes} of the nodes go at a time, more than {largest:g}%.")
             if nodes in _NONE and not entries[index].get("schedule"):
                 reasons = entries[index].get("reasons")
                 what = ", ".join(reasons) if reasons else "any reason"
                 judgement.violation(f"{path} lets no node go, at no time, for {what}.")
+            if nodes.endswith("%") and float(nodes.rstrip("%")) > largest:
+                judgement.violation(f"{path} lets {nodes} of the nodes go at a time, more than {largest:g}%.")
+            # Karpenter rounds a share up.
+            elif not nodes.endswith("%") and int(nodes) - 1 >= (most := _most_nodes(node_pool)) * largest / 100:
+                judgement.violation(
+                    f"{path} lets {nodes} nodes go at a time, more than {largest:g}% of {most:g}, which is the most "
+                    "that the NodePool can have."
+                )
     with judgement.part():
         _always_limited([_budget(entries[index]) for index in range(len(entries))], judgement)
+
+
+def _most_nodes(node_pool: Properties) -> float:
+    """Return a number of nodes that a NodePool never exceeds, by replicas or limits."""
+    spec = section(node_pool, "spec")
+    limits = section(spec, "limits")
+    amounts = ((spec.get("replicas"), 1), (limits.get("nodes"), 1), *((limits.get(key), of) for key, of in _LEAST))
+    return min((max(1, quantity(amount) // each) for amount, each in amounts if amount is not None), default=inf)
 
 
 def _always_limited(entries: list[dict[str, Any]], judgement: Judgement) -> None:
