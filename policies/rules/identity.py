@@ -91,17 +91,16 @@ def _wildcard_resources(where: str, statement: Properties, judgement: Judgement)
     if not anything and not kinds:
         return
     allowed = [entry["action"].lower() for entry in judgement.settings["allowedActions"]]
-    actions = listed(statement.get("Action"))
+    actions, condition = listed(statement.get("Action")), section(statement, "Condition")
     for index in range(len(actions)):
         with judgement.part():
             action = actions[index].lower()
-            if any(fnmatchcase(action, pattern) for pattern in allowed):
+            # Where an action knows no tags of its resource, IAM takes the tag for absent and denies the action.
+            if any(fnmatchcase(action, pattern) for pattern in allowed) or _is_tagged(action, condition):
                 continue
             if anything:
                 judgement.violation(f"{where} allows {actions[index]} on every resource.")
-                continue
-            open_kinds = {kind for kind in kinds if not _is_allowed(action, kind, judgement)}
-            if open_kinds and not _is_tagged(action, section(statement, "Condition")):
+            elif open_kinds := {kind for kind in kinds if not _is_allowed(action, kind, judgement)}:
                 judgement.violation(
                     f"{where} allows {actions[index]} on every {', '.join(sorted(open_kinds))}, and has no condition "
                     "on a tag."
@@ -132,12 +131,12 @@ def _whole_kind(arn: str) -> str | None:
 
 def _is_tagged(action: str, condition: Properties) -> bool:
     """Return whether the resource must carry a tag, or gets one when it is made."""
-    tests = [
-        (operator, key.lower(), values)
+    keys = {
+        key.lower()
         for operator in ("StringEquals", "StringLike", "Null")
-        for key, values in section(condition, operator).items()
-    ]
-    keys = {key for operator, key, values in tests if operator != "Null" or str(values).lower() == "false"}
+        for key in section(condition, operator)
+        if operator != "Null" or str(section(condition, operator)[key]).lower() == "false"
+    }
     if any(":resourcetag/" in key for key in keys):
         return True
     made = _MAKES.fullmatch(action) is not None or any(key.endswith(":createaction") for key in keys)
