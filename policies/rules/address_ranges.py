@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations, product
 from typing import Any
 
 from pulumi_policy import PolicyResource
@@ -16,35 +17,40 @@ from .tokens import AKS_CLUSTER, AZURE_NETWORK, CLUSTER, VPC
 
 
 def _no_overlap(resources: list[PolicyResource], judgement: Judgement) -> None:
-    ranges: list[Range] = []
+    networks: list[Range] = []
+    pods: list[Range] = []
+    services: list[Range] = []
     for resource in graph.of(resources, VPC):
         with judgement.part():
-            ranges.extend(_read(resource, "cidrBlock", graph.output(resource, "cidrBlock"), judgement))
+            networks.extend(_read(resource, "cidrBlock", graph.output(resource, "cidrBlock"), judgement))
     for resource in graph.of(resources, AZURE_NETWORK):
         with judgement.part():
             prefixes = section(resource.props, "addressSpace").get("addressPrefixes")
-            ranges.extend(_read(resource, "addressSpace.addressPrefixes", prefixes, judgement))
+            networks.extend(_read(resource, "addressSpace.addressPrefixes", prefixes, judgement))
     for resource in graph.of(resources, CLUSTER):
         with judgement.part():
             service = section(resource.props, "kubernetesNetworkConfig").get("serviceIpv4Cidr")
-            ranges.extend(_read(resource, "kubernetesNetworkConfig.serviceIpv4Cidr", service, judgement))
+            services.extend(_read(resource, "kubernetesNetworkConfig.serviceIpv4Cidr", service, judgement))
     for resource in graph.of(resources, AKS_CLUSTER):
         profile = None
         with judgement.part():
             profile = section(resource.props, "networkProfile")
-        for key in ("podCidr", "serviceCidr") if profile is not None else ():
+        for key, ranges in (("podCidr", pods), ("serviceCidr", services)) if profile is not None else ():
             with judgement.part():
                 ranges.extend(_read(resource, f"networkProfile.{key}", (profile or {}).get(key), judgement))
     for release in graph.releases(resources, "cilium", judgement):
         with judgement.part():
-            pods = section(graph.values(release), "ipam", "operator").get("clusterPoolIPv4PodCIDRList")
+            cidrs = section(graph.values(release), "ipam", "operator").get("clusterPoolIPv4PodCIDRList")
             where = "values.ipam.operator.clusterPoolIPv4PodCIDRList"
-            ranges.extend(_read(release, where, pods, judgement))
-    for first, second in overlaps(ranges):
-        judgement.violation(
-            f"{first.what} {first.network} overlaps {second.what} {second.network}.",
-            second.urn,
-        )
+            pods.extend(_read(release, where, cidrs, judgement))
+    # Networks that are not connected may have the same range, and so may their clusters.
+    for one, other in combinations((networks, pods, services), 2):
+        for pair in product(one, other):
+            for first, second in overlaps(pair):
+                judgement.violation(
+                    f"{first.what} {first.network} overlaps {second.what} {second.network}.",
+                    second.urn,
+                )
 
 
 def _read(resource: PolicyResource, path: str, values: Any, judgement: Judgement) -> Iterator[Range]:
