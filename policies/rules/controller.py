@@ -87,7 +87,7 @@ def _definitions(resources: list[PolicyResource], judgement: Judgement) -> None:
 def _availability(release: Properties, judgement: Judgement) -> None:
     if not graph.is_chart(release.get("chart") or "", _CHART):
         return
-    values = section(release, "values")
+    values = graph.chart_values(release)
     with judgement.part():
         replicas = values.get("replicas")
         least = int(judgement.settings["replicas"])
@@ -103,7 +103,7 @@ def _availability(release: Properties, judgement: Judgement) -> None:
 def _off_its_nodes(release: Properties, judgement: Judgement) -> None:
     if not graph.is_chart(release.get("chart") or "", _CHART):
         return
-    values = section(release, "values")
+    values = graph.chart_values(release)
     if "affinity" not in set(values):
         return  # the chart's own keeps it off
     required = section(values, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pulumi_policy import PolicyResource
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from .rule import Judgement, Properties, section
+from .rule import Judgement, NotKnownError, Properties, section
 from .tokens import HELM_RELEASE, QUEUE
 
 Resources = list[PolicyResource]
@@ -64,8 +64,33 @@ def is_chart(reference: str, name: str) -> bool:
 def values(release: PolicyResource) -> Properties:
     """The values of a release; empty where none are set."""
     output(release, "chart")
-    chart_values: Properties = release.props.get("values") or {}
-    return chart_values
+    return chart_values(release.props, release.name)
+
+
+def chart_values(release: Properties, *where: str) -> Properties:
+    """The values in the properties of a release, with those of its files; `where` leads to these properties.
+
+    Pulumi reads the files only where nothing else of the release is unknown.
+
+    Raises:
+        NotKnownError: It has not read them yet.
+    """
+    # The status is an output, and so always unknown at preview.
+    if release.get("valueYamlFiles") and any(_has_unknown(release, key) for key in set(release) - {"status"}):
+        raise NotKnownError("values does not have the content of valueYamlFiles yet", *where, "values")
+    return section(release, "values")
+
+
+def _has_unknown(parent: Any, key: str | int) -> bool:
+    """Whether a value, or one in it, comes later."""
+    try:
+        value = parent[key]
+    except UnknownValueError:
+        return True
+    if isinstance(value, Mapping):
+        return any(_has_unknown(value, inner) for inner in value)
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return is_list and any(_has_unknown(value, index) for index in range(len(value)))
 
 
 def has_queue(release: PolicyResource) -> bool:

@@ -102,7 +102,7 @@ def _aks_network(cluster: Properties, judgement: Judgement) -> None:
 def _cilium(release: Properties, judgement: Judgement) -> None:
     if not graph.is_chart(release.get("chart") or "", "cilium"):
         return
-    values = section(release, "values")
+    values = graph.chart_values(release)
     with judgement.part():
         if values.get("kubeProxyReplacement") not in (True, "true"):
             judgement.violation("values.kubeProxyReplacement is not true: nothing answers on service addresses.")
