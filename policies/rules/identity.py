@@ -32,6 +32,9 @@ _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?$]+")
 _WITHOUT_KINDS = frozenset({"codecommit", "execute-api", "s3", "sns", "sqs"})
 # Kinds of EC2 of which people choose the names. Other names are IDs of random digits, of which a part is any one's.
 _NAMED_IN_EC2 = frozenset({"key-pair", "placement-group"})
+# An account that is left open, and conditions that name it.
+_ANY_ACCOUNT = re.compile(r"arn:[^:]*:iam:[^:]*:[^:]*[*?]")
+_ACCOUNTS = frozenset({"aws:resourceaccount", "aws:resourceorgid"})
 # What may be asked for with the tags of what is yet to be made; other actions are on what others may have made.
 _MAKES = re.compile(r"[^:]+:(create|run)(?!tags$)[a-z]*")
 
@@ -84,27 +87,39 @@ def _wildcard_resources(where: str, statement: Properties, judgement: Judgement)
     resources = listed(statement.get("Resource"))
     anything = "NotResource" in set(statement)
     kinds: set[str] = set()
+    accounts = False
     for index in range(len(resources)):
         with judgement.part():
             anything = anything or _is_everything(resources[index])
             kinds |= {kind for kind in [_whole_kind(resources[index])] if kind}
-    if not anything and not kinds:
+            accounts = accounts or _ANY_ACCOUNT.match(resources[index]) is not None
+    if not anything and not kinds and not accounts:
         return
     allowed = [entry["action"].lower() for entry in judgement.settings["allowedActions"]]
     actions, condition = listed(statement.get("Action")), section(statement, "Condition")
     for index in range(len(actions)):
         with judgement.part():
             action = actions[index].lower()
+            # Who owns another account chooses the tags of its roles.
+            roams = action.startswith("sts:assumerole") and (anything or accounts) and not _in_accounts(condition)
             # Where an action knows no tags of its resource, IAM takes the tag for absent and denies the action.
-            if any(fnmatchcase(action, pattern) for pattern in allowed) or _is_tagged(action, condition):
+            tagged = _is_tagged(action, condition) and not roams
+            if tagged or any(fnmatchcase(action, pattern) for pattern in allowed):
                 continue
             if anything:
                 judgement.violation(f"{where} allows {actions[index]} on every resource.")
+            elif roams:
+                judgement.violation(f"{where} allows {actions[index]} on roles of every account.")
             elif open_kinds := {kind for kind in kinds if not _is_allowed(action, kind, judgement)}:
                 judgement.violation(
                     f"{where} allows {actions[index]} on every {', '.join(sorted(open_kinds))}, and has no condition "
                     "on a tag."
                 )
+
+
+def _in_accounts(condition: Properties) -> bool:
+    """Return whether a condition names the accounts, or the organization, of the resource."""
+    return bool({key.lower() for key in section(condition, "StringEquals")} & _ACCOUNTS)
 
 
 def _is_allowed(action: str, kind: str, judgement: Judgement) -> bool:
