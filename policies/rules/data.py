@@ -44,6 +44,9 @@ _QUEUE_URL = re.compile(r"https://[^/]+/(\d{12})/([^/]*)")
 _ARN_PARTS = 6
 
 
+# AKS's categories of logs that say who did what, and the groups that have them.
+_AKS_AUDIT = ("kube-audit", "kube-audit-admin")
+_WITH_AUDIT = ("audit", "alllogs")
 # Those by which messages come, go and are read; `sqs:*` includes them.
 _QUEUE_ACTIONS = ("sqs:sendmessage", "sqs:receivemessage", "sqs:deletemessage", "sqs:purgequeue")
 
@@ -232,9 +235,15 @@ def _aks_logs(resources: list[PolicyResource], judgement: Judgement) -> None:
                 about = cluster in graph.sources(setting, "resourceUri")
                 logs = setting.props.get("logs") or []
                 if about or _is_about(graph.output(setting, "resourceUri"), graph.output(cluster, "name")):
-                    kept = kept or any(logs[index].get("enabled") is True for index in range(len(logs)))
+                    kept = kept or any(_is_audited(logs[index]) for index in range(len(logs)))
         if not kept and judgement.complete:
-            judgement.violation(f"no diagnostic setting keeps a log of {cluster.name}.", cluster.urn)
+            judgement.violation(f"no diagnostic setting keeps the audit log of {cluster.name}.", cluster.urn)
+
+
+def _is_audited(log: Properties) -> bool:
+    return log.get("enabled") is True and (
+        (log.get("category") or "").lower() in _AKS_AUDIT or (log.get("categoryGroup") or "").lower() in _WITH_AUDIT
+    )
 
 
 def _is_about(resource_id: str, cluster: str) -> bool:

@@ -252,5 +252,5 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     tokens.AZURE_ROLE_DEFINITION: {"permissions": [{"actions": [TEXT], "dataActions": [TEXT]}]},
     tokens.AKS_AGENT_POOL: {},
     tokens.AZURE_FEDERATED_CREDENTIAL: {"subject": TEXT, "issuer": TEXT, "audiences": [TEXT]},
-    tokens.AZURE_DIAGNOSTICS: {"resourceUri": TEXT, "logs": [{}]},
+    tokens.AZURE_DIAGNOSTICS: {"resourceUri": TEXT, "logs": [{"category": TEXT, "categoryGroup": TEXT}]},
 }
