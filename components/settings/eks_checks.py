@@ -6,6 +6,7 @@ section that is not valid by itself is not there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
@@ -169,10 +170,17 @@ def _system_nodes(say: Judge, system_nodes: SystemNodesSettings, known_region: s
 def _release(system_nodes: SystemNodesSettings, cluster: ClusterSettings, today: date) -> Iterator[Finding]:
     """Releases of the system nodes' image that do not exist, or that the facts do not know."""
     release, version = system_nodes.release_version, cluster.version
-    found = images.verdict(f"al2023@v{release.rpartition('-')[2]}", version, today) if release else None
-    if found:
-        words = {"said": found.said, "version": version}
-        yield finding("release-version", ("systemNodes", "releaseVersion"), release, warning=not found.certain, **words)
+    if not release:
+        return
+    # The node group has the cluster's version, and EKS takes no release of another one with it.
+    if not re.fullmatch(rf"{re.escape(version)}\.\d+-\d{{8}}", release, re.ASCII):
+        said, warning = f"is not a release for Kubernetes {version}, the version of the system nodes", False
+    elif found := images.verdict(f"al2023@v{release.rpartition('-')[2]}", version, today):
+        said, warning = found.said, not found.certain
+    else:
+        return
+    words = {"said": said, "version": version}
+    yield finding("release-version", ("systemNodes", "releaseVersion"), release, warning=warning, **words)
 
 
 def _images(name: str, spec: Mapping[str, Any], cluster: ClusterSettings, today: date) -> Iterator[Finding]:
