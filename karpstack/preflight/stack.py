@@ -13,6 +13,7 @@ from typing import Any, Final
 from karpstack.components import settings
 from karpstack.components.problems import SettingsError
 from karpstack.text import projects
+from karpstack.text.project_file import unread_settings
 from karpstack.text.yaml_file import YamlError, read
 
 from .finding import Finding, InputError, finding
@@ -105,7 +106,7 @@ def raw(path: Path) -> dict[str, Any]:
     """What stands under `config:`; instead of each secret, which only the stack's own key opens, `CLOSED`.
 
     Raises:
-        UnknowableError: There is no such file, or it cannot be read.
+        UnknowableError: There is no such file, it cannot be read, or Pulumi has other settings for the stack.
     """
     try:
         content = read(path)
@@ -116,6 +117,8 @@ def raw(path: Path) -> dict[str, Any]:
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
         raise InputError(f"{path} has no `config:`, so it is not known what the stack asks for; add it")
+    if unread := unread_settings(path, config):
+        raise InputError(unread)
     return {
         str(key): CLOSED if isinstance(value, Mapping) and set(value) == {"secure"} else value
         for key, value in config.items()

@@ -85,6 +85,7 @@ def _touched(touching: AffectedStacks) -> tuple[Path, Change, list[AffectedStack
     if touching.manifests:
         return _touched_manifests(touching, manifests.root(project))
     changed = stacks.change(project, touching.base, touching.head)
+    stacks.check_stack_files(project, changed)
     names = [name.strip() for name in touching.stacks.split(",") if name.strip()]
     touched = changed.named(changed.after if names == [_ALL] else names) if names else changed.touched()
     for path in stacks.unnamed(changed):

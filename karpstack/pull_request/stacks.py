@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from karpstack.text import git, shown
 from karpstack.text.names import is_stack_name
+from karpstack.text.projects import other_folder
 
 #: Whether a what-if is asked, and otherwise why not.
 WhatIf = Literal["asked", "new", "policies", "off"]
@@ -142,6 +143,17 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
             "that are rehearsed; remove it"
         )
     return Change(before, sorted(differing), _stacks(earlier), _stacks(names), after)
+
+
+def check_stack_files(project: Path, changed: Change) -> None:
+    """Check that Pulumi reads the stack files of the project's folder.
+
+    Raises:
+        StacksError: Pulumi.yaml names another folder, whose files are not compared.
+    """
+    found = git.git(project, "show", f"{changed.head}:./{_PROJECT}")
+    if refused := other_folder(found.stdout):
+        raise StacksError(f"{_PROJECT}: {refused}")
 
 
 def unnamed(changed: Change) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,10 @@ STACKS: Final[Mapping[str, str]] = {"aws": "eks", "azure": "aks-nap"}
 SELF_HOSTED: Final = "aks-self-hosted"
 #: A folder with one of these files is what Kustomize makes of it.
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+#: What names another folder for stack files in Pulumi.yaml; earlier releases of Pulumi called it `config`.
+_FOLDER: Final = re.compile(
+    rb"""(?:^|[{,])\s*["']?(stackConfigDir)["']?\s*:|^["']?(config)["']?[ \t]*:[ \t]+[^\s#{]""", re.MULTILINE
+)
 # Of a snapshot: bytes, levels and values.
 _MOST, _DEPTH, _VALUES = 64 * 2**20, 40, 1_000_000
 
@@ -63,6 +68,18 @@ def stack_names() -> list[str]:
     files = find_stack_files().glob("Pulumi.*.yaml")
     names = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in files)
     return sorted(filter(is_stack_name, names))
+
+
+def other_folder(project_file: bytes) -> str:
+    """Return why Pulumi takes its stack files from another folder, by the text of Pulumi.yaml; empty if it does not."""
+    found = _FOLDER.search(project_file)
+    if not found:
+        return ""
+    key = (found[1] or found[2]).decode()
+    return (
+        f"{key} names another folder for stack files, and karpstack reads those beside Pulumi.yaml, so it would answer "
+        f"for other files than Pulumi's; remove {key}, and move the stack files beside Pulumi.yaml"
+    )
 
 
 def section(config: Mapping[str, Any], name: str) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from karpstack.rehearsal.engines import built_releases, releases
 from karpstack.rehearsal.session.clouds import CLOUDS, Cloud, Name
 from karpstack.rehearsal.session.waits import AS_ASKED, Waits
 from karpstack.text import files
+from karpstack.text.project_file import unread_settings
 from karpstack.text.projects import section
 from karpstack.text.yaml_file import YamlError, read
 
@@ -105,6 +106,8 @@ class StackFile:
                 "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
             )
         other = any_program and not any(str(key).startswith("karpstack:") for key in config)
+        if not other and (unread := unread_settings(path, config)):
+            raise StackFileError(unread)
         cloud = _cloud_of_region(path, config) if other else _cloud(path, config)
         cluster = _section(config, "cluster")
         exists = cluster.get("existing") is not None

@@ -50,6 +50,16 @@ def test_another_project_file_that_pulumi_prefers_is_refused(repository: Reposit
         stacks.change(repository.folder, "HEAD^")
 
 
+def test_stack_files_of_another_folder_are_refused(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository.commit(**{"Pulumi.yaml": "name: karpstack\nstackConfigDir: stacks\n"})
+    repository.commit(**{"stacks/Pulumi.eks.yaml": STACK.format(cloud="aws")})
+    monkeypatch.chdir(repository.folder)
+    assert main(["stacks", "--base", "HEAD^1"]) == 2
+    assert "error: Pulumi.yaml: stackConfigDir names another folder" in capsys.readouterr().err
+
+
 def test_the_stack_that_a_pull_request_changes_is_rehearsed_and_told_of(
     repository: Repository, github: GitHubServer, tmp_path: Path
 ) -> None:
