@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, f
 from .. import versions
 from ..documents import charts, endpoints, images, subnets
 from ..documents.endpoints import EndpointService
-from ..naming import RESERVED_TAG_PREFIXES, EksNames
+from ..naming import RESERVED_TAG_PREFIXES, EksNames, principal_label
 from ..problems import refuse
 from .proxy import Certificates, ProxySettings
 from .sections import (
@@ -280,6 +280,9 @@ class ClusterSettings(Section):
     def _once(cls, admins: list[str]) -> list[str]:
         if repeated := sorted(admin for admin, times in Counter(admins).items() if times > 1):
             refuse("access-entries-twice", repeated=repeated)
+        for label, times in Counter(map(principal_label, admins)).items():
+            if times > 1:
+                refuse("access-entries-alike", alike=[admin for admin in admins if principal_label(admin) == label])
         return admins
 
 
