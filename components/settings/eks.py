@@ -161,7 +161,7 @@ class NetworkSettings(Section):
         False,
         description="VPC endpoints: true for those that the stack needs, or a list of services, for example [ecr.api]",
     )
-    flow_log_retention_days: LogRetentionDays | Literal[0] = Field(
+    flow_log_retention_days: Literal[0, LogRetentionDays] = Field(
         0, description="days to keep the VPC's flow logs; 0: no flow logs"
     )
     subnet_ids: list[SubnetId] = Field([], description="IDs of subnets of the existing VPC for the nodes")
