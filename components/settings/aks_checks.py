@@ -27,7 +27,7 @@ from .region_checks import azure_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .rules import check_sections
 from .sections import public_network
-from .version_checks import aks_version, joining
+from .version_checks import aks_version, joining, newer_charts
 
 if TYPE_CHECKING:
     from .aks import (
@@ -246,6 +246,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             check_proxy,
             check_image_mirrors,
             controller_values,
+            newer_charts,
             overlays_without_gate,
             _too_many_replicas,
             _joining,

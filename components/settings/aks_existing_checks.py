@@ -20,6 +20,7 @@ from .node_pool_checks import endless_drain, negative_limits, overlays_without_g
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 from .rules import check_sections
+from .version_checks import newer_charts
 
 if TYPE_CHECKING:
     from .aks_existing import ExistingNetworkSettings
@@ -40,6 +41,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
         rules=(
             region_checks,
             controller_values,
+            newer_charts,
             overlays_without_gate,
             check_controller_settings,
             check_image_mirrors,

@@ -33,7 +33,7 @@ from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .rules import check_sections
 from .sections import public_network
-from .version_checks import cilium_version, eks_version, karpenter_support, support_ended
+from .version_checks import cilium_version, eks_version, karpenter_support, newer_charts, support_ended
 
 if TYPE_CHECKING:
     from .eks import (
@@ -354,6 +354,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             _trusted_too_late,
             _too_few_pod_ranges,
             controller_values,
+            newer_charts,
             overlays_without_gate,
             _too_many_replicas,
             egress_checks,

@@ -22,7 +22,7 @@ from .node_pool_checks import overlays_without_gate
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 from .rules import check_sections
-from .version_checks import karpenter_support
+from .version_checks import karpenter_support, newer_charts
 
 if TYPE_CHECKING:
     from .eks import KarpenterSettings
@@ -49,6 +49,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             _whose_network,
             _support,
             controller_values,
+            newer_charts,
             overlays_without_gate,
             egress_checks,
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from typing import TYPE_CHECKING
 
 from karpstack.karpenter.findings import Finding
 from karpstack.karpenter.releases import number, offered, releases, status
@@ -11,6 +12,11 @@ from karpstack.karpenter.releases import number, offered, releases, status
 from .. import versions
 from ..documents.charts import release
 from ..problems import finding, key_of
+
+if TYPE_CHECKING:
+    from .aks import KarpenterSettings as AksKarpenter
+    from .eks import CiliumSettings
+    from .eks import KarpenterSettings as EksKarpenter
 
 _KEY = key_of("cluster", "version")
 
@@ -76,6 +82,19 @@ def karpenter_support(karpenter: str, today: date) -> Iterator[Finding]:
             support=row.support,
             karpenter_aws=versions.KARPENTER_AWS,
         )
+
+
+def newer_charts(
+    cloud: str, karpenter: EksKarpenter | AksKarpenter | None = None, cilium: CiliumSettings | None = None
+) -> Iterator[Finding]:
+    """Warn of charts of a later minor release than those that are known; AKS brings its own Cilium."""
+    chosen: dict[str, tuple[EksKarpenter | AksKarpenter | CiliumSettings | None, str]]
+    chosen = {"karpenter": (karpenter, versions.KARPENTER_AWS if cloud == "aws" else versions.KARPENTER_AZURE)}
+    if cloud == "aws":
+        chosen["cilium"] = (cilium, versions.CILIUM)
+    for section, (settings, newest) in chosen.items():
+        if settings is not None and release(settings.chart_version)[:2] > release(newest)[:2]:
+            yield finding("chart-unknown", (section, "chartVersion"), settings.chart_version, newest=newest)
 
 
 def existing_eks_version(version: str, *, karpenter: str) -> Iterator[Finding]:
