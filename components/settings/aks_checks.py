@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     )
 
 _LINUX: Final = "kubernetes.io/os"
+#: Characters of the shortest name of a virtual network.
+_SHORTEST_OF_NETWORK: Final = 2
 
 
 def _of_version(cluster: ClusterSettings, mode: str, today: date) -> Iterator[Finding]:
@@ -57,6 +59,12 @@ def _which_subnet(say: Judge, network: NetworkSettings) -> Iterator[Finding]:
         yield say("aks-subnet-ambiguous", "network.subnetId")
     if network.outbound_type == "userDefinedRouting" and network.subnet_id is None:
         yield say("route-table-missing", "network.outboundType")
+
+
+def _name_of_network(say: Judge, name: str, network: NetworkSettings) -> Iterator[Finding]:
+    """Find a name too short for the stack's own virtual network; those of all other resources may be as short."""
+    if network.subnet_id is None and len(name) < _SHORTEST_OF_NETWORK:
+        yield say("name-too-short", "name", least=_SHORTEST_OF_NETWORK)
 
 
 def _foreign_subnet(say: Judge, network: NetworkSettings, subscription_id: str) -> Iterator[Finding]:
@@ -238,6 +246,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             unassigned_permissions,
             workspaces,
             _which_subnet,
+            _name_of_network,
             _foreign_subnet,
             _too_few_addresses,
             _zone_of_the_api_server,
