@@ -26,6 +26,9 @@ Value = str | bool | int | float
 #: The chart's defaults.
 _BATCH: Final = {"batchIdleDuration": "1s", "batchMaxDuration": "10s"}
 
+#: What a container can request beside huge pages and a vendor's resources, which have a slash.
+_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+
 
 class _Choice(NamedTuple):
     words: tuple[str, ...]
@@ -121,6 +124,9 @@ def resource_values(requests: Mapping[str, str | int], limits: Mapping[str, str 
     amounts: dict[tuple[str, str], Decimal] = {}
     for kind, given in (("requests", requests), ("limits", limits)):
         for name, amount in given.items():
+            if name not in _RESOURCES and not name.startswith("hugepages-") and "/" not in name:
+                meant, key = did_you_mean(name, _RESOURCES), ("karpenter", "resources", kind, name)
+                yield finding("resource-name-unknown", key, amount, meant=meant, known=_RESOURCES, refused=refused)
             try:
                 amounts[kind, name] = exact(amount)
             except ValueError:

@@ -260,8 +260,10 @@ class ClusterSettings(Section):
         ["api", "audit", "authenticator", "controllerManager", "scheduler"], description="control plane logs to keep"
     )
     log_retention_days: LogRetentionDays = Field(30, description="days to keep control plane logs")
-    addon_versions: dict[AddonName, str] = Field(
-        {}, description="versions of EKS's add-ons by name; for others, EKS's default for the cluster's version"
+    addon_versions: dict[AddonName, Annotated[str, StringConstraints(pattern=r"^v\d+\.\d+\.\d+-[\w.-]+$")]] = Field(
+        {},
+        description="versions of EKS's add-ons by name, for example coredns: v1.13.2-eksbuild.1; for others, EKS's "
+        "default for the cluster's version",
     )
     support_type: Literal["standard", "extended"] = Field(
         "extended",
@@ -299,7 +301,7 @@ class SystemNodesSettings(Section):
     min_size: int = Field(2, ge=1, description="minimum number of system nodes")
     desired_size: int = Field(2, ge=1, description="initial number of system nodes")
     max_size: int = Field(10, ge=1, description="maximum number of system nodes")
-    disk_size: int = Field(50, ge=20, description="GiB of each system node's disk, 20 at least")
+    disk_size: int = Field(50, ge=20, le=65536, description="GiB of each system node's disk, 20 to 65536")
 
     @field_validator("max_size")
     @classmethod

@@ -264,7 +264,7 @@ def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int) -> Iterator[Fi
     pods = manifests.max_pods(spec)
     if pods is None:
         return  # Karpenter computes it for each instance type
-    if isinstance(pods, bool) or not isinstance(pods, int):
+    if isinstance(pods, bool) or not isinstance(pods, int) or pods < 0:
         yield finding("max-pods-invalid", ("nodeClasses", name, "kubelet", "maxPods"), pods)
         return
     # Cilium keeps the first and the last address, the router's and the health endpoint's.

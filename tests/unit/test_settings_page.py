@@ -22,7 +22,8 @@ def test_the_page_has_each_setting(cloud: str, request: pytest.FixtureRequest) -
 def test_a_row_has_type_default_meaning_and_codes() -> None:
     rows = [line for line in settings_page.page("eks").splitlines() if line.startswith("| `systemNodes.diskSize`")]
     assert rows == [
-        "| `systemNodes.diskSize` | number, at least 20 | `50` | GiB of each system node's disk, 20 at least |  |"
+        "| `systemNodes.diskSize` | number, at least 20, at most 65536 | `50` "
+        "| GiB of each system node's disk, 20 to 65536 |  |"
     ]
     text = settings_page.page("eks")
     assert "| `network.natGateways` | `single` or `per-zone` or `none` | `single` |" in text
