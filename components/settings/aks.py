@@ -38,6 +38,7 @@ from .sections import (
     fitting_name,
     kubernetes_version,
     refused_keys,
+    refuse_alike,
     separate,
 )
 
@@ -87,6 +88,11 @@ def _tag_key(key: str) -> str:
     return key
 
 
+def _tags(tags: dict[str, str]) -> dict[str, str]:
+    refuse_alike("tags-equal-for-azure", tags)
+    return tags
+
+
 def _location(location: str) -> str:
     if not re.fullmatch(r"[a-z0-9]+", location):
         refuse("location-form", short=re.sub("[^a-z0-9]", "", location.lower()) or "westus2")
@@ -113,6 +119,7 @@ Guid = Annotated[str, AfterValidator(_guid)]
 Tags = Annotated[
     dict[Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_tag_key)], TagValue],
     Field(max_length=50),
+    AfterValidator(_tags),
 ]
 
 

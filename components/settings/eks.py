@@ -36,6 +36,7 @@ from .sections import (
     fitting_name,
     kubernetes_version,
     mirror,
+    refuse_alike,
     separate,
 )
 
@@ -62,9 +63,7 @@ def _tag_text(text: str) -> str:
 def _tags(tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > _MOST_TAGS:
         refuse("too-many-tags", tags=len(tags), most_tags=_MOST_TAGS)
-    lowered = Counter(key.lower() for key in tags)
-    if twice := sorted(key for key in tags if lowered[key.lower()] > 1):
-        refuse("tags-equal-for-iam", twice=twice)
+    refuse_alike("tags-equal-for-iam", tags)
     return tags
 
 

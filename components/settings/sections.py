@@ -7,6 +7,7 @@ instead of "is not a setting".
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, ip_network
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
@@ -230,6 +231,13 @@ def fitting_name(name: str, names: EksNames | AksNames, cloud: str) -> str:
             most=len(name) - longest.excess,
         )
     return name
+
+
+def refuse_alike(code: str, keys: Collection[str]) -> None:
+    """Refuse keys of which some differ only by upper and lower case."""
+    lowered = Counter(key.lower() for key in keys)
+    if twice := sorted(key for key in keys if lowered[key.lower()] > 1):
+        refuse(code, twice=twice)
 
 
 def separate(cidr: IPv4Network, info: ValidationInfo, *others: str) -> IPv4Network:
