@@ -37,8 +37,8 @@ from .sections import (
     chart_version,
     fitting_name,
     kubernetes_version,
-    refused_keys,
     refuse_alike,
+    refused_keys,
     separate,
 )
 
