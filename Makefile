@@ -24,7 +24,7 @@ BIN  := .venv/bin
 # With the version, which the installed package reports.
 READY := .venv/.ready-$(shell { cat requirements.lock; grep '^version = ' pyproject.toml; } | cksum | cut -d' ' -f1)
 # A .venv that the project did not create, or a link, is neither emptied nor removed.
-OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
+OUR_VENV = { [ ! -L .venv ] && [ -f .venv/.made-by-karpstack ]; }
 # An empty folder below build/. A folder that the project did not create, or a link, is not removed.
 EMPTY = [ ! -L build ] && { [ ! -e $(1) ] || { [ ! -L $(1) ] && [ -f $(1)/.made-by-karpstack ]; }; } || { echo "error: $(1) was not made by this project and would be removed; move it away" >&2; exit 1; }; rm -rf $(1) && mkdir -p $(1) && touch $(1)/.made-by-karpstack
 CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
@@ -96,7 +96,7 @@ lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 	@$(BIN)/python -m karpstack.rehearsal.engines --lint
 
 docs: environment ## Build the documentation as a site into build/docs; a broken link is an error
-	@mkdir -p build/docs && touch build/docs/.made-by-karpstack
+	@$(call EMPTY,build/docs)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in build/docs/index.html"
 

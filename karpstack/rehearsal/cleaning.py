@@ -1,4 +1,7 @@
-"""`make clean` and `make clean-cache`: say what goes, and remove what carries a marker of ours and nothing else.
+"""`make clean` and `make clean-cache`: say what goes, and remove what has the project's marker, and nothing else.
+
+A cache of a tool goes by the tool's tag and a name that the project gives that tool. What an older version made without
+a marker stays, and is listed.
 
 Only what stops a stack that runs needs the Python environment; the rest is standard library.
 """
@@ -7,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from karpstack.rehearsal.engines import cache_folder
@@ -21,23 +24,6 @@ _STACKS = (".rehearsal/*", "build/whatif/*/*/state/*", "build/sweep-of/*/answers
 _CACHE = "karpstack"  # the name of the usual cache folder
 # Tools mark their caches, and those of other programs do too, so names decide: https://bford.info/cachedir
 _TAG = ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55")
-# What was made before there were markers, and what playbooks make: a folder's name -> a file that tells.
-_BEFORE = {
-    ".venv": ".ready-*",
-    "engines": "*/*/manifest.json",
-    "go": "modules/cache",
-    # Of `pip install` from the checkout.
-    "lib": "karpstack/py.typed",
-    "karpstack.egg-info": "PKG-INFO",
-    "matplotlib": "fontlist-*.json",
-    "pack": "PulumiPolicy.yaml",
-    "pull-request": "*/outcome.json",
-    "rehearsal": "*/timeline.jsonl",
-    "review": "*/review.sarif",
-    "sweep": "*/*/whatif.json",
-    "sweep-of": "*/input",
-    "whatif": "*/*/timeline.jsonl",
-}
 _TOOLS = ("karpstack.egg-info", ".ansible", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 _CACHES = ("mypy", "uv")  # the Makefile's, in the cache folder
 
@@ -63,8 +49,7 @@ def clean_checkout(root: Path, stop: Callable[[Path], bool] | None = None) -> in
     others = [path for path in _inside(root / ".rehearsal") if path not in stacks]
     for folder in _inside(root / "build"):
         busy = any(path.is_relative_to(folder) for path in running)
-        empty = folder.name.startswith("bdist.") and folder.is_dir() and not any(folder.rglob("*.*"))  # pip's
-        (made if (_is_marked(folder) or empty) and not busy else others).append(folder)
+        (made if _is_marked(folder) and not busy else others).append(folder)
     tools = [path for path in (*(root / name for name in _TOOLS), root / ".venv") if path.exists() or path.is_symlink()]
     for path in tools:
         (made if _is_marked(path) or _is_tagged(path) else others).append(path)
@@ -85,7 +70,7 @@ def clean_cache(cache: Path) -> int:
         path
         for path in parts
         if path == cache / "engines.lock"
-        or (_is_marked(path) and (is_usual or path.name == "engines" or is_ours(path)))
+        or _is_marked(path)
         or (is_usual and path.name in _CACHES and _is_tagged(path))
     ]
     others = [path for path in parts if path not in made]
@@ -108,7 +93,7 @@ def _is_stack(path: Path) -> bool:
 
 def _is_marked(path: Path) -> bool:
     """Whether a folder, and no link to one, was made by the project."""
-    return not path.is_symlink() and path.is_dir() and (is_ours(path) or any(_of_before(path)))
+    return not path.is_symlink() and path.is_dir() and is_ours(path)
 
 
 def _is_tagged(path: Path) -> bool:
@@ -116,12 +101,6 @@ def _is_tagged(path: Path) -> bool:
     name, beginning = _TAG
     tag = path / name
     return not path.is_symlink() and tag.is_file() and tag.read_bytes()[: len(beginning)] == beginning.encode()
-
-
-def _of_before(path: Path) -> Iterator[Path]:
-    """Files that only the project leaves in a folder of this name."""
-    if path.name != "go" or {one.name for one in path.iterdir()} <= {"builds", "modules", "pkg"}:
-        yield from path.glob(_BEFORE.get(path.name, ".none"))
 
 
 def _stopped(stack: Path) -> bool:
@@ -147,7 +126,7 @@ def _remove(paths: Iterable[Path], root: Path) -> None:
 
 def _keep(paths: Iterable[Path], root: Path) -> None:
     if there := list(paths):
-        print("Kept, as without a marker of the project; remove by hand what is yours:")
+        print("Kept, because the project's marker is missing; remove by hand what you do not need:")
         print(*(f"  {path.relative_to(root)}" for path in there), sep="\n")
 
 

@@ -109,8 +109,8 @@ def make_results(folder: Path) -> None:
     """Make a folder for results; of those in a project's `build`, `make clean` removes what this has made."""
     for made, build in pairwise((folder, *folder.parents)):
         if build.name == "build" and (build.parent / "Pulumi.yaml").is_file():
-            make_ours(made)
-    folder.mkdir(parents=True, exist_ok=True)
+            make_ours(made, 0o755)
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
 
 
 def open_file(path: Path) -> BinaryIO:

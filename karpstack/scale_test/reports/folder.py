@@ -12,6 +12,7 @@ import shutil
 import stat
 from pathlib import Path
 
+from karpstack.text.files import make_results
 from karpstack.text.shown import visible
 
 TIMELINE = "timeline.jsonl"
@@ -59,7 +60,7 @@ def make_room(folder: Path) -> list[str]:
         OSError: The folder cannot be made, or something cannot be removed.
     """
     there = judge(folder)
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    make_results(folder)
     for name in there:
         path = folder / name
         if path.is_dir() and not path.is_symlink():

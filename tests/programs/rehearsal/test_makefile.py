@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from karpstack.rehearsal import cleaning
+from karpstack.scale_test.reports import folder
 from karpstack.text.files import make_ours
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -72,15 +73,38 @@ def test_caches_of_the_users_own_tools_stay(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"uv", "fontconfig", "mypy", "matplotlib", "go"}
 
 
-def test_a_cache_from_before_there_were_markers_goes_too(tmp_path: Path) -> None:
-    cache = tmp_path / "karpstack"
-    for name in ("engines/kubernetes/k1", "go/modules/cache", "uv", "mypy"):
-        (cache / name).mkdir(parents=True)
-    (cache / "engines" / "kubernetes" / "k1" / "manifest.json").touch()
-    for name in ("uv", "mypy"):
-        (cache / name / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# by a tool")
-    assert clean(cache).returncode == 0
-    assert not cache.exists()
+@pytest.mark.parametrize("name", ["karpstack", "other"])
+def test_a_cache_without_markers_stays(tmp_path: Path, name: str) -> None:
+    """What the names and the files within are like says nothing about who made a folder."""
+    cache = tmp_path / name
+    files = ("engines/mine/thesis.txt", "engines/model/v1/manifest.json", "go/modules/cache/one", "uv/one")
+    for file in (*files, "matplotlib/fontlist-v390.json"):
+        (cache / file).parent.mkdir(parents=True, exist_ok=True)
+        (cache / file).touch()
+    result = clean(cache)
+    assert result.returncode
+    assert result.stdout.startswith("Kept, because the project's marker is missing; remove by hand")
+    assert f"  {name}/engines\n  {name}/go\n  {name}/matplotlib\n  {name}/uv\n" in result.stdout
+    assert all((cache / file).is_file() for file in files)
+
+
+def test_results_without_a_marker_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("review/eks/review.sarif", "whatif/a/b/timeline.jsonl", "lib/karpstack/py.typed", "bdist.linux/mine")
+    files = [tmp_path / "build" / name for name in names]
+    for file in (*files, tmp_path / ".venv" / ".ready-1"):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    assert cleaning.clean_checkout(tmp_path) == 0
+    assert all(file.is_file() for file in files)
+    kept = capsys.readouterr().out.splitlines()[1:]
+    assert kept == [f"  {name}" for name in ("build/bdist.linux", "build/lib", "build/review", "build/whatif", ".venv")]
+
+
+def test_the_folders_of_a_report_below_build_get_markers(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").touch()
+    folder.make_room(tmp_path / "build" / "rehearsal" / "eks")
+    assert cleaning.clean_checkout(tmp_path) == 0
+    assert not (tmp_path / "build").exists()
 
 
 def test_a_tag_counts_only_by_a_name_that_the_project_makes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,13 +113,13 @@ def test_a_tag_counts_only_by_a_name_that_the_project_makes(tmp_path: Path, caps
     own = [tmp_path / name for name in (".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv")]
     own += [cache / name for name in ("mypy", "uv")]
     others = [tmp_path / "build" / "target", tmp_path / "build" / "uv", cache / "ccache", cache / "restic"]
-    for folder in (*own, *others):
-        folder.mkdir(parents=True)
-        (folder / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# by a tool")
+    for path in (*own, *others):
+        path.mkdir(parents=True)
+        (path / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# by a tool")
     assert cleaning.clean_checkout(tmp_path) == 0
     assert cleaning.clean_cache(cache) == 1
-    assert not any(folder.exists() for folder in own)
-    assert all(folder.is_dir() for folder in others)
+    assert not any(path.exists() for path in own)
+    assert all(path.is_dir() for path in others)
     assert "build/target" in capsys.readouterr().out.split("Kept, ")[1]
 
 
@@ -110,24 +134,17 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(tmp_path: Path, capsys
         (tmp_path / stack).mkdir(parents=True)
         (tmp_path / stack / "karpstack-rehearsal").touch()
     make_ours(tmp_path / "build" / "review")
-    (tmp_path / "build" / "whatif" / "eks" / "change" / "timeline.jsonl").touch()
+    (tmp_path / "build" / "whatif" / ".made-by-karpstack").touch()
     for mine in (".rehearsal/mine", "build/mine", "build/rehearsal", "mine"):
         (tmp_path / mine).mkdir()
     (tmp_path / "build" / "pack").symlink_to(tmp_path / "mine")
-    # Of `pip install` from the checkout.
-    (tmp_path / "build" / "lib" / "karpstack").mkdir(parents=True)
-    (tmp_path / "build" / "lib" / "karpstack" / "py.typed").touch()
-    (tmp_path / "build" / "bdist.linux-x86_64").mkdir()
-    (tmp_path / "karpstack.egg-info").mkdir()
-    (tmp_path / "karpstack.egg-info" / "PKG-INFO").touch()
     (tmp_path / ".venv").mkdir()
     started = time.monotonic()
     assert cleaning.clean_checkout(tmp_path, stop) == 1
     assert time.monotonic() - started < 5.0
     assert sorted(ended) == ["asked", "eks", "runs"]
     removed, kept = capsys.readouterr().out.split("Kept, ")
-    builds = [f"build/{name}" for name in ("bdist.linux-x86_64", "lib", "review", "whatif")]
-    assert removed.split()[5:] == [".rehearsal/eks", *builds, "karpstack.egg-info"]
+    assert removed.split()[5:] == [".rehearsal/eks", "build/review", "build/whatif"]
     assert kept.splitlines()[1:] == [
         f"  {name}" for name in (".rehearsal/mine", "build/mine", "build/pack", "build/rehearsal", ".venv")
     ]
@@ -136,12 +153,12 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(tmp_path: Path, capsys
     assert (tmp_path / ".rehearsal" / "runs").is_dir()
 
 
-def packed(folder: Path) -> subprocess.CompletedProcess[str]:
-    """`make pack` in a folder with what the pack is made of."""
+def packed(folder: Path, *goal: str) -> subprocess.CompletedProcess[str]:
+    """`make pack`, or another goal, in a folder with what the pack is made of."""
     for name in ("policies", "karpstack", "requirements.lock"):
         if not (folder / name).exists():
             (folder / name).symlink_to(ROOT / name)
-    command = ["make", "--no-print-directory", "--file", str(ROOT / "Makefile"), "pack"]
+    command = ["make", "--no-print-directory", "--file", str(ROOT / "Makefile"), *(goal or ["pack"])]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -152,6 +169,16 @@ def test_a_pack_replaces_a_pack_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "build" / "pack" / ".made-by-karpstack").unlink()
     assert "build/pack was not made by this project" in packed(tmp_path).stderr
     assert (tmp_path / "build" / "pack" / "PulumiPolicy.yaml").is_file()
+
+
+def test_a_venv_and_a_site_of_somebody_else_stay(tmp_path: Path) -> None:
+    for name in (".venv/.ready-1", "build/docs/mine"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    assert ".venv was not made by this project" in packed(tmp_path, "environment").stderr
+    assert "build/docs was not made by this project" in packed(tmp_path, "--old-file=environment", "docs").stderr
+    assert (tmp_path / ".venv" / ".ready-1").is_file()
+    assert [path.name for path in (tmp_path / "build" / "docs").iterdir()] == ["mine"]
 
 
 def test_a_pack_is_not_made_through_a_link(tmp_path: Path) -> None:
