@@ -32,7 +32,14 @@ from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.rights import completeness, reasons
 from karpstack.rehearsal.session import crashes, daemon, descriptions, hints, lifetime, lock, other_program, speed
-from karpstack.rehearsal.session.deployment import PROTECTION, CommandError, Deployment, environment, protected
+from karpstack.rehearsal.session.deployment import (
+    PROTECTION,
+    CommandError,
+    Deployment,
+    environment,
+    has_protection_setting,
+    protected,
+)
 from karpstack.rehearsal.session.lifetime import TOOLS, Tools
 from karpstack.rehearsal.session.removal import NotCheckedError
 from karpstack.rehearsal.session.reporting import rehearsing, say_error
@@ -491,20 +498,11 @@ def down(target: Target, *, force: bool = False) -> int:
 def _lift_protection(folder: StackFolder, deployment: Deployment) -> None:
     """Do what a real stack needs before `pulumi destroy`, where its own setting protects the cluster."""
     names = protected(folder)
-    if names and _is_protected_by_setting(folder):
+    if names and has_protection_setting(folder):
         print_message(
             f"{', '.join(names)} is protected: an update sets {PROTECTION} to false first, as before `pulumi destroy`."
         )
         deployment.lift_protection()
-
-
-def _is_protected_by_setting(folder: StackFolder) -> bool:
-    import yaml
-
-    config = yaml.safe_load(folder.stack_configuration.read_text(encoding="utf-8")).get("config") or {}
-    section, _, key = PROTECTION.partition(".")
-    found = config.get(section)
-    return isinstance(found, dict) and found.get(key) is True
 
 
 def _refuse_protected(folder: StackFolder) -> None:

@@ -168,6 +168,19 @@ def protected(folder: StackFolder) -> list[str]:
         return []  # what Pulumi's state is like is Pulumi's to say
 
 
+def has_protection_setting(folder: StackFolder) -> bool:
+    """Whether a stack sets the cluster's protection.
+
+    It may be false although the cluster is protected: an update that lifts the protection was interrupted.
+    """
+    import yaml
+
+    config = yaml.safe_load(folder.stack_configuration.read_text(encoding="utf-8")).get("config") or {}
+    section, _, key = PROTECTION.partition(".")
+    found = config.get(section)
+    return isinstance(found, dict) and isinstance(found.get(key), bool)
+
+
 class Deployment:
     """Pulumi's and Ansible's commands on one rehearsed stack.
 

@@ -142,6 +142,26 @@ def test_what_is_protected_is_known_before_pulumi_begins(tmp_path: Path, state: 
     assert protected(folder) == names
 
 
+@pytest.mark.parametrize(
+    ("configuration", "expected"),
+    [
+        ({"config": {"karpstack:cluster": {"deletionProtection": True}}}, True),
+        # The update that lifts the protection was interrupted.
+        ({"config": {"karpstack:cluster": {"deletionProtection": False}}}, True),
+        ({"config": {"karpstack:cluster": {"version": "1.36"}}}, False),
+        ({"config": {"other:cluster": "a"}}, False),
+        ({"encryptionsalt": "a"}, False),
+    ],
+)
+def test_a_setting_that_is_false_already_can_be_lifted_again(
+    tmp_path: Path, configuration: dict[str, Any], expected: bool
+) -> None:
+    folder = StackFolder("eks", tmp_path)
+    folder.stack_configuration.parent.mkdir(parents=True)
+    folder.stack_configuration.write_text(yaml.safe_dump(configuration))
+    assert deployment.has_protection_setting(folder) is expected
+
+
 @pytest.mark.parametrize(("stack", "words"), [("eks", "policies/eks.json"), ("prod", "baseline of the policy pack")])
 def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     stack: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
