@@ -14,6 +14,10 @@ _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _NO_CHARACTERS = "\ufffe\uffff"
 # Invisible letters, marks and symbols: fillers, blank Braille, joiners, variation selectors.
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+# What GitHub obeys in the log of a job: `::name ...::` at the beginning of a line, and `##[name ...]` anywhere in it.
+# Tables break lines at blanks.
+# https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
+_COMMANDS = re.compile(r"(?<!\S):(?=:[A-Za-z-]+(?: [^\n]*?)?::)|##\[")
 _VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most
 
@@ -25,10 +29,14 @@ _SHORT.maxstring = 100
 def visible(text: object) -> str:
     r"""Return text with each character that would act instead of being seen as its escape, `\x1b` for example.
 
+    The same holds for the colon or bracket that begins a command to GitHub in the log of a job.
+
     Everything that others wrote goes through this before it reaches a terminal, Markdown, HTML, XML or SARIF. Line
     breaks and tabs stay.
     """
     words = str(text)
+    if "::" in words or "##[" in words:
+        words = _COMMANDS.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", words)
     if words.replace("\n", "").replace("\t", "").isprintable() and (words.isascii() or not _UNSEEN.search(words)):
         return words
     return words.translate(_ESCAPES)
@@ -75,6 +83,6 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def message(problems: Sequence[str]) -> str:
-    """What is wrong, a line each; of many the first ones."""
-    lines = [cut(visible(problem), _LINE) for problem in problems[:LINES]]
+    """What is wrong, a line each, whatever values a problem has; of many the first ones."""
+    lines = [cut(visible(" ".join(problem.split("\n"))), _LINE) for problem in problems[:LINES]]
     return "\n".join([*lines, *(["and more like these"] if len(problems) > LINES else [])])

@@ -217,6 +217,6 @@ def test_a_protected_stack_goes_after_the_update_that_lifts_it(kept: RehearsedSt
     assert refused.returncode != 0
     assert "protected" in refused.stdout, refused.stdout
     # As if the update of a `down` before had been interrupted.
-    config = ("--path", PROTECTION, "false", "--config-file", str(kept.folder.stack_configuration))
+    config = ("--path", PROTECTION.replace("/", "."), "false", "--config-file", str(kept.folder.stack_configuration))
     assert kept.by_hand("pulumi", "config", "set", *config).returncode == 0
     assert "sets karpstack:cluster.deletionProtection to false first" in kept.succeed("down")

@@ -58,7 +58,36 @@ def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
     assert not re.search(r"(^|[^A-Za-z0-9_])(@|GH-)[A-Za-z0-9]|https?://|www\.", escape(text))
 
 
-@pytest.mark.parametrize("text", [HARMLESS, "two\nlines\tand a tab"])
+@pytest.mark.parametrize("where", ["terminal", "message", "rehearsal", "preflight"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("::error::pwn", "a\n::error title=pwn::hello", "a\n \u3000::Set-Env name=a::b", f"{'x' * 150} ::error::pwn"),
+        *("a ##[error]pwn", "##[set-output name=a]b"),
+    ],
+)
+def test_nothing_is_a_command_to_github(text: str, where: str) -> None:
+    """As the runner reads a line: https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs"""
+    for line in SHOWN[where](text).splitlines():
+        assert "##[" not in line
+        assert not re.match("::[^ ]+( .*)?::", line.lstrip())
+
+
+def test_a_message_has_one_line_for_each_problem() -> None:
+    assert message(["a\nerror: b", "c"]) == "a error: b\nc"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HARMLESS,
+        "two\nlines\tand a tab",
+        "::/0 and ::1",
+        "urn:pulumi:eks::karpstack::aws:vpc::a",
+        "## [a](b)",
+        "a::b::c",
+    ],
+)
 def test_what_can_be_seen_stays(text: str) -> None:
     assert visible(text) == text
 
