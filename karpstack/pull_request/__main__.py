@@ -106,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
         type=float,
         default=PATIENCE,
         metavar="SECONDS",
-        help="how long GitHub may make it wait in all (default: 900)",
+        help="how long to wait for GitHub in all (default: 900)",
     )
     return made
 

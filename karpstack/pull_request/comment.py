@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .github import GitHub, NoRightsError, UnclearError
+from .github import GitHub, GitHubError, NoRightsError, UnclearError
 from .text import MARKER
 
 _ATTEMPTS: Final = 3
@@ -55,7 +55,7 @@ def post(
             attempt += 1
             ours = _ours(api, repository, number, author)
             if ours:
-                changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{ours[0]['id']}", {"body": text})
+                changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{_id(ours[0])}", {"body": text})
                 return ExistingComment(str(changed.get("html_url", "")), new=False, others=len(ours) - 1)
             if not create:
                 return None
@@ -76,5 +76,17 @@ def _ours(api: GitHub, repository: str, number: int, author: str) -> list[dict[s
         comment
         for page in api.pages(f"/repos/{repository}/issues/{number}/comments")
         for comment in page
-        if str(comment.get("body", "")).startswith(MARKER) and (comment.get("user") or {}).get("login") == author
+        if str(comment.get("body", "")).startswith(MARKER) and _login(comment) == author
     ]
+
+
+def _login(comment: dict[str, Any]) -> object:
+    user = comment.get("user")
+    return user.get("login") if isinstance(user, dict) else None
+
+
+def _id(comment: dict[str, Any]) -> int:
+    found = comment.get("id")
+    if not isinstance(found, int):
+        raise GitHubError("GitHub lists a comment of ours without an id, so it cannot be changed")
+    return found

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import urljoin, urlsplit
 
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from karpstack.text import answers
+from karpstack.text.answers import AnswerError
 from karpstack.text.proxies import is_loopback, proxy_for
 from karpstack.text.shown import visible
 
@@ -23,17 +25,27 @@ _HEADERS: Final = {
     "User-Agent": "karpstack",
     "X-GitHub-Api-Version": "2022-11-28",
 }
-#: Connections and redirects; what GitHub answers is for us to judge.
-_RETRIES: Final = urllib3.Retry(total=None, connect=3, redirect=3, read=False, status=False, other=False)
+#: Connections; what GitHub answers is for us to judge.
+_RETRIES: Final = urllib3.Retry(total=None, connect=3, redirect=False, read=False, status=False, other=False)
+_MOVED: Final = (301, 302, 307, 308)
+_REDIRECTS: Final = 3
 _SECONDS: Final = 30.0
 _ATTEMPTS: Final = 6
+#: Of 100 comments; a pull request has at most 2,500.
+_PAGES: Final = 100
 #: At least, where a secondary limit does not say how long; doubled each time.
 _SECONDARY_SECONDS: Final = 60.0
 _NEXT: Final = re.compile(r'<([^<>]*)>; rel="next"')
 _LONGEST_MESSAGE: Final = 300
 #: What a header can hold; the error of the library for anything else would have the token in it.
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
-_Kind = TypeVar("_Kind")
+_Value = TypeVar("_Value")
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class GitHubError(Exception):
@@ -63,7 +75,7 @@ class GitHub:
         Args:
             url: Its address: https://api.github.com, or https://HOST/api/v3.
             token: Sent to this address alone.
-            patience: Seconds that all waits together may take.
+            patience: Seconds that all answers and waits together may take.
             sleep: Waits some seconds.
 
         Raises:
@@ -97,11 +109,15 @@ class GitHub:
         Raises:
             GitHubError: See the class's errors.
         """
-        url: str | None = f"{self._url}{path}?per_page=100"
-        while url:
-            response = self._answered("GET", url, None)
-            yield _json(response, list)
-            url = self._next(response)
+        url = f"{self._url}{path}?per_page=100"
+        for _ in range(_PAGES):
+            answer = self._answered("GET", url, None)
+            yield self._used(_list, answer)
+            found = _NEXT.search(answer.headers.get("Link", ""))
+            if not found:
+                return
+            url = self._same_server(url, found[1], "the next page")
+        raise GitHubError(f"GitHub lists more than {_PAGES} pages of comments, so the rest was not read")
 
     def send(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create (POST) or change (PATCH) something; what it is then.
@@ -111,7 +127,7 @@ class GitHub:
             UnclearError: There was no answer, or one of a server that failed; what was to be created may be there.
             GitHubError: Anything else that GitHub refuses.
         """
-        return _json(self._answered(method, f"{self._url}{path}", body), dict)
+        return self._used(answers.parse, self._answered(method, f"{self._url}{path}", body))
 
     def pause(self, seconds: float) -> None:
         """Wait.
@@ -121,26 +137,30 @@ class GitHub:
         """
         if seconds > self._left:
             raise GitHubError(
-                f"GitHub wants {seconds:.0f} s more of patience and {self._left:.0f} s are left of --patience, so "
-                "nothing was written; run the job again later, or be more patient"
+                f"GitHub wants {seconds:.0f} s more of patience and {max(0, self._left):.0f} s are left of --patience, "
+                "so the command stops; run the job again later, or be more patient"
             )
         self._left -= seconds
         self._sleep(seconds)
 
-    def _answered(self, method: str, url: str, body: Mapping[str, Any] | None) -> urllib3.BaseHTTPResponse:
-        attempt = 0
+    def _answered(self, method: str, url: str, body: Mapping[str, Any] | None) -> _Answer:
+        attempt = redirects = 0
         while True:
             try:
-                response = self._pool.request(
-                    method, url, json=body, headers={**_HEADERS, "Authorization": f"Bearer {self._token}"}
-                )
+                answer = self._ask(method, url, body)
+            except AnswerError as error:
+                raise UnclearError(self._shown(f"GitHub gave no usable answer to {method}: {error}")) from error
             except HTTPError as error:
                 failure: GitHubError = UnclearError(self._shown(f"GitHub cannot be reached: {error}"))
                 wait: float | None = 2.0**attempt
             else:
-                if response.status < 300:
-                    return response
-                failure, wait = self._failure(method, url, response), _wait(response, attempt)
+                if answer.status < 300:
+                    return answer
+                if answer.status in _MOVED and redirects < _REDIRECTS:
+                    redirects += 1
+                    url = self._same_server(url, answer.headers.get("Location", ""), "what has moved")
+                    continue
+                failure, wait = self._failure(method, url, answer), _wait(answer, attempt)
             attempt += 1
             # What was to be created may be there; only who looks can know.
             maybe_done = method == "POST" and isinstance(failure, UnclearError)
@@ -148,22 +168,45 @@ class GitHub:
                 raise failure
             self.pause(wait)
 
-    def _failure(self, method: str, url: str, response: urllib3.BaseHTTPResponse) -> GitHubError:
-        said = self._shown(f"{response.status} {_message(response)}")
+    def _ask(self, method: str, url: str, body: Mapping[str, Any] | None) -> _Answer:
+        headers = {**_HEADERS, "Authorization": f"Bearer {self._token}"}
+        started = time.monotonic()
+        try:
+            response, content = answers.read(
+                lambda: self._pool.request(method, url, json=body, headers=headers, preload_content=False),
+                lambda response: response,
+                max(0, self._left),
+            )
+        finally:
+            self._left -= time.monotonic() - started
+        return _Answer(response.status, response.headers, content)
+
+    def _failure(self, method: str, url: str, answer: _Answer) -> GitHubError:
+        said = self._shown(f"{answer.status} {_message(answer)}")
         what = f"{method} {urlsplit(url).path}"
-        if response.status >= 500:
+        if answer.status >= 500:
             return UnclearError(f"GitHub failed at {what}: {said}")
-        if response.status in (401, 403, 404) and _wait(response, 0) is None:
+        if answer.status in (401, 403, 404) and _wait(answer, 0) is None:
             return NoRightsError(f"GitHub refuses {what}: {said}")
         return GitHubError(f"GitHub refuses {what}: {said}")
 
-    def _next(self, response: urllib3.BaseHTTPResponse) -> str | None:
-        found = _NEXT.search(response.headers.get("Link", ""))
-        if not found:
-            return None
-        if urlsplit(found[1])[:2] != urlsplit(self._url)[:2]:
-            raise GitHubError(self._shown(f"GitHub names another server for the next page, {found[1]}: not asked"))
-        return found[1]
+    def _same_server(self, base: str, url: str, what: str) -> str:
+        """Return an address, which may be relative to a base, if the token may go there."""
+        try:
+            whole = urljoin(base, url)
+            is_same = urlsplit(whole)[:2] == urlsplit(self._url)[:2]
+        except ValueError:
+            is_same = False
+        if not is_same:
+            raise GitHubError(self._shown(f"GitHub names another server for {what}, {url}: not asked"))
+        return whole
+
+    def _used(self, parse: Callable[[bytes], _Value], answer: _Answer) -> _Value:
+        try:
+            return parse(answer.body)
+        except AnswerError as error:
+            what = f"GitHub answered {answer.status}, but {error}; is GITHUB_API_URL that of an API?"
+            raise GitHubError(self._shown(what)) from error
 
     def _shown(self, text: str) -> str:
         """A text for people: on one line, not too long, and without the token, even where a server repeats it."""
@@ -171,42 +214,32 @@ class GitHub:
         return flat.replace(self._token, "***")[:_LONGEST_MESSAGE]
 
 
-def _wait(response: urllib3.BaseHTTPResponse, attempt: int) -> float | None:
+def _list(content: bytes) -> list[dict[str, Any]]:
+    return list(answers.items({"comments": answers.parse_any(content)}, "comments"))
+
+
+def _wait(answer: _Answer, attempt: int) -> float | None:
     """Seconds until a request may be sent again; None where that would change nothing."""
-    if response.status >= 500:
+    if answer.status >= 500:
         return 2.0**attempt
-    if response.status not in (403, 429):
+    if answer.status not in (403, 429):
         return None
-    after = response.headers.get("Retry-After", "")
-    if after.isdigit():
+    after = answer.headers.get("Retry-After", "")
+    if after.isdecimal():
         return float(after)
-    if response.headers.get("X-RateLimit-Remaining") == "0":
-        reset = response.headers.get("X-RateLimit-Reset", "")
-        return max(0.0, float(reset) - time.time()) + 1 if reset.isdigit() else _SECONDARY_SECONDS
-    if response.status == 429 or "secondary rate limit" in _message(response).lower():
+    if answer.headers.get("X-RateLimit-Remaining") == "0":
+        reset = answer.headers.get("X-RateLimit-Reset", "")
+        return max(0.0, float(reset) - time.time()) + 1 if reset.isdecimal() else _SECONDARY_SECONDS
+    if answer.status == 429 or "secondary rate limit" in _message(answer).lower():
         return _SECONDARY_SECONDS * 2.0**attempt
     return None
 
 
-def _message(response: urllib3.BaseHTTPResponse) -> str:
+def _message(answer: _Answer) -> str:
     try:
-        found = response.json()
-    except ValueError:
-        return ""
-    if not isinstance(found, dict):
+        found = answers.parse(answer.body)
+    except AnswerError:
         return ""
     errors = found.get("errors") if isinstance(found.get("errors"), list) else []
     more = [str(one["message"]) for one in errors or [] if isinstance(one, dict) and "message" in one]
     return ": ".join([str(found.get("message", "")), *more])
-
-
-def _json(response: urllib3.BaseHTTPResponse, kind: type[_Kind]) -> _Kind:
-    try:
-        found = response.json()
-    except ValueError as error:
-        raise GitHubError(
-            f"GitHub answered {response.status}, and no JSON; is GITHUB_API_URL that of an API?"
-        ) from error
-    if not isinstance(found, kind):
-        raise GitHubError(f"GitHub answered {response.status} with something that is no {kind.__name__}")
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -24,12 +25,15 @@ class AnswerError(Exception):
     """An answer that cannot be used; the text says why."""
 
 
-def read(ask: Callable[[], _Answer], response: Callable[[_Answer], Any]) -> tuple[_Answer, bytes]:
+def read(
+    ask: Callable[[], _Answer], response: Callable[[_Answer], Any], seconds: float = math.inf
+) -> tuple[_Answer, bytes]:
     """Return an answer and its body. The size is limited, and the time from the request to the last byte.
 
     Args:
         ask: Sends the request, and returns the answer as soon as its headers have arrived.
         response: Returns urllib3's response of the answer.
+        seconds: How long all of it may take, if that is less than `SECONDS`.
 
     Raises:
         AnswerError: The answer is longer, or takes longer.
@@ -40,7 +44,7 @@ def read(ask: Callable[[], _Answer], response: Callable[[_Answer], Any]) -> tupl
         return answer, _body(response(answer))
 
     try:
-        return within(SECONDS, act)
+        return within(min(seconds, SECONDS), act)
     except TimeoutError as error:
         raise AnswerError(str(error)) from error
 
@@ -63,15 +67,24 @@ def parse(content: bytes) -> dict[str, Any]:
     Raises:
         AnswerError: It is no JSON, or another value.
     """
-    if exceeds_values(content, VALUES):
-        raise AnswerError(f"the answer has more than {VALUES:,} values")
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise AnswerError(f"the answer is no JSON ({error}): {begins(content)}") from error
+    found = parse_any(content)
     if not isinstance(found, dict):
         raise AnswerError(f"the answer is no object: {begins(content)}")
     return found
+
+
+def parse_any(content: bytes) -> Any:
+    """The value that an answer is.
+
+    Raises:
+        AnswerError: It is no JSON.
+    """
+    if exceeds_values(content, VALUES):
+        raise AnswerError(f"the answer has more than {VALUES:,} values")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise AnswerError(f"the answer is no JSON ({error}): {begins(content)}") from error
 
 
 def items(page: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:

@@ -38,6 +38,8 @@ class Trouble:
         method: What it is the answer to.
         wait: Seconds in which no other request may come.
         done: Whether what was asked is done all the same.
+        content: The answer itself, instead of a message.
+        lasts: Seconds until the answer comes.
     """
 
     status: int
@@ -46,6 +48,8 @@ class Trouble:
     method: str = "GET"
     wait: float = 0
     done: bool = False
+    content: Any = None
+    lasts: float = 0
 
 
 @dataclass
@@ -111,17 +115,19 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def _serve(self) -> None:
-        content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        sent = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         self.github.requests.append(f"{self.command} {self.path}")
         trouble = self.github.turned_away(self.command)
         if trouble is None:
-            return self._answer(*self._due(content))
+            return self._answer(*self._due(sent))
         if trouble.done:
-            self._due(content)
+            self._due(sent)
         if trouble.status == 0:
             self.close_connection = True
             return None
-        return self._answer(trouble.status, {"message": trouble.message}, trouble.headers)
+        time.sleep(trouble.lasts)
+        content = {"message": trouble.message} if trouble.content is None else trouble.content
+        return self._answer(trouble.status, content, trouble.headers)
 
     def _due(self, content: bytes) -> tuple[int, Any, dict[str, str]]:
         refused = self._refused()

@@ -226,6 +226,49 @@ def test_without_a_server_it_ends_with_an_error() -> None:
     assert "CANARY" not in str(failed.value)
 
 
+@pytest.mark.parametrize(
+    ("headers", "content", "said"),
+    [
+        ({"Link": '<{url}/a>; rel="next"'}, [], r"more than 100 pages"),
+        ({"Link": '<http://[>; rel="next"'}, [], r"another server for the next page"),
+        ({}, [1, 2, None], r"no list of objects"),
+        ({}, {"a": 1}, r"no list of objects"),
+        ({}, [{"body": TEXT, "user": {"login": BOT}}], r"without an id"),
+    ],
+)
+def test_a_list_that_github_would_not_send_is_an_error(
+    headers: dict[str, str], content: Any, said: str, github: GitHubServer
+) -> None:
+    headers = {name: value.format(url=github.url) for name, value in headers.items()}
+    github.troubles = [Trouble(200, headers, content=content)] * 101
+    with pytest.raises(GitHubError, match=said):
+        posted(github)
+    assert github.comments == []
+
+
+@pytest.mark.parametrize("headers", [{"Retry-After": "²"}, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "²"}])
+def test_a_wait_that_is_no_number_is_not_believed(headers: dict[str, str], github: GitHubServer) -> None:
+    github.troubles = [Trouble(429, headers)]
+    assert posted(github).new
+    assert github.passed == 60
+
+
+def test_a_user_that_is_text_is_nobody(github: GitHubServer) -> None:
+    github.add(TEXT)["user"] = BOT
+    assert posted(github).new
+
+
+def test_answers_take_patience_too(github: GitHubServer) -> None:
+    github.troubles = [Trouble(200, {}, content=[], lasts=5)]
+    started = time.monotonic()
+    with pytest.raises(UnclearError, match=r"takes longer than 0\.3"):
+        post(api(github, patience=0.3), REPOSITORY, NUMBER, TEXT, author=BOT)
+    github.troubles = [Trouble(200, {"Link": f'<{github.url}/a>; rel="next"'}, content=[], lasts=0.2)] * 10
+    with pytest.raises(UnclearError, match=r"takes longer than 0\."):
+        post(api(github, patience=0.5), REPOSITORY, NUMBER, TEXT, author=BOT)
+    assert time.monotonic() - started < 4
+
+
 # The stand-in refuses what it has to refuse.
 
 

@@ -19,6 +19,9 @@ from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login
 from karpstack.preflight.finding import NotAskedError
 from karpstack.preflight.refresh.azure import price_list
+from karpstack.pull_request.comment import post
+from karpstack.pull_request.github import GitHub, GitHubError
+from karpstack.pull_request.text import MARKER
 from karpstack.snapshot.cluster import ClusterError, take
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.test_asking import SERVICES, cluster
@@ -185,8 +188,16 @@ def ask_snapshot(port: int, _: pytest.MonkeyPatch, folder: Path) -> object:
     return take(folder / "kubeconfig")
 
 
+def ask_github(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
+    api = GitHub(f"http://127.0.0.1:{port}", "ghs_CANARY", sleep=_soon)
+    return post(api, "ours/karpstack", 7, MARKER, author="a")
+
+
+ASKS = [ask_aws, ask_ec2, ask_azure, ask_cluster, ask_snapshot, ask_github]
+
+
 @pytest.mark.usefixtures("small_answers")
-@pytest.mark.parametrize("ask", [ask_aws, ask_ec2, ask_azure, ask_cluster, ask_snapshot], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("ask", ASKS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_false_cloud_is_told_in_a_sentence(
     lie: str,
@@ -197,7 +208,7 @@ def test_a_false_cloud_is_told_in_a_sentence(
     monkeypatch.setattr("time.sleep", _soon)
     with false_cloud(LIES[lie]) as port:
         begun = time.monotonic()
-        with pytest.raises((NotAskedError, ClusterError)) as told:
+        with pytest.raises((NotAskedError, ClusterError, GitHubError)) as told:
             ask(port, monkeypatch, tmp_path)
         assert time.monotonic() - begun < 10.0
         assert 0 < len(str(told.value)) < 2_000
@@ -218,7 +229,7 @@ def test_a_price_list_that_drips_is_not_waited_for(lie: str, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("small_answers")
-@pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster, ask_github], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("lie", [squeezed, squeezed_twice], ids=lambda one: one.__name__)
 def test_a_small_answer_does_not_become_a_large_one(
     lie: Callable[[socket.socket], None],
@@ -228,7 +239,7 @@ def test_a_small_answer_does_not_become_a_large_one(
 ) -> None:
     with false_cloud(lie) as port:
         tracemalloc.start()
-        with pytest.raises(NotAskedError, match="longer than"):
+        with pytest.raises((NotAskedError, GitHubError), match="longer than"):
             ask(port, monkeypatch, tmp_path)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -237,7 +248,7 @@ def test_a_small_answer_does_not_become_a_large_one(
 
 @pytest.mark.parametrize("location", ["http://127.0.0.1:{}/latest/meta-data", "file:///etc/passwd", "//127.0.0.1:{}/"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster, ask_github], ids=lambda one: one.__name__)
 def test_nobody_is_led_elsewhere(
     ask: Callable[[int, pytest.MonkeyPatch, Path], object],
     status: int,
@@ -249,7 +260,7 @@ def test_nobody_is_led_elsewhere(
     with FakeServer() as elsewhere, FakeServer() as cloud:
         cloud.headers["Location"] = location.format(elsewhere.port)
         cloud.otherwise = (status, "")
-        with pytest.raises(NotAskedError):
+        with pytest.raises((NotAskedError, GitHubError)):
             ask(cloud.port, monkeypatch, tmp_path)
         assert cloud.asked
         assert not elsewhere.asked
