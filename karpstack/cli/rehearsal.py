@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -84,6 +85,7 @@ def _run(
     Exit code 1: a story failed, or the stack did not come up; 3: there is no report.
     """
     from karpstack.rehearsal import commands
+    from karpstack.scale_test.reports.folder import judge
 
     return commands.run(
         commands.Target(stack, state, config_file, "run", program, any_program=program is not None),
@@ -91,6 +93,7 @@ def _run(
         labels=labels,
         scenario_dir=scenario_dir,
         report=report,
+        check_report=partial(judge, where="--report"),
         keep=keep,
         highest_speed=speed,
         days=days,

@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -173,11 +173,15 @@ def run(
     labels: str | None = None,
     scenario_dir: Path | None = None,
     report: Path | None = None,
+    check_report: Callable[[Path], object] = lambda _: None,
     keep: bool = False,
     highest_speed: float | None = None,
     days: bool = False,
 ) -> int:
-    """Run the stack's scale tests and write the report; bring the stack up before, if it is not, and down after."""
+    """Run the stack's scale tests and write the report; bring the stack up before, if it is not, and down after.
+
+    `check_report` refuses, with a ValueError, a folder of which the playbook would refuse to remove an older report.
+    """
     _set_clock(highest_speed, days=days)
     stack_file = target.stack_file()
     if scenarios and labels:
@@ -196,6 +200,7 @@ def run(
         )
     with target.alone() as folder:
         results = target.results(report, "rehearsal", "--report")
+        check_report(results)
         return _run_alone(target, folder, stack_file, _choice(scenarios, labels, scenario_dir), results, keep=keep)
 
 

@@ -27,26 +27,30 @@ _LINE = re.compile(rb'\{"type":"[A-Z]+","received":"')
 _BEGINNING = 64
 
 
-class OverwriteError(Exception):
+class OverwriteError(ValueError):
     """The folder has what no scale test has written."""
 
 
-def judge(folder: Path) -> list[str]:
+def judge(folder: Path, where: str = "report_dir =") -> list[str]:
     """The results of an older run that are there, in the order in which they may go.
+
+    Args:
+        folder: The folder of a report.
+        where: How the user named it, for the error.
 
     Raises:
         OverwriteError: They are no scale test's, or others may write to the folder.
     """
-    _judge_access(folder)
+    _judge_access(folder, where)
     there = [name for name in RESULTS if (folder / name).is_symlink() or (folder / name).exists()]
     if there and TIMELINE not in there:
         raise OverwriteError(
-            f"report_dir = {visible(folder)}: has {', '.join(there)}, but no {TIMELINE} as every report of a scale "
+            f"{where} {visible(folder)}: has {', '.join(there)}, but no {TIMELINE} as every report of a scale "
             "test, so that somebody else's files would be overwritten; give another folder, or move them away"
         )
     if there and not _is_ours(folder / TIMELINE, alone=there == [TIMELINE]):
         raise OverwriteError(
-            f"report_dir = {visible(folder)}: has a {TIMELINE} that no scale test has written, so that somebody else's "
+            f"{where} {visible(folder)}: has a {TIMELINE} that no scale test has written, so that somebody else's "
             f"{', '.join(there)} would be removed; give another folder, or move them away"
         )
     return there
@@ -70,11 +74,11 @@ def make_room(folder: Path) -> list[str]:
     return there
 
 
-def _judge_access(folder: Path) -> None:
+def _judge_access(folder: Path, where: str) -> None:
     """Whoever may write there could lay links, through which a report would be written elsewhere."""
     if folder.is_dir() and (folder.stat().st_uid != os.geteuid() or folder.stat().st_mode & stat.S_IWOTH):
         raise OverwriteError(
-            f"report_dir = {visible(folder)}: is not yours alone, so that others could have the report written over "
+            f"{where} {visible(folder)}: is not yours alone, so that others could have the report written over "
             "another file of yours; give a folder of your own"
         )
 
