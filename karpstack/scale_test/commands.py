@@ -256,7 +256,7 @@ def _made(folder: Path, source: Source) -> dict[str, Any]:
     from .reports.writing import read_timeline_info, with_evidence_in
 
     timeline, folder_of_scenarios = folder / TIMELINE, source.scenarios or SCENARIOS
-    if not timeline.is_file():
+    if not os.path.lexists(timeline):
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
     about = read_timeline_info(timeline)
     _refuse_whatif(folder, about.scenarios)

@@ -1,7 +1,7 @@
 """Files that users name, and files that others wrote: what may be replaced, how it is written, and what is read.
 
 Every file that a user names for output goes through `check_output` and `write`; every file of a folder of results or
-artifacts goes through `read_result`. Standard library only: where the comment on a pull request is written, nothing
+artifacts goes through `open_result`. Standard library only: where the comment on a pull request is written, nothing
 else is installed.
 """
 
@@ -126,8 +126,8 @@ def open_file(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def read_result(folder: Path, name: str, *, most: int) -> bytes | None:
-    """Return the content of a file of a folder of results; None if there is none.
+def open_result(folder: Path, name: str) -> BinaryIO | None:
+    """Open a file of a folder of results for reading; return None if there is none.
 
     The folder may come from another machine, and what wrote it may be a change that nobody has read yet. So neither
     the file nor a folder on the way to it may be a link: it would lead to the files of whoever reads.
@@ -135,10 +135,9 @@ def read_result(folder: Path, name: str, *, most: int) -> bytes | None:
     Args:
         folder: The folder, as the user named it.
         name: The file in it, with slashes: `eks/review/review.md`.
-        most: Bytes that are read at most; a larger file is refused.
 
     Raises:
-        ResultError: A link or something else than a file is there, the file is too large, or it cannot be read.
+        ResultError: A link or something else than a file is there, or it cannot be read.
     """
     where = visible(folder / name)
     if not (parts := PurePosixPath(name).parts) or ".." in parts or parts[0] == "/":
@@ -161,9 +160,27 @@ def read_result(folder: Path, name: str, *, most: int) -> bytes | None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ResultError(_not_a_file(where))
-    with os.fdopen(descriptor, "rb") as file:
+    return os.fdopen(descriptor, "rb")
+
+
+def read_result(folder: Path, name: str, *, most: int) -> bytes | None:
+    """Return the content of a file of a folder of results, as `open_result` opens it; None if there is none.
+
+    Args:
+        folder: The folder, as the user named it.
+        name: The file in it, with slashes.
+        most: Bytes that are read at most; a larger file is refused.
+
+    Raises:
+        ResultError: As `open_result`, or the file is too large.
+    """
+    file = open_result(folder, name)
+    if file is None:
+        return None
+    with file:
         content = file.read(most + 1)
     if len(content) > most:
+        where = visible(folder / name)
         raise ResultError(f"{where}: has more than {_size(most)}, so it is not read; no file of ours is as large")
     return content
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -85,7 +86,7 @@ def _made(folder: Path, snapshot_file: Path | None, limits_file: Path, prices_fi
     from .prices import load
 
     timeline = folder / TIMELINE
-    if not timeline.is_file():
+    if not os.path.lexists(timeline):
         raise TimelineError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a what-if")
     limits = Limits.load(limits_file, names(SCENARIOS))
     try:

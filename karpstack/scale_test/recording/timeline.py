@@ -60,7 +60,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from karpstack.karpenter import clock
-from karpstack.text.files import open_file
+from karpstack.text.files import ResultError, open_result
 
 from ..market.quantities import amount, pod_requests
 
@@ -172,13 +172,14 @@ class Reader:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a timeline; a pipe or a device in its place would keep its reader waiting for ever."""
+    """Open a timeline. A link in its place could lead to another file; a pipe or a device may never end."""
     try:
-        return open_file(path)
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-        raise TimelineError(f"{path} is no file, so the run cannot be judged; run the scale test again") from error
+        file = open_result(path.parent, path.name)
+    except ResultError as error:
+        raise TimelineError(str(error)) from error
+    if file is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return file
 
 
 def is_recorded(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,8 @@ def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathF
     ("arguments", "said"),
     [
         (["story", "judge", "{}/nowhere"], "nowhere/timeline.jsonl: is not there, so there is nothing to judge"),
+        (["report", "{}/linked"], "linked/timeline.jsonl: is a link, or behind one, or no file, so it is not read"),
+        (["report", "{}/piped"], "piped/timeline.jsonl: is a link, or behind one, or no file, so it is not read"),
         (["story", "judge", "{}", "--stack", "s", "--outputs", "{}/timeline.jsonl"], "is not JSON"),
         (["story", "record", "{}/new", "--stack", "s", "--outputs", "{}/list.json"], "is no object of outputs"),
         (
@@ -185,6 +188,10 @@ def test_what_cannot_be_used_is_said(
     (folder / "list.json").write_text("[]")
     (folder / "none.json").write_text("{}")
     shutil.copy(SCENARIOS / "eks-cheapest-fit.yml", folder / "fit.yml")
+    for name in ("linked", "piped"):
+        (folder / name).mkdir()
+    (folder / "linked" / "timeline.jsonl").symlink_to(folder / "timeline.jsonl")
+    os.mkfifo(folder / "piped" / "timeline.jsonl")
     assert main([argument.format(folder) for argument in arguments]) == 2
     assert said in capsys.readouterr().err
     assert not (folder / "new").exists()

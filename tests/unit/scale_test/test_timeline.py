@@ -62,10 +62,15 @@ def test_half_a_line_is_left_for_later(path: Path) -> None:
     assert [line["type"] for line in reader.new_lines()] == ["B"]
 
 
-def test_what_is_no_file_is_refused_and_nobody_waits_for_it(path: Path) -> None:
-    os.mkfifo(path)
+@pytest.mark.parametrize("target", ["", "other.jsonl", "/dev/zero"])
+def test_what_is_no_file_is_refused_and_nobody_waits_for_it(path: Path, target: str) -> None:
+    path.with_name("other.jsonl").write_text('{"type":"A"}\n')
+    if target:
+        path.symlink_to(target)
+    else:
+        os.mkfifo(path)
     for ask in (lambda: list(Reader(path).new_lines()), lambda: is_recorded(path)):
-        with pytest.raises(TimelineError, match="is no file"):
+        with pytest.raises(TimelineError, match="is a link, or behind one, or no file"):
             ask()
 
 

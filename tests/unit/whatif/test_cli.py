@@ -114,6 +114,10 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, capsys: pytest.CaptureFi
     assert "timeline.jsonl: is not there" in capsys.readouterr().err
     assert main(["report", str(folder(tmp_path, Made().lines(change_settled={"missing": True})))]) == 3
     assert "the record has no change-settled" in capsys.readouterr().err
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "timeline.jsonl").symlink_to(tmp_path / "timeline.jsonl")
+    assert main(["report", str(tmp_path / "linked")]) == 2
+    assert "timeline.jsonl: is a link" in capsys.readouterr().err
     (tmp_path / "timeline.jsonl").write_text('{"type": "ODD"}\n')
     assert main(["report", str(tmp_path)]) == 2
     assert "line 1: type: 'ODD': no such line" in capsys.readouterr().err
