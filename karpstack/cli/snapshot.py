@@ -131,7 +131,7 @@ def _stack_file(
 
     `karpstack whatif --base` takes the file.
     """
-    from karpstack.rehearsal.engines import CONTROLLERS, built_releases
+    from karpstack.rehearsal.engines import CONTROLLERS, built_releases, releases
     from karpstack.snapshot import commands
 
     return commands.stack_file(
@@ -143,6 +143,7 @@ def _stack_file(
         unchecked=unchecked,
         known_only=known_only,
         built={cloud: built_releases(f"karpenter-{cloud}") for cloud in CONTROLLERS},
+        offered={cloud: list(releases(f"karpenter-{cloud}")) for cloud in CONTROLLERS},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
@@ -79,13 +79,17 @@ def applied(
             raise SnapshotError.of(
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error
+    cluster.check_classes()
+    reserved = list(cluster.reserved(manifests, before))
+    notes += [said for said, is_same in reserved if is_same]
     notes += cluster.unnamed({*manifests.objects})
     told = [
         *cluster.unseen,
+        *(said for said, is_same in reserved if not is_same),
         *cluster.moved(manifests, before),
         *cluster.idle_overlays(),
         *unseen.of_a_plan(manifests),
-        *unseen.of_deciding(before, manifests),
+        *unseen.of_unrehearsed(before, manifests),
     ]
     if manifests.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in manifests.ignored.items())
@@ -147,12 +151,8 @@ class _Cluster:
             made = pool_of(item, self._ledger).model_copy(update={"ready": had is None or had.ready})
             if had or earlier is not None:  # a new one has no nodes that could drift
                 self.unseen += unseen.of_annotations(item, earlier, had=self._annotated)
-            notes = _whole(self._cloud, had, made)
-            before, now = (one is not None and _reserves(one) for one in (had, made))
-            if before or now:
-                (notes if before == now else self.unseen).append(_RESERVED.format(subject=f"{_POOL} {name}"))
             self._pools[name] = made
-            return notes
+            return _whole(self._cloud, had, made)
         if kind == _OVERLAY:
             new, old = overlay_of(item).model_copy(update={"ready": True}), self._overlays.get(name)
             self._overlays[name] = old if old and old.spec == new.spec else new
@@ -196,7 +196,7 @@ class _Cluster:
         ]
 
     def moved(self, manifests: Manifests, before: Manifests | None) -> Iterator[str]:
-        """Say what is not rehearsed where a NodePool with nodes gets another node class.
+        """Say what is not rehearsed where pods come to another node class: with their NodePool, or to a new one.
 
         Args:
             manifests: The manifests.
@@ -204,28 +204,43 @@ class _Cluster:
         """
         used = {node.node_pool for node in self._before.nodes}
         known = {one.name for one in self._before.node_classes}
+        had = {one.name: class_name(one.spec) for one in self._before.node_pools}
         kind = next(kind for kind, cloud in CLOUDS.items() if cloud == self._cloud)
         moves: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for pool in (one for one in self._before.node_pools if one.name in used and one.name in self._pools):
-            old, new = (class_name(one.spec) for one in (pool, self._pools[pool.name]))
-            specs = [
-                next(
-                    (one.objects[kind, name].get("spec") or {} for one in of if one and (kind, name) in one.objects),
-                    None,
-                )
-                for name, of in ((old, (before, manifests)), (new, (manifests, before)))
-            ]
-            if old != new and (keys := unseen.of_move(kind, *specs)):
-                moves.setdefault((str(new), tuple(keys)), []).append(pool.name)
+        for pool, new in ((pool, class_name(one.spec)) for pool, one in self._pools.items()):
+            if new not in self._classes or new == had.get(pool) or (pool not in used and new in known):
+                continue
+            old = [had[pool]] if pool in used else sorted(known)
+            specs = [_spec_in((before, manifests), kind, name) for name in old]
+            if keys := unseen.of_move(kind, specs, _spec_in((manifests, before), kind, new)):
+                moves.setdefault((new, tuple(keys)), []).append(pool)
         for (name, fields), pools in moves.items():
             moved = f"nodes of NodePool {listed(pools, _NAMED)}"
             if name in known:
                 yield f"{kind} {name}: {', '.join(fields)} of it is not rehearsed, and {moved} move to it"
             else:
                 yield (
-                    f"{kind} {name}: it is new, and {', '.join(fields)} of it is not rehearsed; {moved} come back with "
-                    "the images and in the zones of your other node classes"
+                    f"{kind} {name}: it is new, and {', '.join(fields)} of it is not rehearsed; {moved} come with the "
+                    "images and in the zones of your other node classes"
                 )
+
+    def reserved(self, manifests: Manifests, before: Manifests | None) -> Iterator[tuple[str, bool]]:
+        """Say which NodePools of manifests may launch reserved capacity, and whether that stays as it was."""
+        had = {one.name: one for one in self._before.node_pools}
+        for name in (name for kind, name in manifests.objects if kind == _POOL):
+            was, now = (
+                one is not None and _reserves(one, _spec_in(of, "EC2NodeClass", class_name(one.spec)) or {})
+                for one, of in ((had.get(name), (before, manifests)), (self._pools[name], (manifests, before)))
+            )
+            if was or now:
+                yield _RESERVED.format(subject=f"{_POOL} {name}"), was == now
+
+    def check_classes(self) -> None:
+        """Refuse the removal of a node class that a NodePool names: it launches no nodes then."""
+        gone = {one.name for one in self._before.node_classes} - self._classes.keys()
+        for name, pool in self._pools.items():
+            if (missing := class_name(pool.spec)) in gone:
+                raise SnapshotError.of(finding("snapshot-manifest-no-class", "", f"{_POOL} {name}", missing))
 
     def idle_overlays(self) -> Iterator[str]:
         """Say which NodeOverlays are not Ready, where others change: one that conflicts with them may become it."""
@@ -247,12 +262,19 @@ class _Cluster:
         return [f"the manifests do not have {told}, which stay as the snapshot has them"] if told else []
 
 
-def _reserves(pool: NodePool) -> bool:
-    """Whether a NodePool names reserved capacity in its requirements."""
+def _spec_in(of: Sequence[Manifests | None], kind: str, name: str | None) -> Mapping[str, Any] | None:
+    """The spec of an object in the first manifests that have it."""
+    found = (one.objects[kind, name] for one in of if one and name and (kind, name) in one.objects)
+    return next((item.get("spec") or {} for item in found), None)
+
+
+def _reserves(pool: NodePool, of_class: Mapping[str, Any]) -> bool:
+    """Whether a NodePool may launch reserved capacity: it names it, or its node class does and nothing excludes it."""
     of_nodes = mapping(mapping(pool.spec.get("template")).get("spec"))
-    return any(
-        one.get("key") == CAPACITY_TYPE and one.get("operator") == "In" and "reserved" in (one.get("values") or ())
-        for one in mappings(of_nodes.get("requirements"))
+    asked = [one for one in mappings(of_nodes.get("requirements")) if one.get("key") == CAPACITY_TYPE]
+    named = [("reserved" in (one.get("values") or ())) == (one.get("operator") == "In") for one in asked]
+    return all(named) and bool(
+        of_class.get("capacityReservationSelectorTerms") or any(one.get("operator") == "In" for one in asked)
     )
 
 

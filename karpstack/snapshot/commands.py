@@ -104,11 +104,13 @@ def stack_file(
     unchecked: bool = False,
     known_only: bool = False,
     built: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    offered: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> int:
     """Write a stack file with what Karpenter decides by of a snapshot, or as it is after manifests.
 
     Args:
         built: Cloud -> releases of Karpenter that can be rehearsed.
+        offered: Cloud -> those that can be, once their engines are built.
     """
     snapshot = cluster = load(file, known_only=known_only).snapshot
     notes: list[str] = []
@@ -120,7 +122,7 @@ def stack_file(
     if manifests:
         base = snapshot
         snapshot, notes, unseen = applied(base, read_manifests(manifests), before)
-        check_release(base, snapshot, releases)
+        check_release(base, snapshot, releases, offered.get(str(snapshot.cluster.cloud), ()))
     made = made_stack_file(snapshot, like, releases, cluster)
     if manifests and base.node_pools:
         unseen = [*unseen, *hidden(base, snapshot, made_stack_file(base, like, releases, cluster), made)]

@@ -37,7 +37,7 @@ _QUIET_OF_PODS: Final = frozenset(
 )
 _REFERENCE: Final = "$("
 _TAG: Final = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.\w]*)(@|$)")
-_IMAGE: Final = re.compile(r"/karpenter/controller(:|@|\Z)")
+_IMAGE: Final = re.compile(r"\bkarpenter[-/]controller(:|@|\Z)")
 _IMAGE_NAME: Final = re.compile(r"(:[^:/@]*)?(@.*)?\Z", re.DOTALL)  # what follows it
 _GATE: Final = re.compile(r"\s*([A-Z][A-Za-z]*)=(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)\s*")  # as Go reads them
 _VALUE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}", re.ASCII)

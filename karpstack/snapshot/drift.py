@@ -58,8 +58,9 @@ def _compared(cloud: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         fields = {key: value for key, value in found.items() if key not in HARMLESS[kind]}
     if kind == _EC2:
         fields[_FAMILY] = image_family(found) or None
-        # It is hashed as its text, in which nothing is another thing written otherwise.
-        fields["kubelet"] = json.dumps(found["kubelet"], sort_keys=True) if found.get("kubelet") else None
+        # It is hashed as its text, in which nothing is another thing written otherwise. Until 1.14, an empty one was
+        # another than none.
+        fields["kubelet"] = json.dumps(found["kubelet"], sort_keys=True) if "kubelet" in found else None
     return {
         key: made for key, value in fields.items() if (made := _canonical(value, key.rpartition(".")[2])) is not None
     }

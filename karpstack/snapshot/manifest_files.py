@@ -266,6 +266,11 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
         yield from _changed(one)
     for one in mappings(plan.get("deferred_changes")):
         yield from _changed(mapping(one.get("resource_change")))
+    for one in (
+        one for key in ("action_invocations", "deferred_action_invocations") for one in mappings(plan.get(key))
+    ):
+        invoked = mapping(one.get("action_invocation")) or one
+        yield {"kind": OF_PLAN, "metadata": {"name": str(invoked.get("address"))}}
     modules = list(mappings([mapping(plan[_PLAN]).get("root_module")]))
     while modules:
         module = modules.pop()

@@ -15,8 +15,13 @@ def nearest(version: str | None, built: Sequence[str]) -> str | None:
     return min(built, key=lambda one: abs(_number(one) - wanted)) if wanted and built else None
 
 
-def check_release(before: Snapshot, after: Snapshot, built: Sequence[str]) -> None:
+def check_release(before: Snapshot, after: Snapshot, built: Sequence[str], offered: Sequence[str]) -> None:
     """Refuse a change of the version of Karpenter that would not be rehearsed.
+
+    Args:
+        before, after: The clusters.
+        built: Releases whose engines are there.
+        offered: Releases whose engines can be built.
 
     Raises:
         SnapshotError: Both versions would be rehearsed with one release.
@@ -24,7 +29,7 @@ def check_release(before: Snapshot, after: Snapshot, built: Sequence[str]) -> No
     old, new = (one.karpenter.version if one.karpenter else None for one in (before, after))
     used = nearest(new, built)
     if old and new and old != new and used and used == nearest(old, built):
-        words = {"before": old, "after": new, "used": used, "known": ", ".join(built)}
+        words = {"before": old, "after": new, "used": used, "known": ", ".join(offered)}
         raise SnapshotError.of(finding("snapshot-manifest-release-unseen", "", "Karpenter", **words))
 
 

@@ -27,24 +27,21 @@ _OWNERS: Final = "ownerReferences"
 _SECURITY: Final = "securityContext"
 #: Labels that each release of a chart changes.
 _OF_CHARTS: Final = frozenset({"helm.sh/chart", "app.kubernetes.io/version"})
-_HOOK: Final = "helm.sh/hook"
+_HOOKS: Final = ("argocd.argoproj.io/hook", "helm.sh/hook")
 _SYNC, _FORCE = "argocd.argoproj.io/sync-options", "Force=true"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS: Final = "template.metadata.annotations"
-#: Other kinds by which Karpenter decides, or with which NodePools become other ones.
-_DECIDING: Final = frozenset(
+#: Other kinds that decide nothing about nodes, and of which no program makes such objects.
+_QUIET: Final = frozenset(
     {
-        "DaemonSet.apps",
-        "MutatingAdmissionPolicy.admissionregistration.k8s.io",
-        "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
-        "MutatingWebhookConfiguration.admissionregistration.k8s.io",
-        "PodDisruptionBudget.policy",
-        "PriorityClass.scheduling.k8s.io",
-        "StorageClass.storage.k8s.io",
+        "Ingress.networking.k8s.io",
+        "NetworkPolicy.networking.k8s.io",
+        "PodMonitor.monitoring.coreos.com",
+        "PrometheusRule.monitoring.coreos.com",
+        "Service",
+        "ServiceMonitor.monitoring.coreos.com",
     }
 )
-#: Ends of the groups that Kubernetes has itself; `apps` and the like have no dot.
-_KUBERNETES: Final = ".k8s.io"
 _NAMED: Final = 5  # objects in a sentence
 
 
@@ -64,12 +61,18 @@ def of_others(before: Manifests, after: Manifests) -> Iterator[str]:
         yield f"also changed in the manifests, and not rehearsed: {_listed(changed)}"
 
 
-def of_deciding(before: Manifests | None, after: Manifests) -> Iterator[str]:
-    """Say which objects change, or may, that decide about nodes, or of which a program makes other objects."""
-    is_same = before is None or _is_same_release(before, after)
+def of_unrehearsed(before: Manifests | None, after: Manifests) -> Iterator[str]:
+    """Say which objects, and documents that are none, change or may change, so that more may happen than is rehearsed.
+
+    A chart's values are such a document. Another release of Karpenter brings its own roles.
+    """
+    is_brought = before is not None and not _is_same_release(before, after)
     changed = after.others if before is None else _changed(before, after)
-    # Another release brings its own roles.
-    found = [key for key, item in sorted(changed.items()) if _decides(key[0]) or (is_same and is_named_karpenter(item))]
+    found = [
+        key
+        for key, item in sorted(changed.items())
+        if key[0] not in (OF_PLAN, *_QUIET) and not (is_brought and (is_named_karpenter(item) or _defines(item)))
+    ]
     if found:
         how = "not rehearsed, so the answer leaves out what they do" + (
             " and whether they change" if not before else ""
@@ -105,12 +108,12 @@ def of_controller(item: Mapping[str, Any], earlier: Mapping[str, Any] | None) ->
 def of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> Iterator[str]:
     """Refuse other owners, with which Kubernetes deletes an object; say which labels and annotations change.
 
-    Tools that deploy read them. Those that the controller, kubectl and charts write do not count. Helm deletes a hook
-    before it creates it again, and so does Argo CD with Force.
+    Tools that deploy read them. Those that the controller, kubectl and charts write do not count. Helm and Argo CD
+    delete a hook before they create it again, and so does Argo CD with Force.
     """
     now = item["metadata"]
     annotations = mapping(now.get("annotations"))
-    if _HOOK in annotations or _FORCE in str(annotations.get(_SYNC)):
+    if any(one in annotations for one in _HOOKS) or _FORCE in str(annotations.get(_SYNC)):
         yield f"{subject}: its annotations may let a tool delete it and create it again, which is not rehearsed"
     if earlier is None:
         return
@@ -159,20 +162,26 @@ def of_older_images(had: NodeClass, item: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def of_move(kind: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> list[str]:
-    """What is not rehearsed where nodes get another node class: fields that differ, if both are known, or all.
+def of_move(kind: str, old: Sequence[Mapping[str, Any] | None], new: Mapping[str, Any] | None) -> list[str]:
+    """What is not rehearsed where pods come to nodes of another node class: fields that differ, if both are known.
 
     Args:
         kind: Kind of the node classes.
-        old, new: Their specs in manifests, if these have them.
+        old: Specs, in manifests, of node classes that pods come from: the one that is most alike counts.
+        new: The spec in manifests of the one that they come to.
     """
     if new is None:
         return ["what a snapshot does not have"]
-    if old is None:
-        return _not_rehearsed(kind, new)
-    return [
-        key for key in sorted({*_not_rehearsed(kind, old), *_not_rehearsed(kind, new)}) if old.get(key) != new.get(key)
+    differing_fields = [
+        [
+            key
+            for key in sorted({*_not_rehearsed(kind, one), *_not_rehearsed(kind, new)})
+            if one.get(key) != new.get(key)
+        ]
+        for one in old
+        if one is not None
     ]
+    return min(differing_fields, key=len, default=_not_rehearsed(kind, new))
 
 
 def of_annotations(item: Mapping[str, Any], earlier: Mapping[str, Any] | None, *, had: bool) -> list[str]:
@@ -207,12 +216,6 @@ def _without_chart(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**item, "metadata": {**metadata, "labels": labels}}
 
 
-def _decides(kind: str) -> bool:
-    """Whether objects of a kind decide about nodes. Of custom kinds it is not known: a chart may be one."""
-    group = kind.partition(".")[2]
-    return kind in _DECIDING or ("." in group and not group.endswith(_KUBERNETES))
-
-
 def _listed(keys: Iterable[tuple[str, str]]) -> str:
     return listed(list(map(_named, keys)), _NAMED)
 
@@ -244,10 +247,12 @@ def _unkept_kubelet(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in mapping(spec.get("kubelet")).items() if key not in kept}
 
 
-def _annotations(pool: Mapping[str, Any]) -> dict[str, Any]:
-    """The annotations in the template of a NodePool that a snapshot does not have."""
-    metadata = ((pool.get("spec") or {}).get("template") or {}).get("metadata") or {}
-    return {key: value for key, value in (metadata.get("annotations") or {}).items() if key != DO_NOT_DISRUPT}
+def _annotations(pool: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The annotations in the template of a NodePool that a snapshot does not have. None and no one hash otherwise."""
+    given = mapping(mapping(mapping(pool.get("spec")).get("template")).get("metadata")).get("annotations")
+    if not given:
+        return given
+    return {key: value for key, value in mapping(given).items() if key != DO_NOT_DISRUPT} or None
 
 
 def _told(subject: str, unseen: Sequence[str], changed: Sequence[str], *, is_first: bool) -> list[str]:

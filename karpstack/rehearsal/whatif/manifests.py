@@ -44,7 +44,10 @@ _CLOSED: Final = {
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "GOTRACEBACK": "none",  # of an end for want of memory, the first line is enough
 }
-_FETCHES: Final = " (for a folder nothing is fetched; if you trust it, give the command 'kubectl kustomize FOLDER')"
+_FETCHES: Final = (
+    " (for a folder nothing is fetched and no chart rendered; if you trust it, give the command 'kubectl kustomize "
+    "FOLDER', with --enable-helm for charts)"
+)
 #: Folder of what commands printed. It may hold secrets, as a plan of Terraform does.
 PRINTED: Final = ".printed"
 _OF_KUSTOMIZE: Final = "kustomize"

@@ -165,11 +165,23 @@ def test_what_is_not_rehearsed_of_a_new_node_class_is_said_where_nodes_get_it() 
 
     told = ["EC2NodeClass new: it is new, and amiSelectorTerms, userData"]
     assert said(new, moved) == told
-    assert said(new, moved, before=manifests(CLASS)) == []  # all as in the node class before
-    assert said(new, moved, before=manifests(old)) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
+    assert said(CLASS, new, moved, before=manifests(CLASS)) == []  # all as in the node class before
+    in_base = manifests(old)
+    assert said(old, new, moved, before=in_base) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
     other = changed(new, subnetSelectorTerms=[{"id": "subnet-1"}])
-    assert said(other, moved, before=manifests(old)) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
-    assert said(new, empty) == []  # without nodes
+    assert said(old, other, moved, before=in_base) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
+    # A NodePool without nodes, or a new one, gets the pods of others.
+    assert said(new, empty) == told
+    assert said(old, other, empty, before=in_base) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
+    assert said(CLASS, new, {**moved, "metadata": {"name": "blue"}}, before=manifests(CLASS)) == []
+    blue = {**moved, "metadata": {"name": "blue"}}
+    assert said(old, new, blue, before=in_base) == ["EC2NodeClass new: it is new, and subnetSelectorTerms"]
+
+
+def test_a_node_class_that_a_node_pool_names_does_not_go() -> None:
+    with pytest.raises(SnapshotError) as refused:
+        applied(applied(CLUSTER, manifests(POOL)).snapshot, manifests(POOL), manifests(POOL, CLASS))
+    assert code(refused) == "snapshot-manifest-no-class"
 
 
 def test_what_is_not_rehearsed_of_another_node_class_is_said_where_nodes_move_to_it() -> None:
@@ -204,6 +216,16 @@ def test_a_base_with_other_images_than_the_snapshot_is_taken() -> None:
         applied(CLUSTER, newer)
 
 
+def test_no_annotations_and_none_are_not_the_same() -> None:
+    template = {**TEMPLATE, "metadata": {"labels": {"a": "b"}}}
+    old, new = (
+        changed(POOL, template=one)
+        for one in (template, {**template, "metadata": {"labels": {"a": "b"}, "annotations": {}}})
+    )
+    with pytest.raises(SnapshotError, match="annotations"):
+        applied(CLUSTER, manifests(new), manifests(old))
+
+
 def test_reserved_capacity_is_not_rehearsed_whether_or_not_the_manifests_have_the_node_class() -> None:
     def pool(*kinds: str) -> dict[str, Any]:
         wanted = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [*kinds]}
@@ -223,6 +245,22 @@ def test_reserved_capacity_is_not_rehearsed_whether_or_not_the_manifests_have_th
     assert not made.unseen
     assert made.notes[0].startswith(said)
     assert not any("reserved" in note for note in applied(CLUSTER, manifests(plain)).notes)
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "allowed"), [("NotIn", ["spot"], True), ("NotIn", ["reserved"], False), ("Exists", [], True)]
+)
+def test_reserved_capacity_is_allowed_by_a_node_class_that_selects_it(
+    operator: str, values: list[str], allowed: bool
+) -> None:
+    def pool(**wanted: Any) -> dict[str, Any]:
+        requirements = [{"key": "karpenter.sh/capacity-type", **wanted}]
+        return changed(POOL, template={"spec": {**TEMPLATE["spec"], "requirements": requirements}})
+
+    of_class = changed(CLASS, capacityReservationSelectorTerms=[{"id": "cr-1"}])
+    old, new = pool(operator="In", values=["on-demand"]), pool(operator=operator, values=values)
+    made = applied(applied(CLUSTER, manifests(old)).snapshot, manifests(new, of_class), manifests(old, of_class))
+    assert any("reserved capacity" in one for one in made.unseen) == allowed
 
 
 def test_what_a_snapshot_left_out_may_be_removed_by_the_manifests() -> None:
@@ -399,6 +437,18 @@ def test_what_a_plan_of_terraform_changes_besides_is_told(
         assert applied(CLUSTER, read(plan), before).unseen == (said if told else [])
 
 
+def test_an_action_that_a_plan_of_terraform_invokes_is_told(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    planned = {"root_module": {"resources": [{"values": OF_POOL}]}}
+    for actions in (
+        {"action_invocations": [{"address": "action.stop"}]},
+        {"deferred_action_invocations": [{"action_invocation": {"address": "action.stop"}}]},
+    ):
+        plan.write_text(json.dumps({"planned_values": planned, **actions}))
+        (said,) = applied(CLUSTER, read(plan), manifests(POOL)).unseen
+        assert said.startswith("the plan also changes action.stop")
+
+
 def test_a_plan_of_terraform_that_ended_with_an_error_is_refused(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"planned_values": {}, "errored": True}))
@@ -527,6 +577,8 @@ def test_a_change_of_other_objects_is_named(tmp_path: Path) -> None:
 
 RELEASE = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "karpenter"}}
 BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cluster-vars", "namespace": "flux-system"}}
+SCALER = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "web"}}
 ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
@@ -537,17 +589,25 @@ ROLE = {
 }
 
 
-@pytest.mark.parametrize("item", [RELEASE, BUDGET, ROLE])
-def test_a_change_of_what_decides_about_nodes_or_makes_other_objects_is_told(
-    tmp_path: Path, item: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("item", [RELEASE, BUDGET, ROLE, CONFIG, SCALER])
+def test_a_change_of_another_object_is_told(tmp_path: Path, item: dict[str, Any]) -> None:
     before = read(written(tmp_path / "before", POOL, item))
     after = read(written(tmp_path / "after", POOL, changed({"spec": {}, **item}, rules=[1])))
-    name = f"{item['kind']} {item['metadata']['name']}"
+    namespace = item["metadata"].get("namespace")
+    name = f"{item['kind']} {f'{namespace}/' if namespace else ''}{item['metadata']['name']}"
     assert applied(CLUSTER, after, before).unseen == [f"not rehearsed, so the answer leaves out what they do: {name}"]
     assert applied(CLUSTER, before, before).unseen == []
     (said,) = applied(CLUSTER, after).unseen
     assert said.endswith(f"whether they change: {name}")
+
+
+def test_a_change_of_a_chart_s_values_is_told(tmp_path: Path) -> None:
+    values = [read(written(tmp_path / name, POOL, {"replicas": count})) for name, count in (("a", 2), ("b", 0))]
+    (said,) = applied(CLUSTER, values[1], values[0]).unseen
+    assert said.endswith("what they do: document that is no object a.yaml:1")
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+    quiet = [read(written(tmp_path / name, POOL, {**service, "spec": {"a": name}})) for name in ("c", "d")]
+    assert applied(CLUSTER, quiet[1], quiet[0]).unseen == []
 
 
 def test_the_labels_and_roles_that_a_release_of_the_chart_brings_are_no_risk(tmp_path: Path) -> None:
@@ -560,7 +620,12 @@ def test_the_labels_and_roles_that_a_release_of_the_chart_brings_are_no_risk(tmp
 
 
 @pytest.mark.parametrize(
-    "annotations", [{"helm.sh/hook": "post-upgrade"}, {"argocd.argoproj.io/sync-options": "Replace=true,Force=true"}]
+    "annotations",
+    [
+        {"helm.sh/hook": "post-upgrade"},
+        {"argocd.argoproj.io/hook": "PostSync"},
+        {"argocd.argoproj.io/sync-options": "Replace=true,Force=true"},
+    ],
 )
 def test_an_object_that_a_tool_deletes_and_creates_again_is_told(annotations: dict[str, str]) -> None:
     item = manifests({**POOL, "metadata": {"name": "general", "annotations": annotations}})

@@ -15,6 +15,7 @@ from karpstack.snapshot.release import check_release, nearest
 from tests.unit.snapshot.made import snapshot
 
 BUILT = ("1.15.1", "1.14.3", "1.13.1")
+OFFERED = (*BUILT, "1.12.9")
 
 
 def deployment(*, labels: Any = None, **container: Any) -> dict[str, Any]:
@@ -91,11 +92,13 @@ def test_the_nearest_release_is_rehearsed(version: str | None, release: str | No
 
 def test_a_change_of_the_version_that_would_not_be_rehearsed_is_refused() -> None:
     old, new, far = (snapshot(karpenter={"version": one}) for one in ("1.14.1", "1.14.3", "1.15.0"))
-    check_release(old, far, BUILT)
-    check_release(old, old, BUILT)
-    check_release(snapshot(), new, BUILT)
-    with pytest.raises(SnapshotError, match=r"from 1\.14\.1 to 1\.14\.3, but both are rehearsed with 1\.14\.3"):
-        check_release(old, new, BUILT)
+    check_release(old, far, BUILT, OFFERED)
+    check_release(old, old, BUILT, OFFERED)
+    check_release(snapshot(), new, BUILT, OFFERED)
+    with pytest.raises(
+        SnapshotError, match=r"from 1\.14\.1 to 1\.14\.3, but both are rehearsed with 1\.14\.3.*1\.12\.9"
+    ):
+        check_release(old, new, BUILT, OFFERED)
 
 
 LIKE = {"replicas": 2, "featureGates": {"spotToSpotConsolidation": True}, "settings": {"batchMaxDuration": "10s"}}
@@ -167,4 +170,5 @@ def test_of_several_deployments_none_is_the_controller() -> None:
 def test_a_deployment_of_another_name_is_the_controller_by_its_image() -> None:
     labels = {"app.kubernetes.io/name": "karp"}
     assert is_controller(deployment(labels=labels, image="mirror.example.com/karpenter/controller:1.14.1@sha256:00"))
+    assert is_controller(deployment(labels=labels, image="registry.example.com/karpenter-controller:1.14.1"))
     assert not is_controller(deployment(labels=labels, image="mirror.example.com/keda/controller:1.14.1"))

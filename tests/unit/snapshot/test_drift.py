@@ -52,7 +52,7 @@ def template(**spec: Any) -> dict[str, Any]:
         ),
         ("EC2NodeClass", {"amiSelectorTerms": [{"alias": "al2023@latest"}]}, {}, {"amiSelectorTerms"}),
         ("EC2NodeClass", {"kubelet": {"maxPods": 9}}, {"kubelet": {"maxPods": 8}}, {"kubelet"}),
-        ("EC2NodeClass", {"kubelet": {}}, {}, set()),
+        ("EC2NodeClass", {"kubelet": {}}, {}, {"kubelet"}),
         ("EC2NodeClass", {"tags": {"a": "b"}}, {}, {"tags"}),
         ("AKSNodeClass", {"tags": {"a": "b"}}, {}, set()),
         ("AKSNodeClass", {"imageFamily": "Ubuntu"}, {}, set()),
