@@ -55,16 +55,18 @@ def applied(
         snapshot: The cluster before.
         manifests: What is applied. What it does not name stays, and what it removes goes.
         before: What was applied earlier from the same place, and is in the snapshot: what is in this alone goes, as it
-            does where manifests are pruned, and what a snapshot does not have can be compared.
+            does where manifests are pruned, and what a snapshot does not have can be compared. A plan says it itself.
         is_base: Whether these are the manifests before a change: the cluster may have older ones.
 
     Raises:
         SnapshotError: An object is not as Karpenter has it, is of another cloud, or differs from `before`, or from the
             cluster if this is no base, in a field or a kind that a snapshot, and so a rehearsal, does not have.
     """
+    # What a plan has no more is perhaps only not known yet; what it deletes, it says.
+    gone = before.objects.keys() - manifests.objects.keys() if before else set()
+    before = before or manifests.before
     notes = list(unseen.of_others(before, manifests)) if before else []
     cluster = _Cluster(snapshot, is_base=is_base)
-    gone = before.objects.keys() - manifests.objects.keys() if before else set()
     removed = sorted(gone | manifests.removed)
     absent = [f"{kind} {name}" for kind, name in removed if not cluster.remove(kind, name)]
     if absent:

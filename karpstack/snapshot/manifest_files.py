@@ -56,19 +56,22 @@ class Manifests:
         others: These objects, by kind with its API group, and name; and files in hidden folders. Where several have one
             name, one has the others in `besides`.
         removed: Kind and name of each such object that a plan of Terraform's deletes.
+        before: What a plan of Terraform's says of the time before it; None of other files.
     """
 
     objects: Mapping[tuple[str, str], Mapping[str, Any]]
     ignored: Mapping[str, int]
     others: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     removed: frozenset[tuple[str, str]] = frozenset()
+    before: Manifests | None = None
 
 
 @dataclass(frozen=True)
-class _Removed:
-    """An object that a plan deletes."""
+class _Earlier:
+    """An object as it is before a plan, and whether this deletes it."""
 
     item: Mapping[str, Any]
+    goes: bool
 
 
 def read(path: Path) -> Manifests:
@@ -83,15 +86,17 @@ def read(path: Path) -> Manifests:
     ignored: dict[str, int] = {}
     others: dict[tuple[str, str], Mapping[str, Any]] = {}
     removed: set[tuple[str, str]] = set()
+    earlier: dict[tuple[str, str], Mapping[str, Any]] = {}
     for file in _files(path):
         documents = _documents(file)
         if any(_is_kustomization(file, one) for one in documents):
             raise SnapshotError.of(finding("snapshot-manifest-kustomization", file))
-        deleted = _items(one.item for one in documents if isinstance(one, _Removed))
-        removed |= {_key(one) for one in deleted if _is_read(one) or is_controller(one)}
+        for one in (one for one in documents if isinstance(one, _Earlier) and _is_applied(one.item)):
+            earlier[_key(one.item)] = _without_nulls(one.item)
+            removed |= {_key(one.item)} if one.goes else set()
         for number, item in enumerate(_items(documents)):
             kind, name = _key(item)
-            if not _is_read(item) and not is_controller(item):
+            if not _is_applied(item):
                 ignored[kind] = ignored.get(kind, 0) + 1
                 key = _other(item) if kind != _NO_OBJECT else (kind, f"{file.relative_to(path)}:{number}")
                 others[key] = {**item, _BESIDES: others[key]} if key in others else item
@@ -114,7 +119,13 @@ def read(path: Path) -> Manifests:
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", path, why=why))
     if not objects and not removed:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
-    return Manifests(objects, dict(sorted(ignored.items())), others, frozenset(removed))
+    # What else a plan changes is told by the addresses of resources.
+    before = Manifests(earlier, {}, others) if earlier else None
+    return Manifests(objects, dict(sorted(ignored.items())), others, frozenset(removed), before)
+
+
+def _is_applied(item: Mapping[str, Any]) -> bool:
+    return _is_read(item) or is_controller(item)
 
 
 def _is_read(item: Mapping[str, Any]) -> bool:
@@ -230,7 +241,7 @@ def _items(documents: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
             yield from _items(_as_in_list(item, common) for item in items)
         elif isinstance(one, dict) and _is_object(one):
             yield one
-        elif one is not None and not isinstance(one, _Removed):
+        elif one is not None and not isinstance(one, _Earlier):
             yield {"kind": _NO_OBJECT, "metadata": {}, "content": one}
 
 
@@ -252,7 +263,7 @@ def _as_in_list(item: Any, common: Mapping[str, Any]) -> Any:
 def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
     """The manifests of a plan of Terraform's: of resources kubernetes_manifest and kubectl_manifest.
 
-    Those that the plan deletes are in `_Removed`.
+    Those before the plan are in `_Earlier`.
 
     Raises:
         YamlError: One is not YAML, or a part of a NodePool or NodeOverlay is not known yet: the plan leaves it out.
@@ -284,16 +295,14 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _changed(resource: Mapping[str, Any]) -> Iterator[Any]:
-    """What a plan deletes, in `_Removed`; and a resource that it changes of which not all is an object that is read."""
+    """Objects before a plan; and a resource that it changes of which not all is an object that is read."""
     change = mapping(resource.get("change"))
     actions = change.get("actions")
-    if actions in (None, *_QUIET):
-        return
     old, new = (list(_items(_manifests_of(mapping(change.get(side))))) for side in ("before", "after"))
-    if "delete" in actions:
-        yield from map(_Removed, old)
+    yield from (_Earlier(one, isinstance(actions, list) and "delete" in actions) for one in old)
     shown = old if actions == ["delete"] else new
-    if not shown or not all(_is_read(one) or is_controller(one) for one in shown):
+    is_shown = bool(shown) and all(map(_is_applied, shown))
+    if actions not in (None, *_QUIET) and not is_shown:
         yield {"kind": OF_PLAN, "metadata": {"name": str(resource.get("address"))}}
 
 

@@ -405,6 +405,7 @@ def test_what_a_plan_of_terraform_deletes_and_the_cluster_does_not_have_is_named
 
 
 OF_POOL = {"manifest": POOL}
+OF_CLASS = {"manifest": CLASS}
 OF_OTHER = {"manifest": OTHER}
 
 
@@ -415,7 +416,7 @@ OF_OTHER = {"manifest": OTHER}
         ({"actions": ["delete"], "before": {"version": "1.34"}}, True),
         ({"actions": ["no-op"]}, False),
         ({"actions": ["read"]}, False),
-        ({"actions": ["update"], "before": OF_POOL, "after": OF_POOL}, False),
+        ({"actions": ["update"], "before": OF_CLASS, "after": OF_CLASS}, False),
         ({"actions": ["update"], "before": OF_POOL, "after": {}, "after_unknown": {"manifest": True}}, True),
         ({"actions": ["update"], "before": OF_OTHER, "after": OF_OTHER}, True),
         ({"actions": ["create"], "after": {}, "after_unknown": {"yaml_body": True}}, True),
@@ -426,15 +427,30 @@ def test_what_a_plan_of_terraform_changes_besides_is_told(
     tmp_path: Path, change: Any, told: bool, deferred: bool
 ) -> None:
     of_cluster = {"address": "aws_eks_cluster.this", "change": change}
-    changes: dict[str, Any] = (
-        {"deferred_changes": [{"resource_change": of_cluster}]} if deferred else {"resource_changes": [of_cluster]}
-    )
-    planned = {"root_module": {"resources": [{"values": OF_POOL}]}}
+    of_pool = {"address": "pool", "change": {"actions": ["no-op"], "before": OF_POOL, "after": OF_POOL}}
+    changes: dict[str, Any] = {
+        "resource_changes": [of_pool, *([] if deferred else [of_cluster])],
+        "deferred_changes": [{"resource_change": of_cluster}] if deferred else [],
+    }
+    planned = {"root_module": {"resources": [{"values": OF_POOL}, {"values": change.get("after", {})}]}}
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"planned_values": planned, **changes}))
     said = ["the plan also changes aws_eks_cluster.this, and what that does to nodes is not rehearsed"]
-    for before in (None, manifests(POOL)):
-        assert applied(CLUSTER, read(plan), before).unseen == (said if told else [])
+    assert applied(CLUSTER, read(plan)).unseen == (said if told else [])
+
+
+def test_a_plan_of_terraform_says_what_there_was_before(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+
+    def unseen(after: Any) -> list[str]:
+        before = {"actions": ["update"], "before": OF_CLASS, "after": {"manifest": after}}
+        planned = {"root_module": {"resources": [{"values": {"manifest": after}}, {"values": OF_POOL}]}}
+        plan.write_text(json.dumps({"planned_values": planned, "resource_changes": [{"change": before}]}))
+        return applied(CLUSTER, read(plan)).unseen
+
+    assert unseen(CLASS) == []
+    with pytest.raises(SnapshotError, match="userData changes"):
+        unseen(changed(CLASS, userData="echo 2"))
 
 
 def test_an_action_that_a_plan_of_terraform_invokes_is_told(tmp_path: Path) -> None:
