@@ -246,8 +246,9 @@ class ClusterSettings(Section):
     """karpstack:cluster."""
 
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
+    # EKS User Guide, service-quotas: public endpoint access CIDR ranges per cluster, not adjustable.
     public_access_cidrs: list[AccessCidr] = Field(
-        [], description="ranges that may reach the API server from outside; empty: none"
+        [], max_length=40, description="ranges that may reach the API server from outside; empty: none"
     )
     private_access_cidrs: list[Annotated[NetworkCidr, AfterValidator(_not_everybody)]] = Field(
         [], max_length=60, description="ranges that may reach the API server through the VPC, in addition to its nodes"
