@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from karpstack.karpenter import addresses, crds
 from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.offers import Offers
 
 from ..documents import manifests
@@ -40,6 +41,12 @@ if TYPE_CHECKING:
     )
 
 _LINUX: Final = "kubernetes.io/os"
+#: What a system node pool needs (learn.microsoft.com/azure/aks/use-system-pools).
+_LEAST_VCPUS, _LEAST_MEMORY = 4, 4 * 2**30
+#: Names of VM sizes of the B series, or with one or two vCPUs, of which the facts may know no more.
+_SMALL: Final = re.compile(
+    r"(Standard|Basic)_((?P<burstable>B)[0-9]|[ABDEF][A-Z]*([0-9]+-)?(?P<vcpus>[12])(?![0-9]))", re.ASCII
+)
 #: Characters of the shortest name of a virtual network.
 _SHORTEST_OF_NETWORK: Final = 2
 
@@ -51,6 +58,16 @@ def _of_version(cluster: ClusterSettings, mode: str, today: date) -> Iterator[Fi
 def _of_type(system_nodes: SystemNodesSettings, known_region: str) -> Iterator[Finding]:
     key = key_of("systemNodes", "vmSize")
     yield from instance_type(Offers.load("azure"), key, system_nodes.vm_size, known_region)
+    # A warning about sizes that AKS may take.
+    known, named, said = Facts.load("azure").types.get(system_nodes.vm_size), _SMALL.match(system_nodes.vm_size), ""
+    if named and named["burstable"]:
+        said = "is of the B series"
+    elif known and (known.vcpus < _LEAST_VCPUS or known.memory < _LEAST_MEMORY):
+        said = f"has {known.vcpus} vCPU and {known.memory / 2**30:g} GiB"
+    elif not known and named:
+        said = f"has {named['vcpus']} vCPU"
+    if said:
+        yield finding("aks-system-node-unsupported", key, system_nodes.vm_size, said=said)
 
 
 def _which_subnet(say: Judge, network: NetworkSettings) -> Iterator[Finding]:
