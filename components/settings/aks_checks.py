@@ -22,7 +22,7 @@ from ..problems import Judge, Shown, finding, key_of
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, is_subnet_id, names_of_network, network_of
 from .aks_addon_checks import dns_on_the_node, unassigned_permissions, workspaces
 from .aks_proxy_checks import check_proxy
-from .chart_checks import controller_values
+from .chart_checks import controller_values, oversized_requests
 from .node_pool_checks import endless_drain, negative_limits, node_class_reference, overlays_without_gate
 from .region_checks import azure_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
@@ -137,11 +137,12 @@ def check_controller_settings(mode: str, valid: Mapping[str, Any]) -> Iterator[F
         yield finding("controller-settings-missing", "karpenter", None)
 
 
-def _too_many_replicas(
+def _controller_on_system_nodes(
     say: Judge, karpenter: KarpenterSettings, system_nodes: SystemNodesSettings
 ) -> Iterator[Finding]:
     if karpenter.replicas > system_nodes.count:
         yield say("aks-too-many-replicas", "karpenter.replicas", count=system_nodes.count)
+    yield from oversized_requests("azure", karpenter.resources, system_nodes.vm_size, "systemNodes.vmSize")
 
 
 def _joining(karpenter: KarpenterSettings, cluster: ClusterSettings) -> Iterator[Finding]:
@@ -274,7 +275,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             controller_values,
             newer_charts,
             overlays_without_gate,
-            _too_many_replicas,
+            _controller_on_system_nodes,
             _joining,
             _no_default_pools,
         ),

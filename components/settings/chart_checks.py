@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from karpstack.karpenter.findings import Finding
+from karpstack.karpenter.instance_types import Facts
 from karpstack.karpenter.quantities import exact, go_duration
 
 from ..problems import did_you_mean, finding
@@ -19,6 +20,7 @@ from ..problems import did_you_mean, finding
 if TYPE_CHECKING:
     from .aks import KarpenterSettings as AksKarpenter
     from .eks import KarpenterSettings as EksKarpenter
+    from .sections import ResourceSettings
 
     ChartSettings = AksKarpenter | EksKarpenter
 Value = str | bool | int | float
@@ -143,3 +145,29 @@ def resource_values(requests: Mapping[str, str | int], limits: Mapping[str, str 
                 limit=limits[name],
                 refused=refused,
             )
+
+
+def oversized_requests(cloud: str, resources: ResourceSettings, size: str, setting: str) -> Iterator[Finding]:
+    """Find what a controller's pod sets aside although no system node has as much; an unknown type is not judged.
+
+    Args:
+        cloud: `aws` or `azure`.
+        resources: Those of the controller. Kubernetes takes a limit without a request for the request as well.
+        size: Instance type of the system nodes.
+        setting: The key that says it.
+    """
+    known = Facts.load(cloud).types.get(size)
+    if known is None:
+        return
+    for name, most, has in (
+        ("cpu", known.vcpus, f"{known.vcpus} vCPU"),
+        ("memory", known.memory, f"{known.memory / 2**30:g}Gi"),
+    ):
+        kind, given = ("requests", resources.requests) if name in resources.requests else ("limits", resources.limits)
+        try:
+            fits = exact(given.get(name, 0)) < most
+        except ValueError:
+            continue  # the rule about amounts says what is wrong with it
+        if not fits:
+            key = ("karpenter", "resources", kind, name)
+            yield finding("request-above-system-node", key, given[name], has=has, size=size, setting=setting)

@@ -25,7 +25,7 @@ from ..documents.partitions import endpoint_services
 from ..problems import Judge, did_you_mean, finding, key_of
 from .addon_checks import check_ebs_taint, check_reserved_tags, check_unused_version
 from .block_device_checks import block_devices
-from .chart_checks import controller_values
+from .chart_checks import controller_values, oversized_requests
 from .egress_checks import early_call_warning, egress_checks, system_nodes_too_old
 from .eks import needed_endpoints, unreached_registries
 from .node_pool_checks import endless_drain, negative_limits, node_class_reference, overlays_without_gate
@@ -242,11 +242,12 @@ def _too_few_pod_ranges(say: Judge, network: NetworkSettings, system_nodes: Syst
         yield say("eks-pod-cidr-too-small", "network.podCidr", **words)
 
 
-def _too_many_replicas(
+def _controller_on_system_nodes(
     say: Judge, karpenter: KarpenterSettings, system_nodes: SystemNodesSettings
 ) -> Iterator[Finding]:
     if karpenter.replicas > system_nodes.desired_size:
         yield say("eks-too-many-replicas", "karpenter.replicas", desired_size=system_nodes.desired_size)
+    yield from oversized_requests("aws", karpenter.resources, system_nodes.instance_type, "systemNodes.instanceType")
 
 
 def node_class(name: str, spec: Mapping[str, Any], mask: int | None = None) -> Iterator[Finding]:
@@ -356,7 +357,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Finding]:
             controller_values,
             newer_charts,
             overlays_without_gate,
-            _too_many_replicas,
+            _controller_on_system_nodes,
             egress_checks,
             _system_nodes,
             system_nodes_too_old,
