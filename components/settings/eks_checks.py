@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 #: For a replica of Karpenter (1 CPU, 1 GiB by default), CoreDNS, Cilium and the system.
 _LEAST_MEMORY: Final = 7 * 2**29
+#: EC2 User Guide, Using_Tags.
+_LONGEST_TAG_KEY, _LONGEST_TAG_VALUE = 128, 256
 _GPUS: Final = "karpenter.k8s.aws/instance-gpu-count"
 #: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
 _OF_AN_EXISTING_NETWORK: Final = (
@@ -153,6 +155,8 @@ def _trusted_too_late(
 def _system_nodes(say: Judge, system_nodes: SystemNodesSettings, known_region: str) -> Iterator[Finding]:
     key, name = "systemNodes.instanceType", system_nodes.instance_type
     yield from instance_type(Offers.load("aws"), key_of(*key.split(".")), name, known_region)
+    if re.match(r"mac[0-9]*[-.]", name, re.ASCII):
+        yield say("system-node-with-macos", key)
     known = Facts.load("aws").types.get(name)
     if known is None:
         return
@@ -257,21 +261,37 @@ def node_class(name: str, spec: Mapping[str, Any], mask: int | None = None) -> I
     if not spec.get("amiSelectorTerms"):
         yield finding("ami-selector-missing", ("nodeClasses", name, "amiSelectorTerms"), None)
     yield from _kubelet(name, spec.get("kubelet"))
-    if mask is not None:
-        yield from _too_many_pods(name, spec, mask)
+    yield from _too_many_pods(name, spec, mask)
+    yield from _tags(name, spec.get("tags"))
 
 
-def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int) -> Iterator[Finding]:
+def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int | None) -> Iterator[Finding]:
     pods = manifests.max_pods(spec)
     if pods is None:
         return  # Karpenter computes it for each instance type
-    if isinstance(pods, bool) or not isinstance(pods, int) or pods < 0:
+    if isinstance(pods, bool) or not isinstance(pods, int) or pods <= 0:
         yield finding("max-pods-invalid", ("nodeClasses", name, "kubelet", "maxPods"), pods)
+        return
+    if mask is None:
         return
     # Cilium keeps the first and the last address, the router's and the health endpoint's.
     room = addresses.pods(mask)
     if pods > room:
         yield finding("max-pods-above-share", ("nodeClasses", name, "kubelet", "maxPods"), pods, room=room, mask=mask)
+
+
+def _tags(name: str, tags: Any) -> Iterator[Finding]:
+    """Tags that EC2 refuses; Karpenter gives them to instances and volumes."""
+    for key, value in tags.items() if isinstance(tags, Mapping) else ():
+        if key.lower().startswith("aws:"):
+            why, fix = "has a key that begins with aws:, which is reserved", "choose another key"
+        elif (length := len(key)) > (most := _LONGEST_TAG_KEY):
+            why, fix = f"has a key of {length} characters, and at most {most} are allowed", "shorten the key"
+        elif (length := len(str(value))) > (most := _LONGEST_TAG_VALUE):
+            why, fix = f"has {length} characters, and at most {most} are allowed", "shorten the value"
+        else:
+            continue
+        yield finding("node-class-tag-refused", ("nodeClasses", name, "tags", key), value, why=why, fix=fix)
 
 
 def _kubelet(name: str, configuration: Any) -> Iterator[Finding]:
