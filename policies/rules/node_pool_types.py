@@ -19,7 +19,7 @@ from karpstack.karpenter.requirements import Requirement, allows, contradiction,
 from . import graph
 from .clouds import Cloud
 from .facts import facts
-from .requirements import admitted, cloud_of, requirements
+from .requirements import admitted, cloud_of, ensure_facts, lacking, requirements
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
 from .tokens import NODE_POOL
 
@@ -30,10 +30,14 @@ def _matches_types(node_pool: Properties, judgement: Judgement) -> None:
     if against := contradiction(wanted):
         judgement.violation(f"spec.template.spec.requirements can't all hold: {'; '.join(map(str, against))}.")
         return
-    known = facts(cloud_of(spec))
+    cloud = cloud_of(spec)
+    known = facts(cloud)
     types = admitted(wanted, known)
     # Reserved capacity is the account's own, of which no table knows.
     if not types and not (allows(wanted, CAPACITY_TYPE, "reserved") and not _purchasable(wanted)):
+        unknown = {one.key for one in lacking(wanted, cloud, known)}
+        if admitted([one for one in wanted if one.key not in unknown], known):
+            ensure_facts(wanted, cloud, known)
         judgement.violation(
             f"spec.template.spec.requirements admit none of the {len(known.types)} instance types of {known.name}: "
             f"{'; '.join(map(str, wanted))}."
@@ -55,6 +59,7 @@ def _min_values(node_pool: Properties, judgement: Judgement) -> None:
     for requirement in demanding:
         values = values_of(requirement.key, wanted, types, known.name)
         if len(values) < requirement.min_values:
+            ensure_facts(wanted, cloud_of(spec), known)
             judgement.violation(
                 f"the requirement {requirement} has minValues {requirement.min_values}, and the instance types that "
                 f"the pool admits have {len(values)} values of it: {', '.join(sorted(values)) or 'none'}."
@@ -71,18 +76,20 @@ def _spot_diversity(node_pool: Properties, judgement: Judgement) -> None:
     types = admitted(spot, known)
     if not types:
         return  # the rule about that says so
-    least = int(judgement.settings["instanceTypes"])
+    zones = values_of(ZONE, spot, types, known.name)
+    least, fewest = int(judgement.settings["instanceTypes"]), int(judgement.settings["zones"])
+    if len(types) < least or len(zones) < fewest:
+        ensure_facts(spot, cloud_of(spec), known)
     if len(types) < least:
         names = ", ".join(sorted(instance_type.name for instance_type in types)) or "none"
         judgement.violation(f"{len(types)} instance types are admitted as spot, fewer than {least}: {names}.")
-    zones = values_of(ZONE, spot, types, known.name)
-    least = int(judgement.settings["zones"])
-    if len(zones) < least:
-        judgement.violation(f"spot is admitted in {len(zones)} zones, fewer than {least}: {', '.join(sorted(zones))}.")
+    if len(zones) < fewest:
+        judgement.violation(f"spot is admitted in {len(zones)} zones, fewer than {fewest}: {', '.join(sorted(zones))}.")
 
 
 def _pool_cost(node_pool: Properties, judgement: Judgement) -> None:
-    bound = ceiling(section(node_pool, "spec"))
+    spec = section(node_pool, "spec")
+    bound = ceiling(spec)
     largest = float(judgement.settings["usdPerHour"])
     if bound is None:
         judgement.violation("spec.limits sets no cpu, memory or nodes, so nothing bounds the cost.")
@@ -90,15 +97,25 @@ def _pool_cost(node_pool: Properties, judgement: Judgement) -> None:
         judgement.violation(
             f"spec.limits let the pool cost up to {bound.usd:.2f} USD/h ({bound.of}), more than {largest:g}."
         )
+    if bound is not None:
+        _ensure_bound(spec)
+
+
+def _ensure_bound(spec: Properties) -> None:
+    """Raise NotKnownError if the facts lack types that a pool may launch: its cost may then be above the ceiling."""
+    cloud = cloud_of(spec)
+    ensure_facts(requirements(spec), cloud, facts(cloud))
 
 
 def _stack_cost(resources: list[PolicyResource], judgement: Judgement) -> None:
     ceilings = {}
     for pool in graph.of(resources, NODE_POOL):
         with judgement.part():
-            bound = ceiling(graph.output(pool, "spec"))
+            spec = graph.output(pool, "spec")
+            bound = ceiling(spec)
             if bound is not None:  # without one the rule about the pool speaks
                 ceilings[pool.name] = bound.usd
+                _ensure_bound(spec)
     total = sum(ceilings.values())
     largest = float(judgement.settings["usdPerHour"])
     if total > largest:
