@@ -11,7 +11,16 @@ from pulumi_policy import PolicyResource
 
 from . import graph
 from .iam_documents import covers, listed, statements
-from .rule import PRODUCTION_ONLY, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
+from .rule import (
+    PRODUCTION_ONLY,
+    STRICTER_IN_PRODUCTION,
+    Judgement,
+    Properties,
+    ResourceRule,
+    StackRule,
+    all_tags,
+    section,
+)
 from .tokens import (
     AKS_CLUSTER,
     AKS_NODE_CLASS,
@@ -252,7 +261,7 @@ def _is_about(resource_id: str, cluster: str) -> bool:
 
 def _tags(*path: str) -> Callable[[Properties, Judgement], None]:
     def check(resource: Properties, judgement: Judgement) -> None:
-        tags = section(resource, *path, "tags")
+        tags = all_tags(section(resource, *path))
         # Values may be unknown; that there is a tag is seen by its name. Said of each resource in the same words, so
         # that whoever lists findings can say it once.
         if missing := [key for key in judgement.settings["keys"] if key not in set(tags)]:

@@ -32,14 +32,16 @@ class Inputs:
 
     def completing(self, urn: str, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """A resource's outputs, with its input where an output is unknown or not there."""
-        return _Completed(outputs, self._shown.get(urn, {}))
+        return Completed(outputs, self._shown.get(urn, {}))
 
     def clear(self) -> None:
         """Forget everything."""
         self._shown.clear()
 
 
-class _Completed(Mapping[str, Any]):
+class Completed(Mapping[str, Any]):
+    """Properties, with those of another mapping where theirs are unknown or not there."""
+
     def __init__(self, outputs: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
         self._outputs = outputs
         self._inputs = inputs

@@ -109,8 +109,8 @@ def ensure_facts(wanted: Sequence[Requirement], cloud: Cloud, region: Region) ->
     """Raise NotKnownError if the facts lack instance types for values that the requirements name."""
     if found := list(lacking(wanted, cloud, region)):
         raise NotKnownError(
-            f"the facts lack all or nearly all instance types for {'; '.join(map(str, found))}, so it is known only in part "
-            "which types the NodePool admits and what they cost",
+            f"the facts lack all or nearly all instance types for {'; '.join(map(str, found))}, so it is known only in "
+            "part which types the NodePool admits and what they cost",
             "facts",
             *(one.key for one in found),
         )

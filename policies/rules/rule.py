@@ -33,7 +33,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 from karpstack.karpenter.findings import Catalogue
 
 from .exceptions import GRANTED
-from .inputs import INPUTS
+from .inputs import INPUTS, Completed
 from .regions import REGIONS
 from .shapes import shaped
 from .tokens import plain
@@ -73,6 +73,11 @@ def section(properties: Properties, *path: str) -> Properties:
     for name in path:
         properties = properties.get(name) or {}
     return properties
+
+
+def all_tags(properties: Properties) -> Properties:
+    """The tags of a resource; of AWS also those that its provider adds to all resources."""
+    return Completed(section(properties, "tags"), section(properties, "tagsAll"))
 
 
 class Judgement:

@@ -82,6 +82,8 @@ _MATCHES: Final[Shape] = [Either((TEXT, {}))]
 EVENT_PATTERN: Final[Shape] = {"source": _MATCHES, "detail-type": _MATCHES, "detail": {}}
 
 _TAGS: Final[Shape] = {EACH: TEXT}
+# Of a resource; its provider writes its own into tagsAll.
+_TAGGED_BY: Final[Mapping[str, Shape]] = {"tags": _TAGS, "tagsAll": _TAGS}
 _TAINT: Final[Shape] = {"key": TEXT, "value": TEXT, "effect": TEXT}
 _SELECTOR_TERM: Final[Shape] = {"id": TEXT, "alias": TEXT, "tags": {EACH: TEXT}}
 _METADATA_OPTIONS: Final[Shape] = {"httpTokens": TEXT, "httpPutResponseHopLimit": COUNT}
@@ -131,7 +133,7 @@ _EKS: Final[Shape] = {
     "kubernetesNetworkConfig": {"serviceIpv4Cidr": TEXTS},
     "encryptionConfig": {"resources": TEXTS},
     "enabledClusterLogTypes": TEXTS,
-    "tags": _TAGS,
+    **_TAGGED_BY,
 }
 
 _AKS: Final[Shape] = {
@@ -145,7 +147,7 @@ _AKS: Final[Shape] = {
     "aadProfile": {},
     "oidcIssuerProfile": {},
     "securityProfile": {"workloadIdentity": {}, "azureKeyVaultKms": {}},
-    "tags": _TAGS,
+    **_TAGGED_BY,
 }
 
 #: The values of the charts that the rules know, together: no key means something else in another of them.
@@ -206,9 +208,9 @@ _ATTACHMENTS: Final = (
 )
 
 _SHAPES: Final[Mapping[str, Shape]] = {
-    **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT, "scheduleExpression": TEXT} for token in _TAGGED},
+    **{token: {**_TAGGED_BY, "name": TEXT, "eventPattern": TEXT, "scheduleExpression": TEXT} for token in _TAGGED},
     tokens.NODE_GROUP: {
-        "tags": _TAGS,
+        **_TAGGED_BY,
         "launchTemplate": {"id": TEXT, "name": TEXT},
         "amiType": TEXT,
         "remoteAccess": {},
@@ -232,20 +234,20 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "metadataOptions": _METADATA_OPTIONS,
         "blockDeviceMappings": _BLOCK_DEVICES,
         "networkInterfaces": [{}],
-        "tags": _TAGS,
+        **_TAGGED_BY,
     },
-    tokens.VPC: {"cidrBlock": TEXTS, "tags": _TAGS},
-    tokens.TAG: {"key": TEXT, "value": TEXT},
+    tokens.VPC: {"cidrBlock": TEXTS, **_TAGGED_BY},
+    tokens.TAG: {"resourceId": TEXT, "key": TEXT, "value": TEXT},
     tokens.QUEUE_POLICY: {"queueUrl": TEXT},
     tokens.MANAGED_PREFIX_LIST: {"entries": [{"cidr": TEXT}]},
     tokens.MANAGED_PREFIX_LIST_ENTRY: {"cidr": TEXT},
-    tokens.SECURITY_GROUP: {"ingress": [_INGRESS], "tags": _TAGS},
+    tokens.SECURITY_GROUP: {"ingress": [_INGRESS], **_TAGGED_BY},
     tokens.DEFAULT_SECURITY_GROUP: {"ingress": [_INGRESS]},
     tokens.SECURITY_GROUP_RULE: _INGRESS,
     tokens.SECURITY_GROUP_INGRESS_RULE: _INGRESS,
     tokens.EVENT_TARGET: {"rule": TEXT, "arn": TEXT},
-    tokens.IAM_ROLE: {"inlinePolicies": [{}], "managedPolicyArns": [TEXT], "tags": _TAGS},
-    tokens.AZURE_NETWORK: {"addressSpace": {"addressPrefixes": TEXTS}, "tags": _TAGS},
+    tokens.IAM_ROLE: {"inlinePolicies": [{}], "managedPolicyArns": [TEXT], **_TAGGED_BY},
+    tokens.AZURE_NETWORK: {"addressSpace": {"addressPrefixes": TEXTS}, **_TAGGED_BY},
     tokens.AZURE_SECURITY_GROUP: {"securityRules": [_AZURE_RULE]},
     tokens.AZURE_SECURITY_RULE: _AZURE_RULE,
     tokens.AZURE_ROLE_ASSIGNMENT: {"scope": TEXT, "roleDefinitionId": TEXT},

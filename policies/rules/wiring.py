@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
 
 from pulumi_policy import PolicyResource
+from pulumi_policy.proxy import UnknownValueError
 
 from . import graph
 from .iam_documents import listed
-from .rule import STRICTER_IN_PRODUCTION, Judgement, NotKnownError, Properties, StackRule, section
+from .rule import STRICTER_IN_PRODUCTION, Judgement, NotKnownError, Properties, StackRule, all_tags, section
 from .shapes import EVENT_PATTERN
 from .tokens import (
     AKS_CLUSTER,
@@ -44,6 +48,8 @@ _EVENTS: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
     ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): {},
     ("aws.health", "AWS Health Event"): {"service": ("EC2",), "eventTypeCategory": ("scheduledChange",)},
 }
+# Tags that EKS puts on the security group of a cluster.
+_OF_EKS = re.compile(r"aws:eks:cluster-name$|kubernetes\.io/cluster/")
 # An event bus has the events of its own account and region.
 _WITHOUT_LOSS = frozenset({"source", "detail-type", "detail", "account", "region"})
 
@@ -74,11 +80,15 @@ def _node_class_resolves(resources: list[PolicyResource], judgement: Judgement) 
 
 
 def _discovery_resolves(resources: list[PolicyResource], judgement: Judgement) -> None:
-    subnets = list(_carried(resources, SUBNET, judgement))
-    groups = list(_carried(resources, SECURITY_GROUP, judgement))
-    tags = list(_single_tags(resources, judgement))
     if not any(True for _ in graph.of(resources, SUBNET)):
         return  # the network is somebody else's
+    known = list(graph.of(resources, SUBNET, SECURITY_GROUP, CLUSTER))
+    # It is not known what these are on.
+    unplaced = _single_tags(resources, judgement, lambda tag: not any(_is_on(tag, one) for one in known))
+    subnets, groups = (
+        [_Carrier(None, unplaced), *(_Carrier(one.resource, [*one.tags, *unplaced]) for one in found)]
+        for found in (_carriers(resources, judgement, SUBNET), _carriers(resources, judgement, SECURITY_GROUP, CLUSTER))
+    )
     for node_class in graph.of(resources, EC2_NODE_CLASS):
         for name, carriers in (("subnetSelectorTerms", subnets), ("securityGroupSelectorTerms", groups)):
             with judgement.part():
@@ -92,8 +102,7 @@ def _discovery_resolves(resources: list[PolicyResource], judgement: Judgement) -
                             continue
                         term = dict(terms[index]["tags"])
                         wanted.append(term)
-                        singles = [{key: value} for key, value in tags]
-                        resolved = resolved or any(_matches(term, carried) for carried in (*carriers, *singles))
+                        resolved = resolved or any(_matches(term, carrier) for carrier in carriers)
                 if not resolved and judgement.complete:
                     judgement.violation(
                         f"spec.{name} of {node_class.name} looks for {json.dumps(wanted)}, and nothing in the stack "
@@ -118,20 +127,53 @@ def _discovery_by_tag(resources: list[PolicyResource], judgement: Judgement) -> 
                             )
 
 
-def _carried(resources: list[PolicyResource], token: str, judgement: Judgement) -> Iterator[dict[str, Any]]:
-    for resource in graph.of(resources, token):
+class _Carrier(NamedTuple):
+    """What carries tags, and these, as keys and values. A cluster stands for the security group that EKS makes."""
+
+    resource: PolicyResource | None
+    tags: Sequence[tuple[str, str]]
+
+
+def _carriers(resources: list[PolicyResource], judgement: Judgement, *tokens: str) -> Iterator[_Carrier]:
+    for resource in graph.of(resources, *tokens):
+        tags: list[tuple[str, str]] = []
         with judgement.part():
-            yield dict(resource.props.get("tags") or {})
+            if resource.resource_type != CLUSTER:
+                tags.extend(all_tags(resource.props).items())
+        yield _Carrier(resource, tags + _single_tags(resources, judgement, partial(_is_on, carrier=resource)))
 
 
-def _single_tags(resources: list[PolicyResource], judgement: Judgement) -> Iterator[tuple[str, str]]:
-    for resource in graph.of(resources, TAG):
+def _single_tags(
+    resources: list[PolicyResource], judgement: Judgement, wanted: Callable[[PolicyResource], bool]
+) -> list[tuple[str, str]]:
+    """Those tags by ec2.Tag that are wanted."""
+    found = []
+    for tag in filter(wanted, graph.of(resources, TAG)):
         with judgement.part():
-            yield graph.output(resource, "key"), graph.output(resource, "value")
+            found.append((graph.output(tag, "key"), graph.output(tag, "value")))
+    return found
 
 
-def _matches(term: dict[str, Any], carried: dict[str, Any]) -> bool:
-    return all(key in carried and value in ("*", carried[key]) for key, value in term.items())
+def _is_on(tag: PolicyResource, carrier: PolicyResource) -> bool:
+    if sources := graph.sources(tag, "resourceId"):
+        return carrier in sources
+    on = _known(tag, "resourceId")
+    return on is not None and _known(carrier, "id") == on
+
+
+def _known(resource: PolicyResource, key: str) -> Any:
+    """The value of a property; None if it is unknown, or not there."""
+    with suppress(UnknownValueError):
+        return resource.props.get(key)
+    return None
+
+
+def _matches(term: dict[str, Any], carrier: _Carrier) -> bool:
+    carried = list(carrier.tags)
+    if carrier.resource and carrier.resource.resource_type == CLUSTER and any(map(_OF_EKS.match, term)):
+        name = graph.output(carrier.resource, "name")
+        carried += [("aws:eks:cluster-name", name), (f"kubernetes.io/cluster/{name}", "owned")]
+    return all(any(key == has and value in ("*", found) for has, found in carried) for key, value in term.items())
 
 
 def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
@@ -224,18 +266,18 @@ def _tunnel(resources: list[PolicyResource], judgement: Judgement) -> None:
                 port = _WIREGUARD_PORT  # inside which the tunnel's packets go
     if port is None:
         return
-    clusters = list(graph.of(resources, CLUSTER))
     for node_class in graph.of(resources, EC2_NODE_CLASS):
         with judgement.part():
             terms = graph.output(node_class, "spec").get("securityGroupSelectorTerms") or []
             wanted = [dict(terms[index]["tags"]) for index in range(len(terms)) if "tags" in set(terms[index])]
-            if not wanted or _cluster_group_tagged(resources, clusters, wanted, judgement):
+            clusters = _carriers(resources, judgement, CLUSTER)
+            if not wanted or any(_matches(term, cluster) for cluster in clusters for term in wanted):
                 # EKS's own group admits everything between its members.
                 continue
             groups = [
-                group
-                for group in graph.of(resources, SECURITY_GROUP)
-                if any(_matches(term, dict(group.props.get("tags") or {})) for term in wanted)
+                group.resource
+                for group in _carriers(resources, judgement, SECURITY_GROUP)
+                if group.resource and any(_matches(term, group) for term in wanted)
             ]
             admitted = any(_admits(resources, group, port, judgement) for group in groups)
             if groups and not admitted and judgement.complete:
@@ -244,18 +286,6 @@ def _tunnel(resources: list[PolicyResource], judgement: Judgement) -> None:
                     "between members is not admitted.",
                     node_class.urn,
                 )
-
-
-def _cluster_group_tagged(
-    resources: list[PolicyResource], clusters: list[PolicyResource], wanted: list[dict[str, Any]], judgement: Judgement
-) -> bool:
-    for tag in graph.of(resources, TAG):
-        with judgement.part():
-            about = any(cluster in graph.sources(tag, "resourceId") for cluster in clusters)
-            carried = {graph.output(tag, "key"): graph.output(tag, "value")}
-            if about and any(_matches(term, carried) for term in wanted):
-                return True
-    return False
 
 
 def _admits(resources: list[PolicyResource], group: PolicyResource, port: int, judgement: Judgement) -> bool:
