@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pulumi_policy import PolicyResource
@@ -101,3 +102,19 @@ def has_queue(release: PolicyResource) -> bool:
         if any(of(sources(release, "values"), QUEUE)):
             return True
         raise
+
+
+def queues_of(release: PolicyResource, queues: Resources) -> Resources:
+    """Those of the queues that a release of Karpenter is given, or may be given: the names of some come later."""
+    try:
+        given = section(values(release), "settings").get("interruptionQueue")
+    except UnknownValueError:
+        return list(of(sources(release, "values"), QUEUE))
+    return [queue for queue in queues if known(queue, "name") in (given, None)]
+
+
+def known(resource: PolicyResource, name: str) -> Any:
+    """The value of a property; None if it is unknown, or not there."""
+    with suppress(UnknownValueError):
+        return resource.props.get(name)
+    return None

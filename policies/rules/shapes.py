@@ -208,7 +208,10 @@ _ATTACHMENTS: Final = (
 )
 
 _SHAPES: Final[Mapping[str, Shape]] = {
-    **{token: {**_TAGGED_BY, "name": TEXT, "eventPattern": TEXT, "scheduleExpression": TEXT} for token in _TAGGED},
+    **{
+        token: {**_TAGGED_BY, "name": TEXT, "eventPattern": TEXT, "scheduleExpression": TEXT, "eventBusName": TEXT}
+        for token in _TAGGED
+    },
     tokens.NODE_GROUP: {
         **_TAGGED_BY,
         "launchTemplate": {"id": TEXT, "name": TEXT},

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from pulumi_policy import PolicyResource
-from pulumi_policy.proxy import UnknownValueError
 
 from . import graph
 from .iam_documents import listed
@@ -157,15 +155,8 @@ def _single_tags(
 def _is_on(tag: PolicyResource, carrier: PolicyResource) -> bool:
     if sources := graph.sources(tag, "resourceId"):
         return carrier in sources
-    on = _known(tag, "resourceId")
-    return on is not None and _known(carrier, "id") == on
-
-
-def _known(resource: PolicyResource, key: str) -> Any:
-    """The value of a property; None if it is unknown, or not there."""
-    with suppress(UnknownValueError):
-        return resource.props.get(key)
-    return None
+    on = graph.known(tag, "resourceId")
+    return on is not None and graph.known(carrier, "id") == on
 
 
 def _matches(term: dict[str, Any], carrier: _Carrier) -> bool:
@@ -177,19 +168,37 @@ def _matches(term: dict[str, Any], carrier: _Carrier) -> bool:
 
 
 def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
-    listening = False
+    listening = []
     for release in graph.releases(resources, "karpenter", judgement):
         with judgement.part():
-            listening = graph.has_queue(release) or listening
-    queues = list(graph.of(resources, QUEUE))
-    if not listening or not queues:
+            if graph.has_queue(release):
+                listening.append(release)
+    if queues := list(graph.of(resources, QUEUE)):
+        for release in listening:
+            with judgement.part():
+                _events_of(release, queues, resources, judgement)
+
+
+def _events_of(
+    release: PolicyResource, queues: list[PolicyResource], resources: list[PolicyResource], judgement: Judgement
+) -> None:
+    """Judge the events that reach the queue of one release of Karpenter."""
+    given = graph.queues_of(release, queues)
+    if not given:
+        name = section(graph.values(release), "settings").get("interruptionQueue")
+        names = ", ".join(str(queue.props.get("name")) for queue in queues)
+        if judgement.complete:
+            judgement.violation(
+                f"values.settings.interruptionQueue of {release.name} is {name}, and the stack has {names}.",
+                release.urn,
+            )
         return
-    targets = set(_rules_to(queues, resources, judgement))
+    targets = set(_rules_to(given, resources, judgement))
     seen: set[str] = set()
     lost: list[tuple[str, str, PolicyResource]] = []
     for rule in graph.of(resources, EVENT_RULE):
         with judgement.part():
-            for kind, why in _kinds(rule, targets).items():
+            for kind, why in _kinds(rule, targets, given).items():
                 if why:
                     lost.append((kind, why, rule))
                 else:
@@ -198,10 +207,10 @@ def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
     if missing and judgement.complete:
         for why, urn in dict.fromkeys((why, rule.urn) for kind, why, rule in lost if kind in missing):
             judgement.violation(why, urn)
-        judgement.violation(f"no event rule sends these to the queue: {', '.join(missing)}.", queues[0].urn)
+        judgement.violation(f"no event rule sends these to the queue: {', '.join(missing)}.", given[0].urn)
 
 
-def _kinds(rule: PolicyResource, targets: set[str]) -> dict[str, str]:
+def _kinds(rule: PolicyResource, targets: set[str], queues: list[PolicyResource]) -> dict[str, str]:
     """Return which of Karpenter's events a rule is about, and why not all of them reach the queue; empty if they do."""
     if rule.props.get("scheduleExpression") and not rule.props.get("eventPattern"):
         return {}
@@ -210,8 +219,11 @@ def _kinds(rule: PolicyResource, targets: set[str]) -> dict[str, str]:
     why = ""
     if rule.props.get("state") == "DISABLED" or rule.props.get("isEnabled") is False:
         why = f"{rule.name} is disabled, so it sends no events."
+    elif not re.fullmatch("(.*/)?default|", bus := rule.props.get("eventBusName") or ""):
+        why = f"{rule.name} is on the event bus {bus}, and the events of AWS come on the default bus only."
     elif rule.urn not in targets and (rule.props.get("name") or rule.name) not in targets:
-        why = f"the events of {rule.name} reach no queue of the stack."
+        names = " or ".join(queue.name for queue in queues)
+        why = f"the events of {rule.name} do not reach {names}, the queue of Karpenter."
     return {
         kind: why or _narrowed(rule, pattern, acted_on)
         for (source, kind), acted_on in _EVENTS.items()
