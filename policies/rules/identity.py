@@ -30,6 +30,14 @@ _ARN_PARTS = 6
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?$]+")
 # Services whose ARNs begin with a name of their users; those of others begin with the kind of the resource.
 _WITHOUT_KINDS = frozenset({"codecommit", "execute-api", "s3", "sns", "sqs"})
+# Parts beside the kind that are no name: app in loadbalancer/app/, regional in regional/webacl/, and the UUID in
+# autoScalingGroup:<UUID>:autoScalingGroupName/.
+_WITH_FORMS = frozenset({"autoscaling", "elasticloadbalancing", "wafv2"})
+_FORM = re.compile(
+    r"(loadbalancer|listener|listener-rule)/(?:app|net|gwy)(?:/|(?=[*?]))"
+    r"|(?:regional|global)/(\w+)(?:/|(?=[*?]))"
+    r"|(\w+):[^:]*:(?:autoScalingGroupName|launchConfigurationName)/"
+)
 # Kinds of EC2 of which people choose the names. Other names are IDs of random digits, of which a part is any one's.
 _NAMED_IN_EC2 = frozenset({"key-pair", "placement-group"})
 # An account that is left open, and conditions that name it.
@@ -136,6 +144,8 @@ def _whole_kind(arn: str) -> str | None:
     if len(parts) < _ARN_PARTS or (parts[2] in _WITHOUT_KINDS and not (parts[2] == "s3" and parts[4])):
         return None
     resource = parts[-1].lstrip("/")  # of API Gateway: /restapis/a1
+    if parts[2] in _WITH_FORMS and (form := _FORM.match(resource)):
+        resource = f"{form[form.lastindex or 0]}/{resource[form.end() :]}"
     kind = re.split("[:/]", resource, maxsplit=1)[0]
     name = resource[len(kind) + 1 :].lstrip("/")  # of CloudWatch Logs: log-group:/aws/eks
     if set(kind) & set("*?") or name[:1] in ("*", "?", "$"):
@@ -219,6 +229,23 @@ _ON_KINDS = [
     {"action": "iam:GetServerCertificate", "reason": "a certificate without its key"},
     {"action": "elasticloadbalancing:RegisterTargets", "reason": "only on target groups, as in AWS's own policy"},
     {"action": "elasticloadbalancing:DeregisterTargets", "reason": "only on target groups, as in AWS's own policy"},
+    *(
+        {"action": action, "reason": "as in AWS's own policy: listeners may have no tags", "kinds": kinds}
+        for action, kinds in (
+            ("elasticloadbalancing:CreateListener", ["loadbalancer"]),
+            *((f"elasticloadbalancing:{verb}", ["listener"]) for verb in ("DeleteListener", "ModifyListener")),
+            ("elasticloadbalancing:*ListenerCertificates", ["listener"]),
+            ("elasticloadbalancing:CreateRule", ["listener"]),
+            *((f"elasticloadbalancing:{verb}", ["listener-rule"]) for verb in ("DeleteRule", "ModifyRule")),
+            ("elasticloadbalancing:SetRulePriorities", ["listener-rule"]),
+            *((f"elasticloadbalancing:{verb}", ["listener", "listener-rule"]) for verb in ("AddTags", "RemoveTags")),
+        )
+    ),
+    {"action": "wafv2:Get*", "reason": "changes nothing"},
+    *(
+        {"action": f"wafv2:{verb}", "reason": "as in AWS's own policy", "kinds": ["loadbalancer", "webacl"]}
+        for verb in ("AssociateWebACL", "DisassociateWebACL")
+    ),
 ]
 
 IAM_NO_WILDCARD_ACTION = ResourceRule(

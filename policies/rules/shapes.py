@@ -202,16 +202,14 @@ _TAGGED: Final = (
     *(tokens.SUBNET, tokens.QUEUE, tokens.AZURE_RESOURCE_GROUP, tokens.AZURE_IDENTITY),
     *(tokens.IAM_POLICY, tokens.EVENT_RULE),
 )
+_OF_EVENTS: Final = ("name", "eventPattern", "scheduleExpression", "eventBusName")
 _ATTACHMENTS: Final = (
     *(tokens.IAM_POLICY_ATTACHMENT, tokens.IAM_GROUP_POLICY_ATTACHMENT),
     *(tokens.IAM_ROLE_POLICY_ATTACHMENT, tokens.IAM_USER_POLICY_ATTACHMENT),
 )
 
 _SHAPES: Final[Mapping[str, Shape]] = {
-    **{
-        token: {**_TAGGED_BY, "name": TEXT, "eventPattern": TEXT, "scheduleExpression": TEXT, "eventBusName": TEXT}
-        for token in _TAGGED
-    },
+    **{token: {**_TAGGED_BY, **dict.fromkeys(_OF_EVENTS, TEXT)} for token in _TAGGED},
     tokens.NODE_GROUP: {
         **_TAGGED_BY,
         "launchTemplate": {"id": TEXT, "name": TEXT},
