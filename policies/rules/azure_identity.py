@@ -11,7 +11,7 @@ from .tokens import AKS_CLUSTER, AZURE_FEDERATED_CREDENTIAL, AZURE_ROLE_ASSIGNME
 _SUBJECT = re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+")
 # One part of a resource ID: neither a step up, nor a character that a URL takes for something else.
 _PART = r"(?!\.{1,2}(?:/|$))[^/?#%\\]+"
-_IN_RESOURCE_GROUP = re.compile(rf"/subscriptions/{_PART}/resourceGroups/{_PART}(/{_PART})*/?", re.IGNORECASE)
+_IN_RESOURCE_GROUP = re.compile(rf"/?subscriptions/{_PART}/resourceGroups/{_PART}(/{_PART})*/?", re.IGNORECASE)
 
 # Built-in roles that give away everything, or the right to give anything away; GUIDs are the same everywhere.
 PRIVILEGED = {

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from pulumi_policy import PolicyResource
 
@@ -58,7 +59,7 @@ def _pinned(release: Properties, judgement: Judgement) -> None:
     version = release.get("version") or file.partition(":")[2]
     if not version:
         judgement.violation(f"version of the chart {chart} is not set: the newest is installed.")
-    elif not re.fullmatch(r"v?\d+\.\d+\.\d+(-[\w.-]+)?(\+[\w.-]+)?", version):
+    elif not re.fullmatch(r"=?\s*v?\d+\.\d+\.\d+(-[\w.-]+)?(\+[\w.-]+)?", version):
         judgement.violation(f"version of the chart {chart} is {version}, which is not one version.")
 
 
@@ -77,11 +78,16 @@ def _definitions(resources: list[PolicyResource], judgement: Judgement) -> None:
             for other in definitions:
                 with judgement.part():
                     found = graph.output(other, "version")
-                    if found != version:
+                    if _bare(found) != _bare(version):
                         judgement.violation(
                             f"{other.name} has the version {found}, and {controller.name} the version {version}.",
                             other.urn,
                         )
+
+
+def _bare(version: str | None) -> str:
+    """A version without what Helm ignores."""
+    return re.sub(r"^=?\s*v?", "", version or "")
 
 
 def _availability(release: Properties, judgement: Judgement) -> None:
@@ -104,10 +110,15 @@ def _off_its_nodes(release: Properties, judgement: Judgement) -> None:
     if not graph.is_chart(release.get("chart") or "", _CHART):
         return
     values = graph.chart_values(release)
-    if "affinity" not in set(values):
-        return  # the chart's own keeps it off
-    required = section(values, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    terms = required.get("nodeSelectorTerms") or []
+    # Helm merges objects, so the chart's own terms stay where no value, and no null, replaces them.
+    found: Any = values
+    for key in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
+        if found is None:
+            break
+        if key not in set(found):
+            return
+        found = found[key]
+    terms = found or []
     # One term is enough for the scheduler, so each of them has to say it.
     if not terms or not all(_keeps_off(terms[index]) for index in range(len(terms))):
         judgement.violation(
