@@ -12,8 +12,9 @@ Network = IPv4Network | IPv6Network
 #: Cilium keeps the first and the last address of a share, the router's and the health endpoint's.
 _KEPT: Final = 4
 _BITS: Final = 32
-# RFC 1918, the addresses that providers share, and IPv6's for one site or one link.
-_PRIVATE_4: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
+#: RFC 1918, and the addresses that providers share.
+PRIVATE: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
+# IPv6's for one site or one link.
 _PRIVATE_6: Final = tuple(map(IPv6Network, ("fc00::/7", "fe80::/10")))
 
 
@@ -34,8 +35,15 @@ def parse(cidr: str) -> Network:
 def is_private(network: Network) -> bool:
     """Return whether a network lies in one that the internet does not route."""
     if isinstance(network, IPv4Network):
-        return any(network.subnet_of(private) for private in _PRIVATE_4)
+        return any(network.subnet_of(private) for private in PRIVATE)
     return any(network.subnet_of(private) for private in _PRIVATE_6)
+
+
+def contains(outer: Network, inner: Network) -> bool:
+    """Return whether one network has all addresses of another."""
+    if isinstance(outer, IPv4Network):
+        return isinstance(inner, IPv4Network) and inner.subnet_of(outer)
+    return isinstance(inner, IPv6Network) and inner.subnet_of(outer)
 
 
 def are_nearly_the_world(networks: Iterable[Network]) -> bool:

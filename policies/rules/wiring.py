@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from pulumi_policy import PolicyResource
 
+from karpstack.karpenter.addresses import PRIVATE, Network, contains, parse
+
 from . import graph
+from .clouds import CLOUDS
 from .iam_documents import listed
 from .rule import STRICTER_IN_PRODUCTION, Judgement, NotKnownError, Properties, StackRule, all_tags, section
 from .shapes import EVENT_PATTERN
@@ -28,6 +32,7 @@ from .tokens import (
     SECURITY_GROUP_RULE,
     SUBNET,
     TAG,
+    VPC,
 )
 from .values import parsed
 
@@ -54,6 +59,7 @@ _WITHOUT_LOSS = frozenset({"source", "detail-type", "detail", "account", "region
 
 def _node_class_resolves(resources: list[PolicyResource], judgement: Judgement) -> None:
     known: set[tuple[str, str]] = set()
+    groups = {traits.node_class.rpartition(":")[2]: traits.group for traits in CLOUDS.values()}
     for api, token in (("EC2NodeClass", EC2_NODE_CLASS), ("AKSNodeClass", AKS_NODE_CLASS)):
         for resource in graph.of(resources, token):
             with judgement.part():
@@ -69,7 +75,9 @@ def _node_class_resolves(resources: list[PolicyResource], judgement: Judgement) 
     for pool in graph.of(resources, NODE_POOL):
         with judgement.part():
             reference = section(graph.output(pool, "spec"), "template", "spec").get("nodeClassRef") or {}
-            kind, name = reference.get("kind"), reference.get("name")
+            kind, name, group = (reference.get(key) for key in ("kind", "name", "group"))
+            if group and groups.get(str(kind), group) != group:
+                judgement.violation(f"nodeClassRef.group of {pool.name} is {group}, not {groups[str(kind)]}.", pool.urn)
             if (kind, name) not in known and judgement.complete:
                 names = ", ".join(sorted(" ".join(pair) for pair in known))
                 judgement.violation(
@@ -301,31 +309,44 @@ def _tunnel(resources: list[PolicyResource], judgement: Judgement) -> None:
 
 
 def _admits(resources: list[PolicyResource], group: PolicyResource, port: int, judgement: Judgement) -> bool:
-    rules = group.props.get("ingress") or []
-    if any(_is_tunnel(rules[index], port) and rules[index].get("self") is True for index in range(len(rules))):
-        return True
-    for rule in graph.of(resources, SECURITY_GROUP_RULE):
+    for rule, from_members in _rules_of(resources, group):
         with judgement.part():
-            if (
-                group in graph.sources(rule, "securityGroupId")
-                and rule.props.get("type") == "ingress"
-                and (rule.props.get("self") is True or group in graph.sources(rule, "sourceSecurityGroupId"))
-                and _is_tunnel(rule.props, port)
-            ):
-                return True
-    for rule in graph.of(resources, SECURITY_GROUP_INGRESS_RULE):
-        with judgement.part():
-            if (
-                group in graph.sources(rule, "securityGroupId")
-                and group in graph.sources(rule, "referencedSecurityGroupId")
-                and _is_tunnel({**rule.props, "protocol": rule.props.get("ipProtocol")}, port)
-            ):
+            if rule.get("type") not in (None, "ingress") or not _is_tunnel(rule, port):
+                continue
+            if from_members or rule.get("self") is True or _from_network(rule, group, resources):
                 return True
     return False
 
 
+def _rules_of(resources: list[PolicyResource], group: PolicyResource) -> Iterator[tuple[Properties, bool]]:
+    """The rules of a security group, and whether each is about traffic from the group's members."""
+    inline = group.props.get("ingress") or []
+    yield from ((inline[index], False) for index in range(len(inline)))
+    for rule in graph.of(resources, SECURITY_GROUP_RULE, SECURITY_GROUP_INGRESS_RULE):
+        if group in graph.sources(rule, "securityGroupId"):
+            keys = ("sourceSecurityGroupId", "referencedSecurityGroupId")
+            yield rule.props, any(group in graph.sources(rule, key) for key in keys)
+
+
+def _from_network(rule: Properties, group: PolicyResource, resources: list[PolicyResource]) -> bool:
+    """Return whether a rule admits the VPC's whole range; a private range, where the VPC is not of the stack."""
+    sources = [network for key in ("cidrBlocks", "cidrIpv4") for network in _networks(rule.get(key))]
+    vpcs = list(graph.of(graph.sources(group, "vpcId"), VPC))
+    if not vpcs and (named := graph.known(group, "vpcId")):
+        vpcs = [vpc for vpc in graph.of(resources, VPC) if graph.known(vpc, "id") == named]
+    wanted = [network for vpc in vpcs for network in _networks(graph.output(vpc, "cidrBlock"))]
+    inside = [any(contains(source, network) for source in sources) for network in wanted or PRIVATE]
+    return all(inside) if wanted else any(inside)
+
+
+def _networks(cidrs: Any) -> Iterator[Network]:
+    for cidr in listed(cidrs):
+        with suppress(ValueError):  # other rules say that it is none
+            yield parse(cidr)
+
+
 def _is_tunnel(rule: Properties, port: int) -> bool:
-    protocol = str(rule.get("protocol")).lower()
+    protocol = str(rule.get("protocol") or rule.get("ipProtocol")).lower()
     if protocol in ("-1", "all"):
         return True
     return protocol in ("udp", "17") and int(rule.get("fromPort") or 0) <= port <= int(rule.get("toPort") or 0)
