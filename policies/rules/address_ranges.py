@@ -15,6 +15,9 @@ from .iam_documents import listed
 from .rule import Judgement, StackRule, section
 from .tokens import AKS_CLUSTER, AZURE_NETWORK, CLUSTER, VPC
 
+# What AKS takes if the cluster does not say it.
+_AKS_DEFAULTS = {"serviceCidr": "10.0.0.0/16"}
+
 
 def _no_overlap(resources: list[PolicyResource], judgement: Judgement) -> None:
     networks: list[Range] = []
@@ -37,7 +40,9 @@ def _no_overlap(resources: list[PolicyResource], judgement: Judgement) -> None:
             profile = section(resource.props, "networkProfile")
         for key, ranges in (("podCidr", pods), ("serviceCidr", services)) if profile is not None else ():
             with judgement.part():
-                ranges.extend(_read(resource, f"networkProfile.{key}", (profile or {}).get(key), judgement))
+                several, one = ((profile or {}).get(name) for name in (f"{key}s", key))
+                found = listed(several) or one or _AKS_DEFAULTS.get(key)
+                ranges.extend(_read(resource, f"networkProfile.{key}", found, judgement))
     for release in graph.releases(resources, "cilium", judgement):
         with judgement.part():
             cidrs = section(graph.values(release), "ipam", "operator").get("clusterPoolIPv4PodCIDRList")

@@ -3,6 +3,7 @@
 Does not judge sizes, nor how many pods fit (pod_addresses.py).
 """
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +22,8 @@ _ROOT_OF_WINDOWS = ("/dev/sda1",)
 _DATA = ("/dev/xvdb",)
 # Families of images by Amazon whose root volume is known; Custom's is the image's own matter.
 _LINUX = ("al2", "al2023", "bottlerocket")
+# The full name of one image, with its date.
+_DATED = re.compile(r"[^*?]*(?<!\d)20\d\d(0[1-9]|1[0-2])[0-3]\d(?!\d)[^*?]*")
 
 
 def _node_class_metadata(node_class: Properties, judgement: Judgement) -> None:
@@ -181,13 +184,24 @@ def _image(node_class: Properties, judgement: Judgement) -> None:
     for index in range(len(terms)):
         with judgement.part():
             term, path = terms[index], f"spec.amiSelectorTerms[{index}]"
-            if term.get("id"):
+            if (
+                term.get("id")
+                or _DATED.fullmatch(term.get("name") or "")
+                or _is_version(term.get("ssmParameter") or "")
+            ):
                 continue
             alias = term.get("alias")
             if alias is None:
-                judgement.violation(f"{path} selects by tags, name or parameter: whatever is newest is launched.")
+                what = "selects by tags, or by a name or parameter without a version"
+                judgement.violation(f"{path} {what}: whatever is newest is launched.")
             elif alias.partition("@")[2] in ("", "latest"):
                 judgement.violation(f"{path}.alias is {alias}, which names no version.")
+
+
+def _is_version(parameter: str) -> bool:
+    """Return whether a parameter of SSM names one version: by a date, in a part of its path, or by its own version."""
+    parts = parameter.split("/")
+    return any(map(_DATED.fullmatch, parts)) or re.search(r"/\d+\.\d+\.\d+[\w.-]*/|:\d+$", parameter) is not None
 
 
 def _node_class_public_ip(node_class: Properties, judgement: Judgement) -> None:

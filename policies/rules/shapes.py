@@ -85,7 +85,7 @@ _TAGS: Final[Shape] = {EACH: TEXT}
 # Of a resource; its provider writes its own into tagsAll.
 _TAGGED_BY: Final[Mapping[str, Shape]] = {"tags": _TAGS, "tagsAll": _TAGS}
 _TAINT: Final[Shape] = {"key": TEXT, "value": TEXT, "effect": TEXT}
-_SELECTOR_TERM: Final[Shape] = {"id": TEXT, "alias": TEXT, "tags": {EACH: TEXT}}
+_SELECTOR_TERM: Final[Shape] = {"id": TEXT, "alias": TEXT, "name": TEXT, "ssmParameter": TEXT, "tags": {EACH: TEXT}}
 _METADATA_OPTIONS: Final[Shape] = {"httpTokens": TEXT, "httpPutResponseHopLimit": COUNT}
 _BLOCK_DEVICES: Final[Shape] = [{"deviceName": TEXT, "ebs": {}}]
 
@@ -139,7 +139,7 @@ _EKS: Final[Shape] = {
 _AKS: Final[Shape] = {
     "name": TEXT,
     "apiServerAccessProfile": {"authorizedIPRanges": [TEXT]},
-    "networkProfile": {"podCidr": TEXTS, "serviceCidr": TEXTS},
+    "networkProfile": {"podCidr": TEXTS, "serviceCidr": TEXTS, "podCidrs": TEXTS, "serviceCidrs": TEXTS},
     "nodeProvisioningProfile": {},
     "agentPoolProfiles": [{"maxPods": COUNT}],
     "servicePrincipalProfile": {},
