@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from karpstack.karpenter import requirements as evaluator
-from karpstack.karpenter.instance_types import INSTANCE_TYPE, ZONE, InstanceType, Region
+from karpstack.karpenter.instance_types import ZONE, InstanceType, Region
 from karpstack.karpenter.offers import Offers
 from karpstack.karpenter.requirements import Requirement, RequirementError, UnknownLabelError
-from karpstack.karpenter.type_names import AZURE_NAME
 
 from .clouds import CLOUDS, Cloud
 from .rule import NotKnownError, Properties, section
@@ -96,8 +95,8 @@ def _lacks(key: str, value: str, cloud: Cloud, region: Region) -> bool:
     offers = Offers.load(cloud)
     verdict = offers.value(key, value, region.name)
     there = sum(value in type_.values(key, region.name) for type_ in region.types)
-    if there == 0 and (verdict == "newer" or key in (INSTANCE_TYPE, AZURE_NAME)):
-        return verdict != "wrong"
+    if there == 0 and verdict == "newer":
+        return True
     named = [offer for offer in offers.sold_in(region.name) if not offer.described]
     labels = {label for offer in named for label in offer.labels}
     if key not in labels:  # then any of them may have the value
