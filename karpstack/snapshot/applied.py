@@ -16,6 +16,7 @@ from .api_fields import mapping, mappings
 from .api_nodes import CLOUDS, OF_CLASSES, OF_TEMPLATES, class_of, overlay_of, pool_of
 from .controller import KIND as CONTROLLER
 from .controller import karpenter_of
+from .drift import is_same
 from .left_out import Ledger
 from .manifest_files import Manifests
 from .model import NodeClass, NodePool, Snapshot
@@ -64,10 +65,13 @@ def applied(
     """
     # What a plan has no more is perhaps only not known yet; what it deletes, it says.
     gone = before.objects.keys() - manifests.objects.keys() if before else set()
-    before = before or manifests.before
-    notes = list(unseen.of_others(before, manifests)) if before else []
     cluster = _Cluster(snapshot, is_base=is_base)
+    if manifests.before and not before:
+        before = manifests.before
+        cluster.check_plan(applied(snapshot, before, is_base=True).snapshot)
+    notes = list(unseen.of_others(before, manifests)) if before else []
     removed = sorted(gone | manifests.removed)
+    cluster.unseen += unseen.of_kept(before.objects[key] for key in removed if before and key in before.objects)
     absent = [f"{kind} {name}" for kind, name in removed if not cluster.remove(kind, name)]
     if absent:
         notes.append(f"the change removes {listed(absent, _NAMED)}, which the cluster does not have")
@@ -236,6 +240,23 @@ class _Cluster:
             )
             if was or now:
                 yield _RESERVED.format(subject=f"{_POOL} {name}"), was == now
+
+    def check_plan(self, planned: Snapshot) -> None:
+        """Say which objects a plan has otherwise before it than the cluster: then their change is another one."""
+        had = {(_POOL, one.name): one.spec for one in self._before.node_pools}
+        had |= {(one.kind, one.name): one.spec for one in self._before.node_classes}
+        then = {(_POOL, one.name): one.spec for one in planned.node_pools}
+        then |= {(one.kind, one.name): one.spec for one in planned.node_classes}
+        differing = [
+            f"{kind} {name}"
+            for (kind, name), spec in then.items()
+            if (kind, name) not in had or not is_same(self._cloud, kind, had[kind, name], spec)
+        ]
+        if differing:
+            self.unseen.append(
+                f"before the plan, the plan and the snapshot do not have the same of {listed(differing, _NAMED)}; take "
+                "the snapshot again"
+            )
 
     def check_classes(self) -> None:
         """Refuse the removal of a node class that a NodePool names: it launches no nodes then."""

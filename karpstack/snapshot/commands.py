@@ -124,6 +124,7 @@ def stack_file(
         snapshot, notes, unseen = applied(base, read_manifests(manifests), before)
         check_release(base, snapshot, releases, offered.get(str(snapshot.cluster.cloud), ()))
     made = made_stack_file(snapshot, like, releases, cluster)
+    unseen += made.unseen
     if manifests and base.node_pools:
         unseen = [*unseen, *hidden(base, snapshot, made_stack_file(base, like, releases, cluster), made)]
     if not unchecked and (why := refusal(made.text)):

@@ -28,7 +28,7 @@ SELECTING: Final = frozenset(
 )
 _FAMILY: Final = "amiFamily"
 _DURATIONS: Final = frozenset({"cpuCFSQuotaPeriod", "expireAfter", "terminationGracePeriod"})
-_QUANTITIES: Final = frozenset({"volumeSize"})
+_QUANTITIES: Final = frozenset({"cpu", "ephemeral-storage", "memory", "nodes", "volumeSize"})
 #: Fields of which an empty text, or false, is as none. Other fields are pointers, to which false is a value.
 _PLAIN: Final = frozenset({"rootVolume", "value"})
 
@@ -45,6 +45,12 @@ def differing(cloud: str, kind: str, before: Mapping[str, Any], after: Mapping[s
     # An image family that is not named is that of an image which the account alone knows.
     unknown = {_FAMILY} - (old.keys() & new.keys())
     return {key for key in {*old, *new} - unknown if old.get(key) != new.get(key)}
+
+
+def is_same(cloud: str, kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether two specs say the same, with what the API server adds."""
+    old, new = (_canonical(crds.completed(cloud, kind, spec)) for spec in (before, after))
+    return bool(old == new)
 
 
 def _compared(cloud: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from .model import Karpenter, NodeOverlay, Snapshot
 from .release import nearest
 
 _GATE: Final = "nodeOverlay"
+_STATIC_GATE: Final = "staticCapacity"
 #: The only gate that is on by default, of some charts.
 _ON_BY_DEFAULT: Final = "reservedCapacity"
 _RESERVED: Final = "reservedENIs"
@@ -78,11 +79,18 @@ class Controller:
             made |= {"featureGates": _gates(known), "settings": self._settings(known)}
             if self.release:
                 made["chartVersion"] = self.release
-        if self.used:
-            made["featureGates"] = {**(made.get("featureGates") or {}), _GATE: True}
+        for gate in self._assumed_gates():
+            made["featureGates"] = {**(made.get("featureGates") or {}), gate: True}
         if reserved and not self.reserves:
             made["settings"] = {**(made.get("settings") or {}), _RESERVED: str(reserved)}
         return made if made != self.like else {}
+
+    def _assumed_gates(self) -> list[str]:
+        """Feature gates that objects need, where it is not known whether they are on."""
+        if self.snapshot.karpenter or self.like is None:
+            return [_GATE] if self.used else []
+        is_static = any("replicas" in one.spec for one in self.snapshot.node_pools)
+        return [*([_GATE] if self.used else []), *([_STATIC_GATE] if is_static else [])]
 
     def _settings(self, known: Karpenter) -> dict[str, str]:
         # A snapshot is somebody else's file, and may have any key.
@@ -92,6 +100,14 @@ class Controller:
     def _is_off(self) -> bool:
         known = self.snapshot.karpenter
         return self.like is None or (known is not None and not known.feature_gates.get(_GATE))
+
+    def unseen(self) -> Iterator[str]:
+        """Say what of the controller is not rehearsed."""
+        if self.like is None and self.snapshot.karpenter:
+            yield (
+                "Karpenter's Deployment is not rehearsed, because the stack file is of node auto provisioning, where "
+                "AKS runs Karpenter; name the stack aks-self-hosted"
+            )
 
     def notes(self) -> Iterator[str]:
         """Say what is assumed."""
@@ -105,10 +121,11 @@ class Controller:
             why = "the feature gate NodeOverlay is off" if self._is_off() else "not Ready"
             named = listed([one.name for one in self.unused], _NAMED)
             yield f"Karpenter does not use these NodeOverlays ({why}), and the rehearsal does not have them: {named}"
-        if self.used and not known:
+        for gate in () if known else self._assumed_gates():
+            name = f"{gate[0].upper()}{gate[1:]}"
             yield (
-                "the snapshot does not say whether the feature gate NodeOverlay is on in your cluster; the rehearsal "
-                "turns it on"
+                f"the snapshot does not say whether the feature gate {name} is on in your cluster; the rehearsal turns "
+                "it on"
             )
         if any("capacity" in one.spec for one in self.used):
             yield (

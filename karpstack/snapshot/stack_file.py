@@ -65,12 +65,14 @@ class StackFile(NamedTuple):
         notes: What of it is to be known: a sentence each.
         node_classes: Name of each node class of the snapshot -> its section.
         node_pools: The same of the NodePools.
+        unseen: What of the snapshot is not in it: a sentence each.
     """
 
     text: str
     notes: list[str]
     node_classes: Mapping[str, Mapping[str, Any]]
     node_pools: Mapping[str, Mapping[str, Any]]
+    unseen: list[str]
 
 
 class _Plain(yaml.SafeDumper):
@@ -140,7 +142,7 @@ def stack_file(snapshot: Snapshot, like: Path, built: Sequence[str] = (), cluste
         *_notes(snapshot, pods, limit),
         *_unused(snapshot),
     ]
-    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes, classes, pools)
+    return StackFile(_HEADER.format(like=like.name, model=model) + text, notes, classes, pools, [*controller.unseen()])
 
 
 def _read(like: Path) -> dict[str, Any]:

@@ -29,6 +29,12 @@ _SECURITY: Final = "securityContext"
 _OF_CHARTS: Final = frozenset({"helm.sh/chart", "app.kubernetes.io/version"})
 _HOOKS: Final = ("argocd.argoproj.io/hook", "helm.sh/hook")
 _SYNC, _FORCE = "argocd.argoproj.io/sync-options", "Force=true"
+#: Annotations with which tools keep an object that they no longer have, and what is in their values.
+_KEPT: Final[Mapping[str, str]] = {
+    _SYNC: "Prune=false",
+    "helm.sh/resource-policy": "keep",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+}
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS: Final = "template.metadata.annotations"
 #: Other kinds that decide nothing about nodes, and of which no program makes such objects.
@@ -127,6 +133,15 @@ def of_metadata(subject: str, item: Mapping[str, Any], earlier: Mapping[str, Any
         told = [key for key in keys if key not in {_LAST_APPLIED, *_OF_CHARTS} and key.partition("/")[0] not in _GROUPS]
         if told:
             yield f"{subject}: {part} change, and what tools do about that is not rehearsed: {listed(told, _NAMED)}"
+
+
+def of_kept(removed: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Say which objects that are removed a tool may keep in the cluster."""
+    for item in removed:
+        annotations = mapping(mapping(item.get("metadata")).get("annotations"))
+        if any(text in str(annotations.get(key)) for key, text in _KEPT.items()):
+            name = f"{item['kind']} {item['metadata']['name']}"
+            yield f"{name}: its annotations may let a tool keep it, and the rehearsal removes it"
 
 
 def of_node_class(

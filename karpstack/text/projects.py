@@ -105,7 +105,8 @@ def stack_of(snapshot: Path) -> str:
         data = read(snapshot, most=_MOST, depth=_DEPTH, values=_VALUES)
         cloud = data["cluster"]["cloud"]
         workloads = data.get("workloads") or []
-        runs_karpenter = any(one.get("name") == "karpenter" for one in workloads)
+        # The Deployment has the name of Helm's release; node auto provisioning has none.
+        runs_karpenter = bool(data.get("karpenter")) or any(one.get("name") == "karpenter" for one in workloads)
     except FileError as error:
         raise ProjectError(str(error)) from error
     except (KeyError, TypeError, AttributeError) as error:

@@ -399,6 +399,7 @@ def test_what_is_given_as_manifests(cluster: Cluster) -> None:
         ({"cluster": {"cloud": "aws"}}, "eks"),
         ({"cluster": {"cloud": "azure"}, "workloads": [{"name": "web"}]}, "aks-nap"),
         ({"cluster": {"cloud": "azure"}, "workloads": [{"name": "karpenter"}]}, "aks-self-hosted"),
+        ({"cluster": {"cloud": "azure"}, "karpenter": {"version": "1.14.2"}}, "aks-self-hosted"),
     ],
 )
 def test_the_stack_is_that_of_clusters_like_the_snapshots(tmp_path: Path, data: object, stack: str) -> None:

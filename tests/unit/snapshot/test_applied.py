@@ -54,6 +54,9 @@ def manifests(*items: Any) -> Manifests:
     return Manifests({(one["kind"], one["metadata"]["name"]): one for one in items}, {})
 
 
+DEPLOYED = applied(CLUSTER, manifests(POOL, CLASS), is_base=True).snapshot
+
+
 def changed(of: Any, **spec: Any) -> dict[str, Any]:
     return {**of, "spec": {**of["spec"], **spec}}
 
@@ -436,7 +439,7 @@ def test_what_a_plan_of_terraform_changes_besides_is_told(
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"planned_values": planned, **changes}))
     said = ["the plan also changes aws_eks_cluster.this, and what that does to nodes is not rehearsed"]
-    assert applied(CLUSTER, read(plan)).unseen == (said if told else [])
+    assert applied(DEPLOYED, read(plan)).unseen == (said if told else [])
 
 
 def test_a_plan_of_terraform_says_what_there_was_before(tmp_path: Path) -> None:
@@ -446,11 +449,32 @@ def test_a_plan_of_terraform_says_what_there_was_before(tmp_path: Path) -> None:
         before = {"actions": ["update"], "before": OF_CLASS, "after": {"manifest": after}}
         planned = {"root_module": {"resources": [{"values": {"manifest": after}}, {"values": OF_POOL}]}}
         plan.write_text(json.dumps({"planned_values": planned, "resource_changes": [{"change": before}]}))
-        return applied(CLUSTER, read(plan)).unseen
+        return applied(cluster, read(plan)).unseen
 
+    cluster = DEPLOYED
     assert unseen(CLASS) == []
     with pytest.raises(SnapshotError, match="userData changes"):
         unseen(changed(CLASS, userData="echo 2"))
+    # It is older than what was planned from.
+    cluster = CLUSTER
+    (said,) = unseen(CLASS)
+    assert said.startswith("before the plan, the plan and the snapshot do not have the same of EC2NodeClass default;")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "told"),
+    [
+        ({"helm.sh/resource-policy": "keep"}, True),
+        ({"argocd.argoproj.io/sync-options": "Prune=false"}, True),
+        ({"kustomize.toolkit.fluxcd.io/prune": "disabled"}, True),
+        ({"kustomize.toolkit.fluxcd.io/prune": "enabled"}, False),
+    ],
+)
+def test_an_object_that_a_tool_may_keep_is_told_if_it_is_removed(annotations: dict[str, str], told: bool) -> None:
+    before = manifests({**POOL, "metadata": {"name": "general", "annotations": annotations}}, CLASS)
+    found = applied(DEPLOYED, manifests(CLASS), before).unseen
+    said = "NodePool general: its annotations may let a tool keep it, and the rehearsal removes it"
+    assert found == ([said] if told else [])
 
 
 def test_an_action_that_a_plan_of_terraform_invokes_is_told(tmp_path: Path) -> None:

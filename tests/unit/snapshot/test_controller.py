@@ -130,6 +130,22 @@ def test_without_the_controller_all_is_as_in_the_other_file() -> None:
     assert Controller.of(snapshot(), None, BUILT).section(reserved=1) == {}
 
 
+def test_with_a_static_node_pool_its_gate_is_on() -> None:
+    pools = [{"name": "static", "spec": {"replicas": 2}}]
+    made = controller(nodePools=pools)
+    assert made.section(reserved=0)["featureGates"] == {"spotToSpotConsolidation": True, "staticCapacity": True}
+    assert "feature gate StaticCapacity is on" in next(iter(made.notes()))
+    known = controller(nodePools=pools, karpenter={"version": "1.15.1"})
+    assert "staticCapacity" not in known.section(reserved=0)["featureGates"]
+
+
+def test_a_controller_is_not_rehearsed_where_aks_runs_it() -> None:
+    known = snapshot(karpenter={"version": "1.14.2"})
+    (said,) = Controller.of(known, None, BUILT).unseen()
+    assert said.endswith("name the stack aks-self-hosted")
+    assert not list(Controller.of(known, LIKE, BUILT).unseen())
+
+
 def test_with_overlays_their_gate_is_on() -> None:
     made = controller(nodeOverlays=[OVERLAY, {"name": "conflict", "spec": {}, "ready": False}])
     assert made.overlays == {"cheap": OVERLAY["spec"]}
