@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -160,10 +161,14 @@ def _report(
 
     Exit code 1: a story failed.
     """
+    from karpstack.rehearsal.state import ancestors, ownership
     from karpstack.scale_test import commands
+    from karpstack.text.codes import Code, reported
 
     source = commands.Source(scenarios, thresholds, stack, outputs)
-    return commands.report(folder, source, output=output, form=form)
+    place = partial(ownership.place_results, option="--output")
+    refused = reported({ancestors.ExposedError: Code.WRONG, ownership.OwnershipError: Code.WRONG})
+    return refused(commands.report)(folder, source, place, output=output, form=form)
 
 
 def _compare(

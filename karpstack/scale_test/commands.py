@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from karpstack.karpenter.instance_types import FOLDER, Facts, FactsError
 from karpstack.text.codes import Code, reported
+from karpstack.text.files import OutputError
 from karpstack.text.packaged import PLAYBOOKS, SCENARIOS, THRESHOLDS
 from karpstack.text.shown import visible
 from karpstack.text.yaml_file import YamlError, read
@@ -46,6 +47,7 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
             InputError,
             FactsError,
             OSError,
+            OutputError,
             ScenarioError,
             StackError,
             ThresholdsError,
@@ -169,20 +171,22 @@ def judge(folder: Path, source: Source, *, form: Form = "text") -> int:
 
 
 @reported(_CODES)
-def report(folder: Path, source: Source, *, output: Path | None = None, form: Form = "text") -> int:
-    """Judge a timeline and write report.json, report.html and junit.xml."""
-    from .reports.writing import DOCUMENTS, write
+def report(
+    folder: Path, source: Source, place: Callable[[Path], Path], *, output: Path | None = None, form: Form = "text"
+) -> int:
+    """Judge a timeline and write report.json, report.html and junit.xml.
 
-    results = output or folder
-    there = [name for name in DOCUMENTS if os.path.lexists(results / name)]
-    if there and len(there) < len(DOCUMENTS) and results.resolve() != folder.resolve():
-        raise InputError(
-            f"--output {visible(results)}: has {' and '.join(there)} but not all of {', '.join(DOCUMENTS)}, as every "
-            "report has, so that somebody else's file would be overwritten; give another folder, or move it away"
-        )
+    Args:
+        folder: Folder with the timeline.
+        source: What the timeline is judged by.
+        place: Makes the folder for the report, or refuses it if others may write to it.
+        output: Folder for the report; `folder` if None.
+        form: What is printed.
+    """
+    from .reports.writing import write
+
     made = _made(folder, source)
-    results.mkdir(parents=True, exist_ok=True)
-    write(made, folder / TIMELINE, results)
+    write(made, folder / TIMELINE, place(output or folder))
     return _shown(made, form)
 
 

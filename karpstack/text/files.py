@@ -39,7 +39,7 @@ class ResultError(ValueError):
     """A file of a folder of results that is not read; the text says which, why, and what to do."""
 
 
-def check_output(path: Path, option: str, what: str = "", ours: Callable[[bytes], bool] = lambda _: False) -> None:
+def check_output(path: Path, option: str, what: str = "", ours: Callable[[bytes], object] = lambda _: False) -> None:
     """Refuse a path at which writing would destroy something: only nothing, and a file that we wrote, may be there.
 
     Args:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from .charts import ecdf
 from .comparison import Comparison, Report, Rules, written
-from .page import template
+from .page import begins, template
 
 #: How every page begins.
-BEGINS = re.compile(rb"<!doctype html>\n(?:(?!<title>).)*<title>[^<]* scale tests compared</title>", re.DOTALL)
+BEGINS = begins(rb"[^<]* scale tests compared</title>")
 
 
 def render(comparison: Comparison, before: Report, after: Report, rules: Rules) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from karpstack.text.files import check_output
 from karpstack.text.files import write as write_file
 
 from ..recording.timeline import Reader
@@ -14,8 +17,18 @@ from ..scenarios.environments import Stack
 from . import page
 from .junit import junit
 
-#: Names of what a report consists of.
-DOCUMENTS: Final = ("report.json", "report.html", "junit.xml")
+# Name -> what it is, and how every one begins.
+_DOCUMENTS: Final = {
+    "report.json": ("report of a scale test", re.compile(rb'\{\s*"schema": *\d+,\s*"stack":')),
+    "report.html": (
+        "page of a scale test",
+        page.begins(rb"[^<]*: (passed|failed) %b scale test</title>" % "·".encode()),
+    ),
+    "junit.xml": (
+        "JUnit file of a scale test",
+        re.compile(rb'<\?xml version="1\.0"[^>]*\?>\s*<testsuites name="scale test of '),
+    ),
+}
 
 
 class TimelineInfo(NamedTuple):
@@ -58,16 +71,21 @@ def with_evidence_in(folder: Path, made: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(made: Mapping[str, Any], timeline: Path, folder: Path) -> None:
-    """Write report.json, junit.xml and report.html; what is there is replaced as a whole.
+    """Write report.json, junit.xml and report.html; those of an older report are replaced, each as a whole.
 
     Args:
         made: The report.
         timeline: The timeline that it was made from, of which the page shows lines.
         folder: Where to; it exists.
+
+    Raises:
+        OutputError: Somebody else's file has one of the names; nothing is written then.
     """
+    for name, (what, beginning) in _DOCUMENTS.items():
+        check_output(folder / name, "the report", what, beginning.match)
     lines = page.read_lines(timeline, page.wanted_lines(made))
-    report, html, suites = (folder / name for name in DOCUMENTS)
-    write_file(report, json.dumps(made, indent=2) + "\n")
-    write_file(html, page.render(made, lines))
-    suites.unlink(missing_ok=True)
-    junit(made).write(str(suites), pretty=True)
+    suites = io.BytesIO()
+    junit(made).write(suites, pretty=True)
+    write_file(folder / "report.json", json.dumps(made, indent=2) + "\n")
+    write_file(folder / "report.html", page.render(made, lines))
+    write_file(folder / "junit.xml", suites.getvalue())

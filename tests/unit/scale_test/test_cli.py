@@ -15,6 +15,7 @@ from karpstack.scale_test.recording.timeline import Line
 from karpstack.scale_test.reports import comparing, comparison
 from karpstack.scale_test.reports.writing import read_timeline_info
 from karpstack.scale_test.scenarios.environments import Stack, StackError
+from karpstack.text.files import is_ours
 from karpstack.text.packaged import SCENARIOS
 from tests.unit.command_line import karpstack
 
@@ -86,14 +87,61 @@ def test_the_report_is_the_same_each_time(folder: Path, tmp_path_factory: pytest
     assert (other / "comparison.html").is_file()
 
 
+@pytest.mark.parametrize("names", [["junit.xml"], ["report.json", "report.html", "junit.xml"]])
+@pytest.mark.parametrize("beside", ["the timeline", "nothing"])
 def test_a_report_replaces_no_file_of_others(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+    names: list[str],
+    beside: str,
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    other = tmp_path_factory.mktemp("other")
-    (other / "junit.xml").write_text("of pytest")
+    other = folder if beside == "the timeline" else tmp_path_factory.mktemp("other")
+    for name in names:
+        (other / name).write_text("of others")
     assert main(["report", str(folder), "--output", str(other)]) == 2
-    assert "has junit.xml but not all of report.json, report.html, junit.xml" in capsys.readouterr().err
-    assert [path.read_text() for path in other.iterdir()] == ["of pytest"]
+    assert f"the report {other / names[0]}: is no " in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in other.iterdir() if path.name != "timeline.jsonl"} == dict.fromkeys(
+        names, "of others"
+    )
+
+
+def test_a_report_in_a_folder_that_others_write_to_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shared = folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    assert main(["report", str(folder), "--output", str(shared / "new")]) == 2
+    assert f"{shared} can be written by others (mode 0777" in capsys.readouterr().err
+    assert not [*shared.iterdir()]
+
+
+def test_a_link_that_comes_while_a_report_is_written_is_not_followed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = folder / "victim"
+    victim.write_text("of others")
+    opened, unlinked = os.open, Path.unlink
+
+    def lay_link() -> None:
+        unlinked(folder / "junit.xml", missing_ok=True)
+        (folder / "junit.xml").symlink_to(victim)
+
+    def open_late(path: Any, *rest: Any, **options: Any) -> int:
+        if str(path).endswith(".partial"):
+            lay_link()
+        return opened(path, *rest, **options)
+
+    monkeypatch.setattr(os, "open", open_late)
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: lay_link())
+    assert main(["report", str(folder)]) == 0
+    assert victim.read_text() == "of others"
+    assert not (folder / "junit.xml").is_symlink()
+
+
+def test_a_folder_of_a_report_below_build_goes_with_make_clean(folder: Path) -> None:
+    (folder / "Pulumi.yaml").touch()
+    assert main(["report", str(folder), "--output", str(folder / "build" / "mine" / "report")]) == 0
+    assert is_ours(folder / "build" / "mine")
 
 
 def test_reasons_and_a_comparison_as_data(

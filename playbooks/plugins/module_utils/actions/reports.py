@@ -16,10 +16,11 @@ from karpstack.scale_test.reports.table import table
 from karpstack.scale_test.scenarios.environments import Stack
 from karpstack.scale_test.scenarios.scenario import parse
 from karpstack.scale_test.version import version
+from karpstack.text.files import OutputError
 
 from . import Result
 
-ERRORS: Final = (FactsError, ThresholdsError, TimelineError)
+ERRORS: Final = (FactsError, OutputError, ThresholdsError, TimelineError)
 
 
 def report(
