@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -23,6 +24,7 @@ from karpstack.snapshot.model import Snapshot
 from karpstack.snapshot.reading import SnapshotError
 from karpstack.snapshot.reading import load as load_snapshot
 from karpstack.text.codes import Code, reported, say_error
+from karpstack.text.files import OutputError, check_output
 from karpstack.text.files import write as write_file
 from karpstack.text.packaged import SCENARIOS, THRESHOLDS
 from karpstack.text.shown import visible
@@ -35,10 +37,22 @@ from .phases import NotJudgedError
 from .prices import PricesError
 
 _DIGITS = 12  # of a snapshot's SHA-256: enough to tell the snapshots of one team apart
+# How every whatif.json begins.
+_BEGINS: Final = re.compile(rb'\{\s*"schemaVersion": *\d+,\s*"stack":')
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     NotJudgedError: Code.UNKNOWN,
     **dict.fromkeys(
-        (AnswersError, CurveError, FactsError, OSError, PricesError, SnapshotError, ThresholdsError, TimelineError),
+        (
+            AnswersError,
+            CurveError,
+            FactsError,
+            OSError,
+            OutputError,
+            PricesError,
+            SnapshotError,
+            ThresholdsError,
+            TimelineError,
+        ),
         Code.WRONG,
     ),
 }
@@ -59,6 +73,8 @@ def report(
 
     made = _made(folder, snapshot, limits or THRESHOLDS, prices)
     content = json.dumps(made.model_dump(mode="json", by_alias=True), indent=2)
+    for name, begins in ((FILE, _BEGINS), ("whatif.md", markdown.BEGINS), ("whatif.html", page.BEGINS)):
+        check_output(folder / name, "the answer", "answer of a what-if", begins.match)
     write_file(folder / FILE, f"{content}\n")
     write_file(folder / "whatif.md", markdown.render(made))
     write_file(folder / "whatif.html", page.render(made))

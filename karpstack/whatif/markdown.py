@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from karpstack.scale_test.reports import units
 from karpstack.text.markdown import code, collapsed, escape, fitting, table, unlinked
@@ -24,6 +25,8 @@ from .answer import (
 from .conclusion import conclusion, differs
 from .week import runs
 
+#: How every document begins: with `wording.title` below the heading.
+BEGINS: Final = re.compile(rb"## [^\n]+\n\n(What if|A what-if on) ")
 _NAMED = 4  # nodes in a cell
 _PARAGRAPH = 3000  # characters
 _WHOLE = "whatif.html"

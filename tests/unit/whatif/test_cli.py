@@ -43,6 +43,23 @@ def test_a_report(consolidation: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert (consolidation / "whatif.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.parametrize("names", [["whatif.md", "whatif.json"], ["whatif.md"], ["whatif.html"]])
+def test_an_answer_replaces_no_file_of_others(
+    names: list[str], consolidation: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in names:
+        (consolidation / name).write_text("of others")
+    assert main(["report", str(consolidation)]) == 2
+    assert f"the answer {consolidation / names[-1]}: is no answer of a what-if" in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in consolidation.glob("whatif.*")} == dict.fromkeys(names, "of others")
+
+
+@pytest.mark.parametrize("named", [{"candidate": "tighter", "base": "main"}, {}])
+def test_an_answer_replaces_an_older_one(tmp_path: Path, named: dict[str, str]) -> None:
+    asked = folder(tmp_path / "asked", lines("eks.consolidation-policies", 3, change_begins=named))
+    assert main(["report", str(asked)]) == main(["report", str(asked)]) == 0
+
+
 def test_a_broken_limit(consolidation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     limits = tmp_path / "limits.yml"
     limits.write_text("whatif: {maxNodes: 3}")
