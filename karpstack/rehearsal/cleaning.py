@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from karpstack.rehearsal.engines import cache_folder
+from karpstack.rehearsal.engines import cache_folder, named_cache_folder
 from karpstack.rehearsal.state.ancestors import ExposedError
 from karpstack.text.files import is_ours
 
@@ -31,7 +31,9 @@ _CACHES = ("mypy", "uv")  # the Makefile's, in the cache folder
 def main(arguments: list[str]) -> int:
     """Clean `checkout` or `cache`; 1 if something could not be stopped or is not ours."""
     try:
-        return clean_cache(cache_folder()) if arguments == ["cache"] else clean_checkout(PROJECT)
+        if arguments == ["cache"]:
+            return clean_cache(cache_folder(), linked=named_cache_folder().is_symlink())
+        return clean_checkout(PROJECT)
     except ExposedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -61,8 +63,15 @@ def clean_checkout(root: Path, stop: Callable[[Path], bool] | None = None) -> in
     return 1 if running else 0
 
 
-def clean_cache(cache: Path) -> int:
-    """Remove what the project put into the cache folder: the parts of it with a marker."""
+def clean_cache(cache: Path, *, linked: bool = False) -> int:
+    """Remove what the project put into the cache folder: the parts of it with a marker.
+
+    The folder goes too if nothing else was in it.
+
+    Args:
+        cache: The folder, without links.
+        linked: Whether a link names the folder. The user made both, so both stay.
+    """
     parts = _inside(cache)
     # In another folder than the usual one, a user's cache, tools of that user may have the same names and tags as ours.
     is_usual = cache.name == _CACHE
@@ -77,7 +86,7 @@ def clean_cache(cache: Path) -> int:
     if others == parts or made == [cache / "engines.lock"]:
         made, others = [], parts
     _remove(made, cache.parent)
-    if cache.is_dir() and not any(cache.iterdir()):
+    if made and not others and not linked:
         cache.rmdir()
     _keep(others, cache.parent)
     return 1 if others else 0

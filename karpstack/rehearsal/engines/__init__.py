@@ -49,6 +49,13 @@ EARLIER = {
 }
 
 
+def named_cache_folder() -> Path:
+    """Return the cache folder as the environment names it, which may be a link."""
+    chosen = os.environ.get("KARPSTACK_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(chosen).expanduser() if chosen else Path(base) / "karpstack"
+
+
 def cache_folder() -> Path:
     """The one folder outside the checkout that is written to: `KARPSTACK_CACHE`, or `karpstack` in the user's cache.
 
@@ -58,11 +65,10 @@ def cache_folder() -> Path:
     Raises:
         ancestors.ExposedError: Others could exchange it, and so the programs in it.
     """
-    chosen = os.environ.get("KARPSTACK_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(chosen).expanduser() if chosen else Path(base) / "karpstack"
     return ancestors.resolve(
-        folder, "the engines, and so what your commands run", "name a folder of your own in KARPSTACK_CACHE"
+        named_cache_folder(),
+        "the engines, and so what your commands run",
+        "name a folder of your own in KARPSTACK_CACHE",
     )
 
 

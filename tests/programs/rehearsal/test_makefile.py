@@ -62,6 +62,25 @@ def test_a_cache_folder_of_the_projects_alone_goes(tmp_path: Path) -> None:
     assert not cache.exists()
 
 
+@pytest.mark.parametrize("parts", [["engines", "go"], []])
+def test_a_cache_folder_that_a_link_names_stays(tmp_path: Path, parts: list[str]) -> None:
+    """On another disk, for example. With a link to nothing, no command could make the folder again."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "karpstack").symlink_to(tmp_path / "disk")
+    for name in parts:
+        make_ours(tmp_path / "disk" / name)
+    result = clean(tmp_path / "karpstack")
+    assert result.returncode == 0
+    assert [line.strip() for line in result.stdout.splitlines()[1:]] == [f"disk/{name}" for name in parts]
+    assert (tmp_path / "karpstack").is_symlink()
+    assert [*(tmp_path / "karpstack").iterdir()] == []
+
+
+def test_an_empty_folder_without_marks_stays(tmp_path: Path) -> None:
+    assert clean(tmp_path).returncode == 0
+    assert tmp_path.is_dir()
+
+
 def test_caches_of_the_users_own_tools_stay(tmp_path: Path) -> None:
     """KARPSTACK_CACHE=~/.cache: the user's uv, mypy and matplotlib have the same names and tags as the project's."""
     for name in ("uv", "fontconfig", "mypy", "matplotlib", "go/modules/cache"):
