@@ -15,7 +15,9 @@ from pathlib import Path
 
 from karpstack.rehearsal.engines import cache_folder, named_cache_folder
 from karpstack.rehearsal.state.ancestors import ExposedError
+from karpstack.text.codes import say_error
 from karpstack.text.files import is_ours
+from karpstack.text.shown import visible
 
 PROJECT = Path(__file__).resolve().parents[2]
 _STATE = "karpstack-rehearsal"  # of `karpstack.rehearsal.state.folder`, which has marked each stack's folder
@@ -35,7 +37,7 @@ def main(arguments: list[str]) -> int:
             return clean_cache(cache_folder(), linked=named_cache_folder().is_symlink())
         return clean_checkout(PROJECT)
     except ExposedError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say_error(error)
         return 1
 
 
@@ -117,15 +119,14 @@ def _stopped(stack: Path) -> bool:
     try:
         from karpstack.rehearsal import commands
     except ImportError as error:
-        print(f"{stack}: is kept, for it cannot be seen whether it runs ({error}); run: make environment")
+        print(f"{_line(stack)}: is kept, for it cannot be seen whether it runs ({error}); run: make environment")
         return False
     return commands.down(commands.Target(stack.name, stack.parent, command="down"), force=True) == 0
 
 
 def _remove(paths: Iterable[Path], root: Path) -> None:
     if there := list(paths):
-        names = (f"  {path.relative_to(root)}" for path in there)
-        print("Removing what the project made:", *names, sep="\n", flush=True)
+        print("Removing what the project made:", *_listed(there, root), sep="\n", flush=True)
     for path in there:
         if path.is_dir():
             shutil.rmtree(path)
@@ -136,7 +137,16 @@ def _remove(paths: Iterable[Path], root: Path) -> None:
 def _keep(paths: Iterable[Path], root: Path) -> None:
     if there := list(paths):
         print("Kept, because the project's marker is missing; remove by hand what you do not need:")
-        print(*(f"  {path.relative_to(root)}" for path in there), sep="\n")
+        print(*_listed(there, root), sep="\n")
+
+
+def _listed(paths: Iterable[Path], root: Path) -> list[str]:
+    return [f"  {_line(path.relative_to(root))}" for path in paths]
+
+
+def _line(path: Path) -> str:
+    """A path on one line, whatever its name has."""
+    return visible(path).replace("\n", r"\n").replace("\t", r"\t")
 
 
 if __name__ == "__main__":

@@ -126,6 +126,19 @@ def test_the_folders_of_a_report_below_build_get_markers(tmp_path: Path) -> None
     assert not (tmp_path / "build").exists()
 
 
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_name_that_steers_a_terminal_is_shown_on_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], marked: bool
+) -> None:
+    name = tmp_path / "build" / "a\x1b[31m\n::error::pwned\t"
+    if marked:
+        make_ours(name)
+    else:
+        name.mkdir(parents=True)
+    assert cleaning.clean_checkout(tmp_path) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [r"  build/a\x1b[31m\n\x3a:error::pwned\t"]
+
+
 def test_a_tag_counts_only_by_a_name_that_the_project_makes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Other programs tag their folders too: cargo its targets, restic and ccache their caches."""
     cache = tmp_path / "karpstack"
