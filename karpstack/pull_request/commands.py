@@ -199,7 +199,10 @@ def comment(
     _write_log(f"The comment is {'there' if posted.new else 'changed'}.")
     if posted.others:
         _write_log(f"{posted.others} more comments of {author} begin as this one does; they stay as they are.")
-    print(posted.page)
+    if posted.page:
+        print(posted.page)
+    else:
+        _write_log("GitHub's answer names no usable address of the comment, so none is printed.")
     return Code.GOOD
 
 

@@ -20,7 +20,7 @@ class ExistingComment:
     """A comment that stands.
 
     Attributes:
-        page: Its address.
+        page: Its address; empty if GitHub names none that can be shown.
         new: Whether it was made now, and not only changed.
         others: How many more comments of ours there are, which stay as they are.
     """
@@ -56,12 +56,12 @@ def post(
             ours = _ours(api, repository, number, author)
             if ours:
                 changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{_id(ours[0])}", {"body": text})
-                return ExistingComment(str(changed.get("html_url", "")), new=False, others=len(ours) - 1)
+                return ExistingComment(api.page(changed), new=False, others=len(ours) - 1)
             if not create:
                 return None
             try:
                 made = api.send("POST", f"/repos/{repository}/issues/{number}/comments", {"body": text})
-                return ExistingComment(str(made.get("html_url", "")), new=True, others=0)
+                return ExistingComment(api.page(made), new=True, others=0)
             except UnclearError:
                 # It may have been made all the same: the next turn looks, so that there are never two.
                 if attempt == _ATTEMPTS:

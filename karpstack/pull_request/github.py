@@ -39,6 +39,7 @@ _NEXT: Final = re.compile(r'<([^<>]*)>; rel="next"')
 _LONGEST_MESSAGE: Final = 300
 #: What a header can hold; the error of the library for anything else would have the token in it.
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+_ADDRESS: Final = re.compile(r"[\x21-\x7e]+")
 _Value = TypeVar("_Value")
 
 
@@ -86,8 +87,7 @@ class GitHub:
                 f"GITHUB_TOKEN is {'no token' if token else 'not set'}, so GitHub would not know who writes; in a "
                 "workflow: `env: GITHUB_TOKEN: ${{ github.token }}`"
             )
-        address = urlsplit(url)
-        if address.scheme != "https" and not (address.scheme == "http" and is_loopback(url)):
+        if not _is_secure(url):
             raise GitHubError(
                 f"GITHUB_API_URL {url!r} is not encrypted, so everybody on the way could read the token; give an "
                 "address with https://"
@@ -128,6 +128,11 @@ class GitHub:
             GitHubError: Anything else that GitHub refuses.
         """
         return self._used(answers.parse, self._answered(method, f"{self._url}{path}", body))
+
+    def page(self, item: Mapping[str, Any]) -> str:
+        """Return the address of an item's web page, for people; empty if GitHub names none that is secure."""
+        url = str(item.get("html_url", ""))
+        return self._shown(url) if _ADDRESS.fullmatch(url) and _is_secure(url) else ""
 
     def pause(self, seconds: float) -> None:
         """Wait.
@@ -212,6 +217,16 @@ class GitHub:
         """A text for people: on one line, not too long, and without the token, even where a server repeats it."""
         flat = visible(" ".join(text.split()))
         return flat.replace(self._token, "***")[:_LONGEST_MESSAGE]
+
+
+def _is_secure(url: str) -> bool:
+    """Whether others on the network cannot read what goes to an address: it has TLS, or is on this machine."""
+    try:
+        address = urlsplit(url)
+        is_address = bool(address.hostname) and address.port != 0
+    except ValueError:
+        return False
+    return is_address and (address.scheme == "https" or (address.scheme == "http" and is_loopback(url)))
 
 
 def _list(content: bytes) -> list[dict[str, Any]]:

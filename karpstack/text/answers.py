@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from urllib3.exceptions import IncompleteRead
+from urllib3.exceptions import HTTPError, IncompleteRead
 
 from .deadlines import within
 from .json_file import exceeds_values
@@ -36,11 +36,16 @@ def read(
         seconds: How long all of it may take, if that is less than `SECONDS`.
 
     Raises:
-        AnswerError: The answer is longer, or takes longer.
+        AnswerError: The answer is longer, takes longer, or cannot be read.
     """
 
     def act() -> tuple[_Answer, bytes]:
-        answer = ask()
+        try:
+            answer = ask()
+        except HTTPError:  # some of urllib3's errors are a ValueError too
+            raise
+        except ValueError as error:  # urllib3 parses the address of a redirect also if it does not follow it
+            raise AnswerError(f"the answer cannot be read: {error}") from error
         return answer, _body(response(answer))
 
     try:

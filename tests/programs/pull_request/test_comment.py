@@ -246,6 +246,15 @@ def test_a_list_that_github_would_not_send_is_an_error(
     assert github.comments == []
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("location", ["http://[::1/x", "http://[::zz]/x"])
+def test_a_redirect_to_what_is_no_address_is_an_error(location: str, method: str, github: GitHubServer) -> None:
+    github.troubles = [Trouble(307, {"Location": location}, method=method)] * 3
+    with pytest.raises(UnclearError, match=rf"no usable answer to {method}: the answer cannot be read"):
+        posted(github)
+    assert github.comments == []
+
+
 @pytest.mark.parametrize("headers", [{"Retry-After": "²"}, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "²"}])
 def test_a_wait_that_is_no_number_is_not_believed(headers: dict[str, str], github: GitHubServer) -> None:
     github.troubles = [Trouble(429, headers)]
@@ -360,6 +369,32 @@ def test_the_command_writes_the_comment_and_prints_its_page(github: GitHubServer
     assert "https://github.com/ours/karpstack/actions/runs/42" in said
     assert "Of commit aaaaaaaaaaaa." in said
     assert not (tmp_path / "summary.md").exists()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "::error file=x::pwned\n::add-mask::e\n\x1b[2J\u202e",
+        *("https://a/\n::error::pwned", "https://a/\x1b[2J", "https://a/\u202e", "javascript:alert(1)"),
+        *("http://github.com/a", "https://[::1/a", "https:///a", "https://a:99999/", f"https://a/{WRITES}\n", None),
+    ],
+)
+def test_an_address_that_is_none_is_not_printed(page: object, github: GitHubServer, tmp_path: Path) -> None:
+    content = {"id": 1000, "html_url": page}
+    github.troubles = [Trouble(201, {}, method="POST", done=True, content=content)]
+    done = run(github, tmp_path, results(tmp_path, "eks"))
+    assert (done.returncode, done.stdout, len(github.comments)) == (0, "", 1)
+    assert "The comment is there.\nGitHub's answer names no usable address of the comment" in done.stderr
+
+
+@pytest.mark.parametrize("page", ["http://127.0.0.1:1/a#b", f"https://a/{WRITES}", "https://a/##[error]b"])
+def test_an_address_is_printed_without_the_token_and_without_commands(
+    page: str, github: GitHubServer, tmp_path: Path
+) -> None:
+    github.troubles = [Trouble(201, {}, method="POST", content={"html_url": page})]
+    done = run(github, tmp_path, results(tmp_path, "eks"))
+    shown = page.replace(WRITES, "***").replace("##[", r"##\x5b")
+    assert (done.returncode, done.stdout) == (0, f"{shown}\n")
 
 
 def test_what_is_too_long_is_shortened_and_taken(github: GitHubServer, tmp_path: Path) -> None:

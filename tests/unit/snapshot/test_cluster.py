@@ -146,6 +146,15 @@ def test_a_redirect_is_not_followed(server: FakeServer, kubeconfig: Path) -> Non
     assert not any("elsewhere" in path for path in server.asked)
 
 
+@pytest.mark.parametrize("location", ["http://[::1/x", "http://[::zz]/x"])
+def test_a_redirect_to_what_is_no_address_is_an_error(location: str, server: FakeServer, kubeconfig: Path) -> None:
+    serve(server)
+    server.headers["Location"] = location
+    server.said["/api/v1/nodes"] = 307, ""
+    with pytest.raises(ClusterError, match="the answer cannot be read"):
+        take(kubeconfig)
+
+
 @pytest.mark.parametrize("content", [b"[]", b"hello", b"a: [b", b"\xff\xfea\x00"])
 def test_a_kubeconfig_that_is_none(tmp_path: Path, content: bytes) -> None:
     (path := tmp_path / "kubeconfig").write_bytes(content)
