@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 
 from karpstack.text import answers
 from karpstack.text.answers import AnswerError
-from karpstack.text.proxies import is_loopback, proxy_for
+from karpstack.text.proxies import ProxyError, is_loopback, proxy_for
 from karpstack.text.shown import visible
 
 _HEADERS: Final = {
@@ -80,7 +80,7 @@ class GitHub:
             sleep: Waits some seconds.
 
         Raises:
-            GitHubError: There is no usable token, or it would go over the network as it is.
+            GitHubError: There is no usable token or proxy, or the token would go over the network as it is.
         """
         if not _TOKEN.fullmatch(token):
             raise GitHubError(
@@ -89,14 +89,17 @@ class GitHub:
             )
         if not _is_secure(url):
             raise GitHubError(
-                f"GITHUB_API_URL {url!r} is not encrypted, so everybody on the way could read the token; give an "
-                "address with https://"
+                f"GITHUB_API_URL {url.rpartition('@')[2]!r} is no address, or not encrypted, so everybody on the way "
+                "could read the token; give an address with https://"
             )
         self._url = url.rstrip("/")
         self._token = token
         self._left = patience
         self._sleep = sleep
-        proxy = proxy_for(url)
+        try:
+            proxy = proxy_for(url)
+        except ProxyError as error:
+            raise GitHubError(str(error)) from error
         self._pool = (
             urllib3.ProxyManager(proxy, retries=_RETRIES, timeout=_SECONDS)
             if proxy

@@ -8,7 +8,7 @@ from urllib.request import getproxies
 
 from kubernetes import client, config
 
-from karpstack.text.proxies import is_loopback
+from karpstack.text.proxies import ProxyError, proxy_for
 from karpstack.text.retries import bounded
 
 _AGAIN: Final = bounded(3)
@@ -22,7 +22,7 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> clien
         context: Its context; None for the current one.
 
     Raises:
-        config.ConfigException: There is no kubeconfig that can be used.
+        config.ConfigException: There is no kubeconfig, or no proxy of the environment, that can be used.
         OSError: It cannot be read.
     """
     settings = client.Configuration()
@@ -31,6 +31,9 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> clien
         config_file=str(kubeconfig) if kubeconfig else None, context=context, client_configuration=settings
     )
     # Kept is a proxy that the kubeconfig itself names.
-    if is_loopback(str(settings.host)) and settings.proxy in getproxies().values():
-        settings.proxy = None
+    if settings.proxy in getproxies().values():
+        try:
+            settings.proxy = proxy_for(str(settings.host))
+        except ProxyError as error:
+            raise config.ConfigException(str(error)) from error
     return client.ApiClient(configuration=settings)

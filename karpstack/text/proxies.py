@@ -5,6 +5,7 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
+import os
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from socket import inet_aton
@@ -15,6 +16,15 @@ from urllib.request import getproxies, proxy_bypass
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 #: The spellings of IPv4 addresses that the system's resolver takes too: 127.1, 0x7f000001.
 _SHORT: Final = re.compile(r"[0-9a-fx.]+", re.ASCII)
+#: A proxy's address, as urllib3 can parse it: who asks, host, port.
+_PROXY: Final = re.compile(
+    r"https?://(?:[^\s/?#\[\]\\]*@)?(?:[\w.-]+|\[[0-9a-f:.]+(?:%25[\w.-]+)?\])(?::[0-9]{1,5})?(?:/[!-~]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+class ProxyError(ValueError):
+    """The environment names a proxy that cannot be used; the text names the variable, and never has its value."""
 
 
 def is_loopback(url: str) -> bool:
@@ -36,9 +46,31 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the URL of the proxy that the environment names for an address; None if it is asked directly."""
+    """Return the URL of the proxy that the environment names for an address; None if it is asked directly.
+
+    Raises:
+        ProxyError: The environment's value is no address of a proxy that speaks HTTP.
+    """
     address = urlsplit(url)
     if is_loopback(url) or proxy_bypass(address.hostname or ""):
         return None
     proxies = getproxies()
-    return proxies.get(address.scheme) or proxies.get("all")
+    kind = address.scheme if proxies.get(address.scheme) else "all"
+    if not (found := proxies.get(kind)):
+        return None
+    proxy = found if "://" in found else f"http://{found}"  # as curl does
+    if not _is_proxy(proxy):
+        # Which of the two counts if both are set: urllib prefers lower case.
+        name = max((name for name in os.environ if name.lower() == f"{kind}_proxy"), default=f"{kind}_proxy")
+        raise ProxyError(
+            f"{name} is not the address of an HTTP proxy (its value is not shown, because it may hold a password), so "
+            f"{address.hostname} cannot be reached; write it like http://proxy.example.com:3128"
+        )
+    return proxy
+
+
+def _is_proxy(url: str) -> bool:
+    try:
+        return bool(_PROXY.fullmatch(url)) and urlsplit(url).port != 0
+    except ValueError:
+        return False

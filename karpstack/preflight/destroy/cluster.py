@@ -15,7 +15,7 @@ from kubernetes import client, config
 
 from karpstack.text import answers
 from karpstack.text.answers import begins
-from karpstack.text.proxies import is_loopback
+from karpstack.text.proxies import proxy_for
 from karpstack.text.retries import bounded
 
 from ..answers import items, parse, read
@@ -108,8 +108,8 @@ class Cluster:
         try:
             config.load_kube_config(config_file=str(kubeconfig) if kubeconfig else None, client_configuration=settings)
             self.server = str(settings.host)
-            if is_loopback(self.server) and settings.proxy in getproxies().values():
-                settings.proxy = None
+            if settings.proxy in getproxies().values():
+                settings.proxy = proxy_for(self.server)
             self.host = str(settings.tls_server_name or urlsplit(self.server).hostname or "").lower()
             self._api = client.ApiClient(configuration=settings)
         # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.

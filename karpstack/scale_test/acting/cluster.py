@@ -199,7 +199,7 @@ class Cluster:
         try:
             response: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
             content = response.read()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
         if response.status in _WRONG and response.status not in expected:
             raise RefusedError(f"{method} {path}", _said(content))

@@ -62,11 +62,13 @@ def ask(
     )
     try:
         answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=timeouts).response
-        try:
-            if answer.status != HTTPStatus.OK:
-                raise BrokenError(answer.read(1000).decode(errors="replace"), answer.status)
-            yield lines(answer)
-        finally:
-            answer.close()
+    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example
+        raise BrokenError(str(error)) from error
+    try:
+        if answer.status != HTTPStatus.OK:
+            raise BrokenError(answer.read(1000).decode(errors="replace"), answer.status)
+        yield lines(answer)
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise BrokenError(str(error)) from error
+    finally:
+        answer.close()

@@ -202,10 +202,17 @@ def test_a_page_of_another_server_is_not_asked_for(github: GitHubServer, monkeyp
         post(client, REPOSITORY, NUMBER, TEXT, author=BOT)
 
 
-@pytest.mark.parametrize("url", ["http://api.github.com", "ftp://api.github.com", "api.github.com", ""])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://api.github.com", "ftp://api.github.com", "api.github.com", ""),
+        *("http://[::1", "https://[::1", "https://", "https://u:CANARY@a:99999", "https://CANARY:CANARY@[::zz]"),
+    ],
+)
 def test_the_token_does_not_go_over_the_network_as_it_is(url: str) -> None:
-    with pytest.raises(GitHubError, match=r"GITHUB_API_URL .* not encrypted"):
+    with pytest.raises(GitHubError, match=r"GITHUB_API_URL .* not encrypted") as refused:
         GitHub(url, WRITES)
+    assert "CANARY" not in str(refused.value)
 
 
 @pytest.mark.parametrize("token", ["", " ", "ghs_CANARY\nX-Evil: 1", "ghs_CANARY\x00", "ghs_CANARYé"])

@@ -300,6 +300,13 @@ def test_a_proxy_that_answers_in_a_clouds_place_is_told_in_a_sentence(
             assert 0 < len(str(told.value)) < 2_000
 
 
+def test_a_registry_that_redirects_to_what_is_no_address_has_answered() -> None:
+    with FakeServer() as registry:
+        registry.headers["Location"] = "http://[::1/x"
+        registry.otherwise = (307, "")
+        assert charts._status(f"GET http://127.0.0.1:{registry.port}/v2/x/manifests/1") == 307
+
+
 _sleep = time.sleep
 
 

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from karpstack.karpenter.instance_types import Facts
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
 from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.market.prices import Table
 from karpstack.scale_test.recording import metrics, recorder, request
@@ -25,6 +26,7 @@ from karpstack.scale_test.recording.following import BrokenError, Follower, Reso
 from karpstack.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from tests import synthetic
 from tests.serving import serving
+from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.test_false_clouds import DRIPS, false_cloud
 
 VERSION = dict.fromkeys(
@@ -250,6 +252,17 @@ def test_a_line_without_an_end_is_not_read_to_it(
         assert [next(lines) for _ in range(2)] == [b"a\n"] * 2
         with pytest.raises(BrokenError, match="more than 64 MiB"):
             list(lines)
+
+
+def test_a_redirect_to_what_is_no_address_is_an_error(tmp_path: Path) -> None:
+    with FakeServer() as redirecting:
+        redirecting.headers["Location"] = "http://[::1/x"
+        redirecting.otherwise = (307, "")
+        kubeconfig = kubeconfig_of(tmp_path, f"http://127.0.0.1:{redirecting.port}")
+        with pytest.raises(BrokenError), request.ask(connect(kubeconfig), Resource("Pod", PODS), {}, (5, 5)):
+            pass
+        with pytest.raises(ClusterError, match=r"is the API server there\?"):
+            Cluster(kubeconfig).labelled("v1", "Pod", "a=b")
 
 
 def test_what_the_metrics_say_of_the_process_is_written(tmp_path: Path, server: Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,12 +19,14 @@ from boto3.session import Session
 from botocore.exceptions import ClientError
 from kubernetes import client
 from kubernetes.client.rest import should_bypass_proxies
+from kubernetes.config import ConfigException
 
 from karpstack.components.workloads.api_client import query
 from karpstack.preflight.aws.asking import Aws, direct_client
 from karpstack.preflight.azure import charts
-from karpstack.preflight.finding import NotAskedError
-from karpstack.pull_request.github import GitHub
+from karpstack.preflight.destroy.cluster import Cluster
+from karpstack.preflight.finding import NotAskedError, UnknowableError
+from karpstack.pull_request.github import GitHub, GitHubError
 from karpstack.real_run import removal_azure
 from karpstack.real_run.leftovers import TAG
 from karpstack.rehearsal.engines import EngineSet
@@ -32,7 +35,7 @@ from karpstack.rehearsal.session.daemon import DaemonInfo
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.recording.metrics import scrape
-from karpstack.text.proxies import is_loopback, proxy_for
+from karpstack.text.proxies import ProxyError, is_loopback, proxy_for
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.test_asking import SERVICES, cluster
 from tests.unit.preflight.test_asking_azure import azure
@@ -220,3 +223,43 @@ def test_the_registry_of_charts_is_asked_as_the_environment_says(
         monkeypatch.setattr(urllib3, kind, Pool)
     assert charts._status("GET https://mcr.microsoft.com/v2/x/manifests/1") == 200
     assert asked == [not excepted]
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        *("socks5://user:s3cret@proxy:1080", "ftp://x", "http://[::1", "http://p:s3cret", " ", "http://", "http:// p"),
+        *(
+            "http://user:s3cret@127.0.0.1:99999",
+            "user:s3cret@p:port",
+            "http://p:0",
+            "http://u:s3cret#@p",
+            "p\n::error::",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+def test_a_proxy_that_is_none_is_an_error_without_its_password(
+    name: str, proxy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for one in NAMES:
+        monkeypatch.delenv(one, raising=False)
+    monkeypatch.setenv(name, proxy)
+    asked: list[tuple[type[Exception], Callable[[], object]]] = [
+        (ProxyError, lambda: proxy_for("https://api.github.com")),
+        (GitHubError, lambda: GitHub("https://api.github.com", "token")),
+        (NotAskedError, lambda: charts._status("GET https://mcr.microsoft.com/v2/x/manifests/1")),
+        (ConfigException, lambda: connect(kubeconfig(tmp_path, "https://cluster.example"))),
+        (UnknowableError, lambda: Cluster(kubeconfig(tmp_path, "https://cluster.example"))),
+    ]
+    for error, ask in asked:
+        with pytest.raises(error, match=f"{name} is not the address of an HTTP proxy") as raised:
+            ask()
+        assert "s3cret" not in "".join(traceback.format_exception(raised.value)).replace(repr(proxy), "")
+        assert "::error" not in str(raised.value)
+
+
+def test_a_proxy_without_a_scheme_speaks_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "user:p@ss@proxy:8080")
+    assert proxy_for("https://api.github.com") == "http://user:p@ss@proxy:8080"
