@@ -383,7 +383,7 @@ def rights(
     elif form == "markdown":
         print(review_output.markdown(judged))
     else:
-        Console().print(review_output.tables(judged))
+        Console().print(review_output.tables(judged), soft_wrap=True)  # lines below the tables are not folded
     return Code.NO if judged.problems else Code.GOOD
 
 

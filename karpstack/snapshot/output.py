@@ -25,14 +25,14 @@ def as_text(snapshot: Snapshot, passed_over: Sequence[str] = (), width: int = 15
     output = io.StringIO()
     # What is in brackets is text too.
     console = Console(file=output, width=width, no_color=True, markup=False, emoji=False, highlight=False)
-    console.print(headline(snapshot))
+    console.print(headline(snapshot), soft_wrap=True)
     console.print(_workloads(snapshot))
     if snapshot.nodes:
         console.print(_nodes(snapshot))
     if snapshot.left_out:
         console.print(_left_out(snapshot))
     for sentence in (*passed_over, *unschedulable(snapshot), *unevictable(snapshot)):
-        console.print(f"note: {visible(sentence)}")
+        console.print(f"note: {visible(sentence)}", soft_wrap=True)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 

@@ -90,11 +90,12 @@ def table(title: str, groups: Mapping[str, Sequence[Finding]], width: int = 150)
     output = io.StringIO()
     # What is in brackets is text too.
     console = Console(file=output, width=width, no_color=True, markup=False, emoji=False)
-    console.print(visible(title))
+    # Folded within a word, a line could begin with a command to GitHub.
+    console.print(visible(title), soft_wrap=True)
     if drawn.rows:
         console.print(drawn)
     if quiet := ", ".join(name for name, findings in groups.items() if not findings):
-        console.print(f"No findings: {quiet}")
+        console.print(f"No findings: {quiet}", soft_wrap=True)
     return output.getvalue().rstrip()
 
 

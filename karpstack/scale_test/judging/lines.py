@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from karpstack.text import shown
+from karpstack.text import names, shown
 
 from ..recording.timeline import Line, TimelineError
 from ..scenarios.formats import Quantity
@@ -140,7 +140,7 @@ class _Line(_Part):
 
 
 class _Stack(_Part):
-    name: str
+    name: Annotated[str, AfterValidator(names.stack_name)]
     outputs: dict[str, str | None] = Field(default_factory=dict)
 
 

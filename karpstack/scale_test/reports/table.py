@@ -18,10 +18,7 @@ _NUMBERS = ("assertions", "seconds", "cost : least", "USD/h", "lived")
 
 def table(report: Mapping[str, Any], width: int = 150) -> str:
     """A line for each kind of node at one price, without colours."""
-    drawn = Table(
-        title=visible(f"Scale test of {report['stack']}: {'passed' if report['passed'] else 'FAILED'}"),
-        title_justify="left",
-    )
+    drawn = Table()
     for heading in _HEADINGS:
         drawn.add_column(heading, justify="right" if heading in _NUMBERS else "left", overflow="fold")
     for story in report["stories"]:
@@ -38,6 +35,7 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
             drawn.add_row(*first, *cells)
             first = ("", "", "", "", "")
         drawn.add_section()
+    title = f"Scale test of {report['stack']}: {'passed' if report['passed'] else 'FAILED'}"
     captions = [assumed] if (assumed := report["environment"].get("assumed_images")) else []
     if region := report["environment"].get("prices_of"):
         captions.append(f"Prices are those of {region}, not of {report['environment']['region']}.")
@@ -45,12 +43,11 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
         captions.append("Prices of spot are simulated: a rule of the rehearsal's, and no market's.")
     if old := old_prices(str(report["environment"].get("cloud")), today()):
         captions.append(old)
-    if captions:
-        drawn.caption, drawn.caption_justify = "\n".join(captions), "left"
     output = io.StringIO()
     # What is in brackets is text too.
     Console(file=output, width=width, no_color=True, markup=False, emoji=False).print(drawn)
-    return output.getvalue().rstrip()
+    # Around the table, for Rich would fold them, also within a word: a line could begin with a command to GitHub.
+    return "\n".join([visible(title), output.getvalue().rstrip(), *map(visible, captions)])
 
 
 def _rows(claims: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

@@ -106,6 +106,16 @@ def test_prices_of_spot_are_marked_where_a_rehearsal_makes_them_up(numbers: Numb
     assert set(marks(story(numbers(real), SPOT))) == {False}
 
 
+def test_no_name_is_folded_so_that_a_line_begins_with_a_command(numbers: Numbers) -> None:
+    made = numbers()
+    for length in range(100, 160):
+        name = f"{'x' * length}::error file=a,line=1::pwned"
+        made |= {"stack": name, "environment": made["environment"] | {"assumed_images": name, "prices_of": name}}
+        shown = table(made)
+        assert shown.count(name) == 3
+        assert not any(line.lstrip().startswith("::") for line in shown.splitlines())
+
+
 def test_a_page_marks_prices_of_spot_and_what_follows_from_them(numbers: Numbers) -> None:
     made = numbers()
     for name, marked in ((SPOT, True), (FIT, False)):

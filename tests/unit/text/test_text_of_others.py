@@ -64,6 +64,7 @@ def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
     [
         *("::error::pwn", "a\n::error title=pwn::hello", "a\n \u3000::Set-Env name=a::b", f"{'x' * 150} ::error::pwn"),
         *("a ##[error]pwn", "##[set-output name=a]b"),
+        *(f"{'x' * length}::error file=a::pwn" for length in range(100, 160)),
     ],
 )
 def test_nothing_is_a_command_to_github(text: str, where: str) -> None:
