@@ -6,9 +6,9 @@ import html
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from karpstack.text import files, findings
+from karpstack.text import files, findings, json_file
 from karpstack.text.codes import Code, reported
 from karpstack.text.markdown import escape
 from karpstack.text.projects import find_project
@@ -32,7 +32,11 @@ _FORMATS: Final[Mapping[Form, Callable[[str, Sequence[Checked]], str]]] = {
     "html": lambda title, checked: f"<h2>{html.escape(visible(title))}</h2>\n{findings.as_html(all_findings(checked))}",
     "sarif": lambda title, checked: findings.as_sarif(all_findings(checked), "karpstack preflight"),
 }
-_CODES: Final[Mapping[type[BaseException], Code]] = {InputError: Code.WRONG, UnknowableError: Code.UNKNOWN}
+_CODES: Final[Mapping[type[BaseException], Code]] = {
+    InputError: Code.WRONG,
+    json_file.FileError: Code.WRONG,
+    UnknowableError: Code.UNKNOWN,
+}
 
 
 @reported(_CODES)
@@ -64,7 +68,7 @@ def destroy(
     checked = look(
         stack,
         project=_folder(project),
-        outputs=_outputs(outputs) if outputs else None,
+        outputs=json_file.outputs(outputs) if outputs else None,
         kubeconfig=kubeconfig,
         config_file=config_file,
     )
@@ -127,18 +131,3 @@ def _folder(project: Path | None) -> Path:
 def _shown(title: str, checked: list[Checked], form: Form) -> int:
     print(_FORMATS[form](f"{title}: {headline(checked)}", checked).rstrip())
     return Code.NO if blockers(checked) else Code.GOOD
-
-
-def _outputs(file: Path) -> Mapping[str, Any]:
-    try:
-        outputs = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"--outputs {file} can't be read ({error}); write it with `pulumi stack output --json`"
-        ) from error
-    if not isinstance(outputs, dict):
-        raise InputError(
-            f"--outputs {file} holds no outputs: it is {type(outputs).__name__} in JSON and no object; "
-            "write it with `pulumi stack output --json`"
-        )
-    return outputs

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from karpstack.karpenter.instance_types import FOLDER, Facts, FactsError
+from karpstack.text import json_file
 from karpstack.text.codes import Code, reported
 from karpstack.text.files import OutputError
 from karpstack.text.packaged import PLAYBOOKS, SCENARIOS, THRESHOLDS
@@ -46,6 +47,7 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
         (
             InputError,
             FactsError,
+            json_file.FileError,
             OSError,
             OutputError,
             ScenarioError,
@@ -122,7 +124,7 @@ def record(timeline: Path, *, stack: str, outputs: Path, metrics_url: str | None
 
     sources = recording.Sources(None, metrics_url, os.environ.get(_TOKEN, ""), FOLDER)
     try:
-        print(recording.record(timeline, Stack(stack, _outputs(outputs)), sources))
+        print(recording.record(timeline, Stack(stack, json_file.outputs(outputs)), sources))
     except recording.RecordedError as error:
         raise InputError(str(error)) from error
     return Code.GOOD
@@ -264,7 +266,7 @@ def _made(folder: Path, source: Source) -> dict[str, Any]:
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
     about = read_timeline_info(timeline)
     _refuse_whatif(folder, about.scenarios)
-    stack = Stack(source.stack, _outputs(source.outputs)) if source.stack and source.outputs else about.stack
+    stack = Stack(source.stack, json_file.outputs(source.outputs)) if source.stack and source.outputs else about.stack
     if stack is None:
         raise InputError(
             f"{timeline}: its START line names no stack, so it is not known what its stories ran on; give it with "
@@ -314,13 +316,3 @@ def _shown(made: dict[str, Any], form: Form) -> int:
     else:
         print(table(made), *reports.failures(made), sep="\n")
     return Code.GOOD if made["passed"] else Code.NO
-
-
-def _outputs(path: Path) -> dict[str, Any]:
-    try:
-        outputs = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON ({error}); write it with `pulumi stack output --json`") from error
-    if not isinstance(outputs, dict):
-        raise InputError(f"{path}: is no object of outputs; write it with `pulumi stack output --json`")
-    return outputs

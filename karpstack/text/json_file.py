@@ -20,8 +20,7 @@ _GZIP: Final = b"\x1f\x8b"
 #: What begins a value, or parts two: an upper bound of how many values there are, found before any is made.
 _COLUMNS, _BEFORE = 500, 60  # characters
 _STRUCTURE: Final = (b"{", b"[", b",")
-
-
+_OUTPUTS: Final = 64 * 2**20, 100, 1_000_000  # bytes, levels and values of a stack's outputs
 _PART: Final = "take a part of the cluster, for example some of its namespaces"
 
 
@@ -52,6 +51,23 @@ def read(path: Path, *, most: int, depth: int, values: int) -> Any:
         FileError: It cannot be read, is not JSON, holds a key twice, or is larger or deeper than it may be.
     """
     return parse(content(path, most=most), path, depth=depth, values=values)
+
+
+def outputs(path: Path) -> dict[str, Any]:
+    """The outputs of a stack, as `pulumi stack output --json` prints them.
+
+    Raises:
+        FileError: As of `read`, or it is no object.
+    """
+    most, depth, values = _OUTPUTS
+    fix = "give --outputs a file with what `pulumi stack output --json` prints"
+    try:
+        found = read(path, most=most, depth=depth, values=values)
+    except FileError as error:
+        raise FileError(path, error.why, fix) from error
+    if not isinstance(found, dict):
+        raise FileError(path, f"is no object of outputs, but {type(found).__name__} in JSON", fix)
+    return found
 
 
 def content(path: Path, *, most: int) -> bytes:

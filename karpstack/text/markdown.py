@@ -17,6 +17,7 @@ _ROWS: Final = 60
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
 # Names of people and teams, and numbers of issues, which a comment would notify or link. For GitHub, letters are ASCII.
 _MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)", re.ASCII)
+_ISSUE: Final = re.compile(r"(?<!&)#(?=\d)")
 _LINK: Final = re.compile(r"(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
 
 
@@ -32,7 +33,7 @@ def escape(text: str, longest: int = _LONGEST_CELL) -> str:
 
 def unlinked(text: str) -> str:
     """Markdown in which nothing becomes a link or a mention by itself, as a name such as `www.example.org` would."""
-    return _MENTION.sub(r"\1\2<!-- -->", _LINK.sub(r"\1<!-- -->", text))
+    return _ISSUE.sub("#<!-- -->", _MENTION.sub(r"\1\2<!-- -->", _LINK.sub(r"\1<!-- -->", text)))
 
 
 def escape_url(url: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, Template
 
+from karpstack.text.markdown import unlinked
 from karpstack.text.shown import listed, visible
 
 from ..market.prices import ASKED_OF_AWS
@@ -24,7 +25,8 @@ Data = Mapping[str, Any]
 
 # MaxInstanceTypes of sigs.k8s.io/karpenter 1.15: of more, the cheapest are written into the NodeClaim.
 _WRITTEN = 600
-_SPECIAL = re.compile(r"([\\`*<>\[\]|])")
+# Of Markdown and HTML; within a word, as in Standard_D2s_v5, `_` is text.
+_SPECIAL = re.compile(r"([\\`*<>\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 # Of names in a sentence.
 _NAMED = 10
 # For a line break in what others wrote.
@@ -101,8 +103,8 @@ def data(report: Data) -> dict[str, Any]:
 
 
 def _as_text(text: str) -> str:
-    """On one line, and without what begins something in Markdown or HTML."""
-    return _SPECIAL.sub(r"\\\1", visible(" ".join(text.split())))
+    """On one line, no markup, no mention, no link. A terminal shows it too, so it has fewer entities than `escape`."""
+    return unlinked(_SPECIAL.sub(r"\\\1", visible(" ".join(text.split())).replace("&", "&amp;")))
 
 
 def _what(claims: Sequence[Data]) -> str:

@@ -81,6 +81,9 @@ def test_the_look_before_destroy_gets_the_outputs(tmp_path: Path, capsys: pytest
         outputs.write_text(content)
         assert main(["destroy", "eks", "--outputs", str(outputs)]) == 2
         assert "--outputs" in capsys.readouterr().err
+    os.mkfifo(pipe := tmp_path / "pipe")
+    assert main(["destroy", "eks", "--outputs", str(pipe)]) == 2
+    assert "a pipe or a device" in capsys.readouterr().err
 
 
 def test_a_stack_that_is_not_there_cannot_be_asked_about(capsys: pytest.CaptureFixture[str]) -> None:

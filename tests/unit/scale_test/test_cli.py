@@ -67,6 +67,35 @@ def test_a_timeline_is_judged_and_nothing_is_written(folder: Path, capsys: pytes
     assert [path.name for path in folder.iterdir()] == ["timeline.jsonl"]
 
 
+def test_a_timeline_whose_stack_no_stack_can_be_called_is_refused(
+    folder: Path, timeline: list[Line], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in timeline:
+        if line["type"] == "START":
+            line["stack"]["name"] = f"{'x' * 90}::error::pwned"
+    (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in timeline))
+    assert main(["report", str(folder)]) == 2
+    assert "stack.name: " in capsys.readouterr().err
+
+
+def test_reasons_notify_nobody_and_link_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "@org/team a/b#12 GH-3 &#64;org https://a.example _y_ ~~z~~ <b> [c](d)"
+    assert main(["report", str(folder)]) == 0
+    report = json.loads((folder / "report.json").read_text())
+    report["stories"][0]["name"] = name
+    report["stories"][0]["nodeclaims"][0]["nodepool"] = name
+    (folder / "report.json").write_text(json.dumps(report))
+    capsys.readouterr()
+    assert main(["why", str(folder)]) == 0
+    said = capsys.readouterr().out
+    shown = (
+        r"@<!-- -->org/team a/b#<!-- -->12 GH-<!-- -->3 &amp;#<!-- -->64;org https<!-- -->://a.example \_y\_ \~\~z\~\~ "
+        r"\<b\> \[c\](d)"
+    )
+    assert said.count(shown) >= 2
+    assert "@org" not in said
+
+
 def test_scenarios_are_checked_without_a_stack(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scenario", "check", "--names", "eks-cheapest-fit, nap-default"]) == 0
     assert "nothing is wrong with them" in capsys.readouterr().out
@@ -211,8 +240,13 @@ def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathF
         (["story", "judge", "{}/nowhere"], "nowhere/timeline.jsonl: is not there, so there is nothing to judge"),
         (["report", "{}/linked"], "linked/timeline.jsonl: is a link, or behind one, or no file, so it is not read"),
         (["report", "{}/piped"], "piped/timeline.jsonl: is a link, or behind one, or no file, so it is not read"),
-        (["story", "judge", "{}", "--stack", "s", "--outputs", "{}/timeline.jsonl"], "is not JSON"),
+        (["story", "judge", "{}", "--stack", "s", "--outputs", "{}/timeline.jsonl"], "not JSON"),
         (["story", "record", "{}/new", "--stack", "s", "--outputs", "{}/list.json"], "is no object of outputs"),
+        (["story", "record", "{}/new", "--stack", "s", "--outputs", "{}/deep.json"], "more than 100 levels deep"),
+        (["report", "{}", "--stack", "s", "--outputs", "{}/deep.json"], "more than 100 levels deep"),
+        (["report", "{}", "--stack", "s", "--outputs", "{}/piped/timeline.jsonl"], "a pipe or a device"),
+        (["story", "record", "{}/new", "--stack", "s", "--outputs", "{}/piped/timeline.jsonl"], "a pipe or a device"),
+        (["report", "{}", "--stack", "s", "--outputs", "/dev/zero"], "a pipe or a device"),
         (
             ["story", "record", "{}/new", "--stack", "s", "--outputs", "{}/none.json"],
             "stack outputs: cloud, karpenterVersion",
@@ -235,6 +269,7 @@ def test_what_cannot_be_used_is_said(
 ) -> None:
     (folder / "list.json").write_text("[]")
     (folder / "none.json").write_text("{}")
+    (folder / "deep.json").write_text("[" * 100_000)
     shutil.copy(SCENARIOS / "eks-cheapest-fit.yml", folder / "fit.yml")
     for name in ("linked", "piped"):
         (folder / name).mkdir()
