@@ -62,11 +62,11 @@ def post(
             try:
                 made = api.send("POST", f"/repos/{repository}/issues/{number}/comments", {"body": text})
                 return ExistingComment(api.page(made), new=True, others=0)
-            except UnclearError:
+            except UnclearError as error:
                 # It may have been made all the same: the next turn looks, so that there are never two.
                 if attempt == _ATTEMPTS:
                     raise
-                api.pause(2.0**attempt)
+                api.pause(2.0**attempt, error)
     except NoRightsError as error:
         raise NoRightsError(f"{error}. Nothing was written; {_PERMISSION}") from error
 

@@ -137,17 +137,21 @@ class GitHub:
         url = str(item.get("html_url", ""))
         return self._shown(url) if _ADDRESS.fullmatch(url) and _is_secure(url) else ""
 
-    def pause(self, seconds: float) -> None:
-        """Wait.
+    def pause(self, seconds: float, failure: GitHubError) -> None:
+        """Wait before the next attempt.
+
+        Args:
+            seconds: How long.
+            failure: Why the last attempt failed.
 
         Raises:
-            GitHubError: All waits together would take too long.
+            GitHubError: All waits together would take too long; the text begins with the failure.
         """
         if seconds > self._left:
             raise GitHubError(
-                f"GitHub wants {seconds:.0f} s more of patience and {max(0, self._left):.0f} s are left of --patience, "
-                "so the command stops; run the job again later, or be more patient"
-            )
+                f"{failure}. The next attempt needs {seconds:.0f} s more of patience and {max(0, self._left):.0f} s "
+                "are left of --patience, so the command stops; run the job again later, or be more patient"
+            ) from failure
         self._left -= seconds
         self._sleep(seconds)
 
@@ -174,7 +178,7 @@ class GitHub:
             maybe_done = method == "POST" and isinstance(failure, UnclearError)
             if wait is None or maybe_done or attempt == _ATTEMPTS:
                 raise failure
-            self.pause(wait)
+            self.pause(wait, failure)
 
     def _ask(self, method: str, url: str, body: Mapping[str, Any] | None) -> _Answer:
         headers = {**_HEADERS, "Authorization": f"Bearer {self._token}"}

@@ -154,6 +154,22 @@ def test_patience_ends(github: GitHubServer) -> None:
     assert (github.passed, github.comments) == (0, [])
 
 
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (Trouble(502, {}, "Server Error"), "GitHub failed at GET .*: 502 Server Error"),
+        (Trouble(0), "GitHub cannot be reached: .*"),
+        (Trouble(429, {}, "Slow down"), "GitHub refuses GET .*: 429 Slow down"),
+        (Trouble(502, {}, "Server Error", method="POST"), "GitHub failed at POST .*: 502 Server Error"),
+        (Trouble(201, {"Content-Encoding": "gzip"}, method="POST"), "GitHub .*"),
+    ],
+)
+def test_where_patience_ends_the_last_failure_is_named(trouble: Trouble, said: str, github: GitHubServer) -> None:
+    github.troubles = [trouble] * 5
+    with pytest.raises(GitHubError, match=rf"{said}\. The next attempt needs \d+ s more of patience and 0 s are left"):
+        post(api(github, patience=0.5), REPOSITORY, NUMBER, TEXT, author=BOT)
+
+
 def test_and_so_do_attempts(github: GitHubServer) -> None:
     github.troubles = [Trouble(502, {}, "Server Error")] * 20
     with pytest.raises(UnclearError, match=r"GitHub failed at GET .*: 502 Server Error"):
