@@ -130,7 +130,7 @@ def test_pods_that_nobody_evicts_are_named() -> None:
     made = snapshot(workloads=[workload("web", pod=labelled), workload("api")], podDisruptionBudgets=budgets)
     (sentence,) = unevictable(made)
     assert sentence.startswith("shop/web: all and web select its pods (3), and the eviction API takes no pod with more")
-    assert f"note: {sentence}" in " ".join(as_text(made, width=1000).split("\n"))
+    assert f"note: {sentence}" in as_text(made).splitlines()
 
 
 @pytest.mark.parametrize(
