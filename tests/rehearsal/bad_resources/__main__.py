@@ -111,7 +111,10 @@ def node_classes() -> None:
 
 
 def controller() -> None:
-    release("karpenter", versions.KARPENTER_AWS_CHART, values={"replicas": 1, "affinity": {}})
+    on_linux = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_linux]}}
+    values = {"replicas": 1, "affinity": {"nodeAffinity": required}}
+    release("karpenter", versions.KARPENTER_AWS_CHART, values=values)
 
 
 def data() -> None:
