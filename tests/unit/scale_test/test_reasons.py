@@ -156,7 +156,7 @@ def test_what_events_say_is_text(report: dict[str, Any]) -> None:
     report["stories"][0]["nodeclaims"][0]["why"]["shortages"] = [told]
     assert "<b>no" not in page.render(report)
     (line,) = [line for line in markdown(report).splitlines() if "room" in line]
-    assert line.endswith(r"\<b\>no room\</b\> \\x1b\[31m\[here\](http://x)")
+    assert line.endswith(r"\<b\>no room\</b\> \\x1b\[31m\[here\](http<!-- -->://x)")
 
 
 def test_the_page_of_three_hundred_nodes_takes_no_longer(report: dict[str, Any]) -> None:
