@@ -202,7 +202,7 @@ def comment(
     if posted.page:
         print(posted.page)
     else:
-        _write_log("GitHub's answer names no usable address of the comment, so none is printed.")
+        _write_log("GitHub's answer names no usable address of the comment.")
     return Code.GOOD
 
 

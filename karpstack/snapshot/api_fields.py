@@ -44,7 +44,7 @@ def _part(annotation: Any, value: Any, unknown: set[str]) -> Any:
 
 
 def differing_keys(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """The keys of which two mappings have different values, sorted; None is as no value."""
+    """Return the keys whose values differ between two mappings, sorted. A missing key counts as None."""
     return sorted(key for key in {*first, *second} if first.get(key) != second.get(key))
 
 

@@ -119,7 +119,7 @@ def read(path: Path) -> Manifests:
         raise SnapshotError.of(finding("snapshot-manifest-unreadable", path, why=why))
     if not objects and not removed:
         raise SnapshotError.of(finding("snapshot-manifest-none", path, kinds=", ".join(KINDS)))
-    # What else a plan changes is told by the addresses of resources.
+    # All other changes of a plan are in `others`, as addresses of resources.
     before = Manifests(earlier, {}, others) if earlier else None
     return Manifests(objects, dict(sorted(ignored.items())), others, frozenset(removed), before)
 
@@ -277,9 +277,7 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Any]:
         yield from _changed(one)
     for one in mappings(plan.get("deferred_changes")):
         yield from _changed(mapping(one.get("resource_change")))
-    for one in (
-        one for key in ("action_invocations", "deferred_action_invocations") for one in mappings(plan.get(key))
-    ):
+    for one in (*mappings(plan.get("action_invocations")), *mappings(plan.get("deferred_action_invocations"))):
         invoked = mapping(one.get("action_invocation")) or one
         yield {"kind": OF_PLAN, "metadata": {"name": str(invoked.get("address"))}}
     modules = list(mappings([mapping(plan[_PLAN]).get("root_module")]))

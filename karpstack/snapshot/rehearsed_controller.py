@@ -87,10 +87,11 @@ class Controller:
 
     def _assumed_gates(self) -> list[str]:
         """Feature gates that objects need, where it is not known whether they are on."""
-        if self.snapshot.karpenter or self.like is None:
-            return [_GATE] if self.used else []
-        is_static = any("replicas" in one.spec for one in self.snapshot.node_pools)
-        return [*([_GATE] if self.used else []), *([_STATIC_GATE] if is_static else [])]
+        gates = [_GATE] if self.used else []
+        is_known = self.snapshot.karpenter or self.like is None
+        if not is_known and any("replicas" in one.spec for one in self.snapshot.node_pools):
+            gates.append(_STATIC_GATE)
+        return gates
 
     def _settings(self, known: Karpenter) -> dict[str, str]:
         # A snapshot is somebody else's file, and may have any key.

@@ -896,7 +896,7 @@ def test_the_definitions_of_another_release_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("to", ["aws-1.13.0", "aws-1.14.1"])
 def test_charts_as_helm_renders_them(to: str) -> None:
-    """What another release brings is told, and the same release rendered once more is no change."""
+    """A new release can bring new settings: they are named. The same release, rendered again, changes nothing."""
     old, new = (read(CHARTS / f"{name}.yaml") for name in ("aws-1.13.0", to))
     made = applied(applied(CLUSTER, old).snapshot, new, old)
     brought = ["Deployment karpenter: AWS_FEATURE_GATES changes with the release, and is not rehearsed"]
