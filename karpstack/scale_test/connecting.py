@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
-from urllib.request import getproxies
 
 from kubernetes import client, config
 
-from karpstack.text.proxies import ProxyError, proxy_for
+from karpstack.text.proxies import ProxyError, proxy_of_cluster
 from karpstack.text.retries import bounded
 
 _AGAIN: Final = bounded(3)
@@ -22,7 +21,7 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> clien
         context: Its context; None for the current one.
 
     Raises:
-        config.ConfigException: There is no kubeconfig, or no proxy of the environment, that can be used.
+        config.ConfigException: The kubeconfig, or the proxy that it or the environment names, cannot be used.
         OSError: It cannot be read.
     """
     settings = client.Configuration()
@@ -30,10 +29,8 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> clien
     config.load_kube_config(
         config_file=str(kubeconfig) if kubeconfig else None, context=context, client_configuration=settings
     )
-    # Kept is a proxy that the kubeconfig itself names.
-    if settings.proxy in getproxies().values():
-        try:
-            settings.proxy = proxy_for(str(settings.host))
-        except ProxyError as error:
-            raise config.ConfigException(str(error)) from error
+    try:
+        settings.proxy = proxy_of_cluster(str(settings.host), settings.proxy)
+    except ProxyError as error:
+        raise config.ConfigException(str(error)) from error
     return client.ApiClient(configuration=settings)

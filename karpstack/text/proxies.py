@@ -69,6 +69,27 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
+def proxy_of_cluster(server: str, named: str | None) -> str | None:
+    """Return the URL of the proxy for a Kubernetes client.
+
+    Args:
+        server: The API server's URL.
+        named: The proxy that the client would ask: the kubeconfig's `proxy-url`, or any one of the environment, for
+            the client does not ask which of them is for this server.
+
+    Raises:
+        ProxyError: The proxy is no address of one that speaks HTTP.
+    """
+    if not named or named in getproxies().values():
+        return proxy_for(server)
+    if not _is_proxy(named):
+        raise ProxyError(
+            "the kubeconfig's proxy-url is not the address of an HTTP proxy (its value is not shown, because it may "
+            "hold a password), so the cluster cannot be reached; write it like http://proxy.example.com:3128"
+        )
+    return named
+
+
 def _is_proxy(url: str) -> bool:
     try:
         return bool(_PROXY.fullmatch(url)) and urlsplit(url).port != 0

@@ -18,6 +18,10 @@ _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\u
 # Tables break lines at blanks.
 # https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
 _COMMANDS = re.compile(r"(?<!\S):(?=:[A-Za-z-]+(?: [^\n]*?)?::)|##\[")
+# Who asks, before the host of a URL: `user:password@`, also where the password has `/`, `#` or `?` in it.
+_USER = re.compile(
+    r"(\b(?:https?|socks\w{0,2})://)(?:[^\s/?#:@]{0,200}:(?!\d+(?:[/?#]|$))\S{0,200}@|[^\s/?#@]{1,200}@)", re.IGNORECASE
+)
 _VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most
 
@@ -29,7 +33,8 @@ _SHORT.maxstring = 100
 def visible(text: object) -> str:
     r"""Return text with each character that would act instead of being seen as its escape, `\x1b` for example.
 
-    The same holds for the colon or bracket that begins a command to GitHub in the log of a job.
+    The same holds for the colon or bracket that begins a command to GitHub in the log of a job. A URL's user and
+    password are `***`.
 
     Everything that others wrote goes through this before it reaches a terminal, Markdown, HTML, XML or SARIF. Line
     breaks and tabs stay.
@@ -37,6 +42,8 @@ def visible(text: object) -> str:
     words = str(text)
     if "::" in words or "##[" in words:
         words = _COMMANDS.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", words)
+    if "://" in words and "@" in words:
+        words = _USER.sub(r"\1***@", words)
     if words.replace("\n", "").replace("\t", "").isprintable() and (words.isascii() or not _UNSEEN.search(words)):
         return words
     return words.translate(_ESCAPES)

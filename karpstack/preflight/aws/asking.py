@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from boto3.session import Session
 from botocore import xform_name
@@ -17,7 +18,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from karpstack.text.answers import PAGES
-from karpstack.text.proxies import is_loopback
+from karpstack.text.proxies import ProxyError, proxy_for
 
 from ..answers import read
 from ..finding import NotAskedError, UnknowableError
@@ -152,7 +153,7 @@ class Aws:
                 return None
             text = str(error.response.get("Error", {}).get("Message") or error)
             raise NotAskedError(call(service, operation), text, refused=code in _REFUSALS) from error
-        except (BotoCoreError, ResponseParserError, RecursionError) as error:
+        except (BotoCoreError, ProxyError, ResponseParserError, RecursionError) as error:
             raise NotAskedError(call(service, operation), str(error), refused=False) from error
 
     def _all(self, asked: str, pages: Iterable[Any], result: str) -> list[Any]:
@@ -200,11 +201,16 @@ def _answer(asked: str, answer: Any) -> dict[str, Any]:
 
 
 def direct_client(session: Session, service: str, **keys: str) -> Any:
-    """Make boto3's client of a service: nothing that is signed for this machine goes to a proxy."""
-    made: Any = session.client(service, config=_CONFIG, **keys)
-    if is_loopback(made.meta.endpoint_url):
-        return session.client(service, config=_CONFIG.merge(Config(proxies={})), **keys)
-    return made
+    """Make boto3's client of a service, with the proxy for its endpoint, which is none on this machine.
+
+    Raises:
+        ProxyError: The environment's proxy cannot be used.
+    """
+    endpoint: str = session.client(service, config=_CONFIG, **keys).meta.endpoint_url
+    # boto3 itself takes any text for a proxy, prints it in its errors, and does not know ALL_PROXY.
+    proxy = proxy_for(endpoint)
+    proxies = {urlsplit(endpoint).scheme: proxy} if proxy else {}
+    return session.client(service, config=_CONFIG.merge(Config(proxies=proxies)), **keys)
 
 
 def _client(session: Session, service: str, **keys: str) -> Any:

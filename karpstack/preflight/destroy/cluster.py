@@ -8,14 +8,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlencode, urlsplit
-from urllib.request import getproxies
 
 import urllib3
 from kubernetes import client, config
 
 from karpstack.text import answers
 from karpstack.text.answers import begins
-from karpstack.text.proxies import proxy_for
+from karpstack.text.proxies import proxy_of_cluster
 from karpstack.text.retries import bounded
 
 from ..answers import items, parse, read
@@ -108,8 +107,7 @@ class Cluster:
         try:
             config.load_kube_config(config_file=str(kubeconfig) if kubeconfig else None, client_configuration=settings)
             self.server = str(settings.host)
-            if settings.proxy in getproxies().values():
-                settings.proxy = proxy_for(self.server)
+            settings.proxy = proxy_of_cluster(self.server, settings.proxy)
             self.host = str(settings.tls_server_name or urlsplit(self.server).hostname or "").lower()
             self._api = client.ApiClient(configuration=settings)
         # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.

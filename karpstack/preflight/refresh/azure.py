@@ -19,6 +19,7 @@ from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
 from karpstack.karpenter.type_facts import VM_SIZE, vm_size
 from karpstack.text.answers import PAGES, SECONDS
+from karpstack.text.proxies import ProxyError, proxy_for
 
 from ..answers import items, parse, read
 from ..azure.api_versions import CONTAINER_SERVICE, SKUS, SUBSCRIPTIONS
@@ -120,9 +121,10 @@ def _retail(region: str) -> Iterator[dict[str, Any]]:
     url, query = f"{_PRICES_AT}/api/retail/prices", {"currencyCode": "'USD'", "$filter": _FILTER.format(region=region)}
     for _ in range(PAGES):
         try:
+            proxy_for(url)  # azure-core prints one that cannot be used, with its password
             ask = partial(client.send_request, HttpRequest("GET", url, params=query), stream=True)
             response, content = read(_PRICES, ask, attrgetter("_internal_response.raw"))
-        except (AzureError, HTTPError) as error:
+        except (AzureError, HTTPError, ProxyError) as error:
             raise NotAskedError(_PRICES, str(error).partition("\n")[0], refused=False) from error
         if response.status_code != 200:
             raise NotAskedError(_PRICES, f"it answers {response.status_code}", refused=False)

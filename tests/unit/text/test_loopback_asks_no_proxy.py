@@ -24,8 +24,11 @@ from kubernetes.config import ConfigException
 from karpstack.components.workloads.api_client import query
 from karpstack.preflight.aws.asking import Aws, direct_client
 from karpstack.preflight.azure import charts
+from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.credentials import Login
 from karpstack.preflight.destroy.cluster import Cluster
 from karpstack.preflight.finding import NotAskedError, UnknowableError
+from karpstack.preflight.refresh.azure import price_list
 from karpstack.pull_request.github import GitHub, GitHubError
 from karpstack.real_run import removal_azure
 from karpstack.real_run.leftovers import TAG
@@ -38,7 +41,7 @@ from karpstack.scale_test.recording.metrics import scrape
 from karpstack.text.proxies import ProxyError, is_loopback, proxy_for
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.test_asking import SERVICES, cluster
-from tests.unit.preflight.test_asking_azure import azure
+from tests.unit.preflight.test_asking_azure import Token, azure
 
 PROXY = "http://proxy.corp.example:3128"
 HERE = ("http://127.0.0.1:4566", "http://localhost:4566", "https://127.0.0.1:6443")
@@ -120,6 +123,7 @@ def of_metrics(server: FakeServer, _: Path) -> None:
     scrape(f"http://127.0.0.1:{server.port}/metrics", prices=False)
 
 
+AZURE = Azure("a", Login(Token(), "a test", "https://management.azure.com", "x/.default"))
 QUESTIONS = [
     *(of_aws, of_the_kill_switch_on_aws, of_azure, of_the_kill_switch_on_azure),
     *(of_a_cluster, of_a_story, of_a_component, of_metrics),
@@ -225,38 +229,47 @@ def test_the_registry_of_charts_is_asked_as_the_environment_says(
     assert asked == [not excepted]
 
 
-@pytest.mark.parametrize(
-    "proxy",
-    [
-        *("socks5://user:s3cret@proxy:1080", "ftp://x", "http://[::1", "http://p:s3cret", " ", "http://", "http:// p"),
-        *(
-            "http://user:s3cret@127.0.0.1:99999",
-            "user:s3cret@p:port",
-            "http://p:0",
-            "http://u:s3cret#@p",
-            "p\n::error::",
-        ),
-    ],
-)
+#: Values of a proxy that are no address of one.
+NO_PROXIES = [
+    *("socks5://user:s3cret@proxy:1080", "ftp://x", "http://[::1", "http://p:s3cret", " ", "http://", "http:// p"),
+    *("http://user:s3cret@127.0.0.1:99999", "user:s3cret@p:port", "http://p:0", "http://u:s3cret#@p"),
+    *("http://u:s3cret/x@p:1", "http://u:s3cret?@p", "p\n::error::"),
+]
+
+
+@pytest.mark.parametrize("proxy", NO_PROXIES)
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
 def test_a_proxy_that_is_none_is_an_error_without_its_password(
     name: str, proxy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for one in NAMES:
         monkeypatch.delenv(one, raising=False)
-    monkeypatch.setenv(name, proxy)
+    for one in (name, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(one, proxy)
     asked: list[tuple[type[Exception], Callable[[], object]]] = [
         (ProxyError, lambda: proxy_for("https://api.github.com")),
         (GitHubError, lambda: GitHub("https://api.github.com", "token")),
         (NotAskedError, lambda: charts._status("GET https://mcr.microsoft.com/v2/x/manifests/1")),
         (ConfigException, lambda: connect(kubeconfig(tmp_path, "https://cluster.example"))),
         (UnknowableError, lambda: Cluster(kubeconfig(tmp_path, "https://cluster.example"))),
+        (NotAskedError, lambda: Aws.connect("us-east-1").ask("eks", "ListClusters")),
+        (NotAskedError, lambda: AZURE.find("Microsoft.X/read", "/subscriptions/sub/x", "2024-01-01")),
+        (NotAskedError, lambda: price_list("eastus")),
     ]
     for error, ask in asked:
         with pytest.raises(error, match=f"{name} is not the address of an HTTP proxy") as raised:
             ask()
         assert "s3cret" not in "".join(traceback.format_exception(raised.value)).replace(repr(proxy), "")
         assert "::error" not in str(raised.value)
+
+
+@pytest.mark.parametrize("proxy", NO_PROXIES)
+def test_a_kubeconfigs_proxy_that_is_none_is_an_error_without_its_password(proxy: str, tmp_path: Path) -> None:
+    written = kubeconfig(tmp_path, "https://cluster.example", proxy)
+    for error, ask in ((ConfigException, connect), (UnknowableError, Cluster)):
+        with pytest.raises(error, match="proxy-url is not the address of an HTTP proxy") as raised:
+            ask(written)
+        assert "s3cret" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_a_proxy_without_a_scheme_speaks_http(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,31 @@ def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *("http://user:s3cret@proxy:3128", "https://s3cret@github.com/a/b", "HTTP://u:s3cret@p", "http://u:s3c@s3cret@p"),
+        *("Failed to parse: http://u:a/s3cret#b@p:1, port", "'socks5h://u:s3cret?@p'", "http://:s3cret@[::1]:1"),
+    ],
+)
+def test_who_asks_is_no_part_of_a_url_that_is_shown(text: str, where: str) -> None:
+    said = SHOWN[where](text)
+    assert "s3cret" not in said
+    assert "://***@" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("https://medium.com/@user", "oci://registry:5000/a@sha256:1", "https://host:5000/a@sha256:1", "a@b.example"),
+        *("http://p:3128 and a@b.example", "https://p?q=a@b.example"),
+    ],
+)
+def test_what_is_no_password_stays(text: str) -> None:
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize("where", ["terminal", "message", "rehearsal", "preflight"])
+@pytest.mark.parametrize(
+    "text",
+    [
         *("::error::pwn", "a\n::error title=pwn::hello", "a\n \u3000::Set-Env name=a::b", f"{'x' * 150} ::error::pwn"),
         *("a ##[error]pwn", "##[set-output name=a]b"),
         *(f"{'x' * length}::error file=a::pwn" for length in range(100, 160)),
