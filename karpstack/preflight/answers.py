@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from karpstack.text import answers
 
 from .finding import NotAskedError
 
+#: What is raised where an answer in JSON is not as the one who reads it expects.
+OTHER_SHAPE: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _Answer = TypeVar("_Answer")
 
 
-def read(call: str, ask: Callable[[], _Answer], response: Callable[[_Answer], Any]) -> tuple[_Answer, bytes]:
+def read(
+    call: str, ask: Callable[[], _Answer], response: Callable[[_Answer], Any], allowance: answers.Allowance
+) -> tuple[_Answer, bytes]:
     """Return an answer and its body, as `answers.read` in karpstack/text does.
 
     Raises:
-        NotAskedError: The answer is longer, or takes longer.
+        NotAskedError: The answer, or all together, is longer or takes longer.
     """
     with _of(call):
-        return answers.read(ask, response)
+        return answers.read(ask, response, allowance=allowance)
 
 
 def parse(call: str, content: bytes) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def post(
             attempt += 1
             ours = _ours(api, repository, number, author)
             if ours:
-                changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{_id(ours[0])}", {"body": text})
+                changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{ours[0]}", {"body": text})
                 return ExistingComment(api.page(changed), new=False, others=len(ours) - 1)
             if not create:
                 return None
@@ -71,9 +71,10 @@ def post(
         raise NoRightsError(f"{error}. Nothing was written; {_PERMISSION}") from error
 
 
-def _ours(api: GitHub, repository: str, number: int, author: str) -> list[dict[str, Any]]:
+def _ours(api: GitHub, repository: str, number: int, author: str) -> list[int]:
+    """Ids of our comments. Nothing else is kept, for others may write as much as they like."""
     return [
-        comment
+        _id(comment)
         for page in api.pages(f"/repos/{repository}/issues/{number}/comments")
         for comment in page
         if str(comment.get("body", "")).startswith(MARKER) and _login(comment) == author

@@ -31,8 +31,9 @@ _MOVED: Final = (301, 302, 307, 308)
 _REDIRECTS: Final = 3
 _SECONDS: Final = 30.0
 _ATTEMPTS: Final = 6
-#: Of 100 comments; a pull request has at most 2,500.
+#: A pull request has at most 2,500 comments.
 _PAGES: Final = 100
+_PER_PAGE: Final = 100
 #: At least, where a secondary limit does not say how long; doubled each time.
 _SECONDARY_SECONDS: Final = 60.0
 _NEXT: Final = re.compile(r'<([^<>]*)>; rel="next"')
@@ -112,10 +113,13 @@ class GitHub:
         Raises:
             GitHubError: See the class's errors.
         """
-        url = f"{self._url}{path}?per_page=100"
+        url = f"{self._url}{path}?per_page={_PER_PAGE}"
         for _ in range(_PAGES):
             answer = self._answered("GET", url, None)
-            yield self._used(_list, answer)
+            page = self._used(_list, answer)
+            if len(page) > _PER_PAGE:
+                raise GitHubError(f"GitHub lists {len(page):,} comments on a page of {_PER_PAGE}, so none is read")
+            yield page
             found = _NEXT.search(answer.headers.get("Link", ""))
             if not found:
                 return

@@ -47,6 +47,7 @@ def clean_checkout(root: Path, stop: Callable[[Path], bool] | None = None) -> in
     Args:
         stop: Stops what runs of a stack, and returns whether nothing does any more (default: `karpstack down --force`).
     """
+    root = root.resolve()
     stacks = [path for pattern in _STACKS for path in sorted(root.glob(pattern)) if _is_stack(path)]
     running = [path for path in stacks if not (stop or _stopped)(path)]
     made = [path for path in stacks if path.parent == root / ".rehearsal" and path not in running]
@@ -99,7 +100,8 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _is_stack(path: Path) -> bool:
-    return not path.is_symlink() and (path / _STATE).is_file()
+    """Whether a folder is a stack's, and no link leads to it."""
+    return path.resolve() == path and (path / _STATE).is_file()
 
 
 def _is_marked(path: Path) -> bool:

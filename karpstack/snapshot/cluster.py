@@ -97,9 +97,10 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
     # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.
     except Exception as error:
         raise ClusterError.of(finding("snapshot-no-cluster", error=visible(error))) from error
+    allowance = answers.Allowance()
     for collection in COLLECTIONS:
         try:
-            yield from _objects(api, collection)
+            yield from _objects(api, collection, allowance)
         except _RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
                 continue  # the cluster has no such kind
@@ -122,10 +123,10 @@ class _RefusedError(Exception):
         self.status = status
 
 
-def _objects(api: client.ApiClient, collection: Collection) -> Iterator[dict[str, Any]]:
+def _objects(api: client.ApiClient, collection: Collection, allowance: answers.Allowance) -> Iterator[dict[str, Any]]:
     query = {"limit": str(_PAGE)}
     for _ in range(answers.PAGES):
-        page = _page(api, collection, query)
+        page = _page(api, collection, query, allowance)
         for item in page["items"]:
             item["metadata"].pop("managedFields", None)  # half of the memory
             yield {**item, "apiVersion": page["apiVersion"], "kind": collection.kind}
@@ -136,7 +137,9 @@ def _objects(api: client.ApiClient, collection: Collection) -> Iterator[dict[str
     raise _unusable(collection, f"there are more than {answers.PAGES:,} pages")
 
 
-def _page(api: client.ApiClient, collection: Collection, query: dict[str, str]) -> dict[str, Any]:
+def _page(
+    api: client.ApiClient, collection: Collection, query: dict[str, str], allowance: answers.Allowance
+) -> dict[str, Any]:
     request = api.param_serialize(
         "GET",
         collection.path,
@@ -146,7 +149,7 @@ def _page(api: client.ApiClient, collection: Collection, query: dict[str, str]) 
     )
     try:
         ask = partial(api.call_api, *request, _request_timeout=_TIMEOUTS)
-        answer, content = answers.read(ask, attrgetter("response"))
+        answer, content = answers.read(ask, attrgetter("response"), allowance=allowance)
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterError.of(
             finding("snapshot-no-answer", key=f"GET {collection.path}", error=visible(error))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from urllib3.exceptions import HTTPError, IncompleteRead
 
 from .deadlines import within
-from .json_file import exceeds_values
+from .json_file import values_at_most
 
 SECONDS: Final = 120  # for a question, with all its repetitions
 PAGES: Final = 1_000  # of one list
 BYTES: Final = 64 * 1024 * 1024  # of one answer; a page of 500 large pods has a tenth of that
+BYTES_IN_ALL: Final = 2 * 1024**3  # of all answers to one who asks; 100,000 pods have half of that
+SECONDS_IN_ALL: Final = 1_800
 _CHUNK: Final = 2**16  # bytes
 VALUES: Final = 4_000_000  # of one answer; each takes some hundred bytes of memory
 _LONGEST: Final = 300  # characters of an answer that refuses
@@ -25,8 +29,36 @@ class AnswerError(Exception):
     """An answer that cannot be used; the text says why."""
 
 
+@dataclass
+class Allowance:
+    """What all answers to one who asks may have together, so that no number of pages fills the memory.
+
+    Attributes:
+        size: Bytes that are left.
+        until: When no more is asked, in seconds of the monotonic clock.
+    """
+
+    size: int = field(default_factory=lambda: BYTES_IN_ALL)
+    until: float = field(default_factory=lambda: time.monotonic() + SECONDS_IN_ALL)
+
+    def take(self, content: bytes) -> None:
+        """Count an answer.
+
+        Raises:
+            AnswerError: It is one too many.
+        """
+        self.size -= len(content)
+        if self.size < 0:
+            raise AnswerError(f"all answers together are longer than {BYTES_IN_ALL} bytes")
+        if time.monotonic() > self.until:
+            raise AnswerError(f"all answers together take longer than {SECONDS_IN_ALL} s")
+
+
 def read(
-    ask: Callable[[], _Answer], response: Callable[[_Answer], Any], seconds: float = math.inf
+    ask: Callable[[], _Answer],
+    response: Callable[[_Answer], Any],
+    seconds: float = math.inf,
+    allowance: Allowance | None = None,
 ) -> tuple[_Answer, bytes]:
     """Return an answer and its body. The size is limited, and the time from the request to the last byte.
 
@@ -34,6 +66,7 @@ def read(
         ask: Sends the request, and returns the answer as soon as its headers have arrived.
         response: Returns urllib3's response of the answer.
         seconds: How long all of it may take, if that is less than `SECONDS`.
+        allowance: What is left for all answers.
 
     Raises:
         AnswerError: The answer is longer, takes longer, or cannot be read.
@@ -49,9 +82,12 @@ def read(
         return answer, _body(response(answer))
 
     try:
-        return within(min(seconds, SECONDS), act)
+        answer, content = within(min(seconds, SECONDS), act)
     except TimeoutError as error:
         raise AnswerError(str(error)) from error
+    if allowance:
+        allowance.take(content)
+    return answer, content
 
 
 def _body(response: Any) -> bytes:
@@ -84,7 +120,7 @@ def parse_any(content: bytes) -> Any:
     Raises:
         AnswerError: It is no JSON.
     """
-    if exceeds_values(content, VALUES):
+    if values_at_most(content) > VALUES:
         raise AnswerError(f"the answer has more than {VALUES:,} values")
     try:
         return json.loads(content)

@@ -100,7 +100,7 @@ def parse(text: bytes, path: Path, *, depth: int, values: int) -> Any:
     Raises:
         FileError: As of `read`.
     """
-    if exceeds_values(text, values):
+    if values_at_most(text) > values:
         raise FileError(path, f"has more than {values:,} values", _PART)
     try:
         value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
@@ -113,9 +113,9 @@ def parse(text: bytes, path: Path, *, depth: int, values: int) -> Any:
     return value
 
 
-def exceeds_values(text: bytes, values: int) -> bool:
-    """Whether JSON may hold more values than that; known before anything is made of it."""
-    return sum(map(text.count, _STRUCTURE)) > values
+def values_at_most(text: bytes) -> int:
+    """How many values JSON may hold, at most; known before anything is made of it."""
+    return sum(map(text.count, _STRUCTURE))
 
 
 def _where(error: ValueError) -> str:

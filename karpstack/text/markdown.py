@@ -15,10 +15,13 @@ _ROWS: Final = 60
 
 # What starts something in Markdown or HTML, wherever it stands.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
-# Names of people and teams, and numbers of issues, which a comment would notify or link. For GitHub, letters are ASCII.
-_MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)", re.ASCII)
-_ISSUE: Final = re.compile(r"(?<!&)#(?=\d)")
-_LINK: Final = re.compile(r"(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
+# What a comment would link, and of whom it would notify: names of people and teams, addresses, issues. For GitHub,
+# letters are ASCII. The hash of a commit may become a link: it leads into the same repository, and tells nobody.
+_LINKED: Final = re.compile(
+    r"(?<!`)@(?=\w)|(?<![\w`])GH-(?=\w)|(?<!&)#(?=\d)"
+    r"|(?i:https?|ftp|www)(?=://|\.)|(?i:mailto|xmpp)(?=:)",
+    re.ASCII,
+)
 
 
 def escape(text: str, longest: int = _LONGEST_CELL) -> str:
@@ -33,7 +36,7 @@ def escape(text: str, longest: int = _LONGEST_CELL) -> str:
 
 def unlinked(text: str) -> str:
     """Markdown in which nothing becomes a link or a mention by itself, as a name such as `www.example.org` would."""
-    return _ISSUE.sub("#<!-- -->", _MENTION.sub(r"\1\2<!-- -->", _LINK.sub(r"\1<!-- -->", text)))
+    return _LINKED.sub(r"\g<0><!-- -->", text)
 
 
 def escape_url(url: str) -> str:

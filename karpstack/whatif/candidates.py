@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from karpstack.scale_test.reports import units
 from karpstack.text import shown
 from karpstack.text.files import ResultError, read_result
-from karpstack.text.json_file import exceeds_values
+from karpstack.text.json_file import values_at_most
 from karpstack.text.markdown import escape, table
 
 from . import wording
@@ -81,7 +81,7 @@ def _load(path: Path) -> Answer:
         raise AnswersError(
             f"{path}: is not there, so it is missing in the table; make it with `karpstack whatif report {path.parent}`"
         )
-    if exceeds_values(content, _VALUES):
+    if values_at_most(content) > _VALUES:
         raise AnswersError(f"{path}: has more than {_VALUES:,} values, so it is not read; make it again")
     try:
         return Answer.model_validate_json(content)

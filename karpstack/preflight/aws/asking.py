@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from karpstack.text.answers import PAGES
+from karpstack.text.answers import PAGES, Allowance
 from karpstack.text.proxies import ProxyError, proxy_for
 
 from ..answers import read
@@ -217,14 +217,14 @@ def _client(session: Session, service: str, **keys: str) -> Any:
     made = direct_client(session, service, **keys)
     # boto3 itself reads as much, and for as long, as a server likes.
     http = made._endpoint.http_session
-    http.send = partial(_bounded, http.send, service)
+    http.send = partial(_bounded, http.send, service, Allowance())
     return made
 
 
-def _bounded(send: Callable[[Any], Any], service: str, request: Any) -> Any:
+def _bounded(send: Callable[[Any], Any], service: str, allowance: Allowance, request: Any) -> Any:
     request.stream_output = True
     try:
-        response, content = read(service, partial(send, request), attrgetter("raw"))
+        response, content = read(service, partial(send, request), attrgetter("raw"), allowance)
     except HTTPError as error:
         raise NotAskedError(service, f"the answer breaks off: {error}", refused=False) from error
     response._content = content

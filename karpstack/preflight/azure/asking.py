@@ -19,7 +19,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
-from karpstack.text.answers import PAGES, SECONDS, begins
+from karpstack.text.answers import PAGES, SECONDS, Allowance, begins
 from karpstack.text.proxies import is_loopback, proxy_for
 
 from ..answers import items, parse, read
@@ -56,6 +56,7 @@ class Azure:
             transport=RequestsTransport(connection_timeout=5, read_timeout=30, use_env_settings=not self.is_local),
         )
         self._answers: dict[str, Any] = {}
+        self._allowance = Allowance()
         self._login = login
 
     def tenant(self) -> str:
@@ -144,7 +145,7 @@ class Azure:
         try:
             proxy_for(url)  # azure-core prints one that cannot be used, with its password
             ask = partial(self._client.send_request, request, stream=True, enforce_https=not self.is_local)
-            response, content = read(action, ask, attrgetter("_internal_response.raw"))
+            response, content = read(action, ask, attrgetter("_internal_response.raw"), self._allowance)
         except (AzureError, HTTPError, ValueError) as error:
             # One line: the credential's own advice, and where it was looked up, follow on more.
             raise NotAskedError(action, str(error).partition("\n")[0], refused=False) from error

@@ -117,6 +117,7 @@ class Cluster:
                 "`pulumi stack output kubeconfig --show-secrets > kubeconfig` writes it"
             ) from error
         self._answers: dict[str, list[Object]] = {}
+        self._allowance = answers.Allowance()
         self._unreached: NotAskedError | None = None
 
     def list(self, path: str) -> list[Object]:
@@ -206,7 +207,7 @@ class Cluster:
         call = _call(path.partition("?")[0], method)
         try:
             ask = partial(self._api.call_api, *request, _request_timeout=_TIMEOUTS)
-            answer, answered = read(call, ask, attrgetter("response"))
+            answer, answered = read(call, ask, attrgetter("response"), self._allowance)
             return answer.status, answered
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise NotAskedError(call, str(error), refused=False) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
@@ -12,6 +11,7 @@ from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
 from karpstack.karpenter.type_facts import ec2_type
 
+from ..answers import parse
 from ..aws.asking import Aws
 from ..finding import NotAskedError
 
@@ -100,7 +100,7 @@ def on_demand(ask: Ask, region: str) -> dict[str, float]:
         for text in ask(_PRICES_IN).all(
             "pricing", "GetProducts", "PriceList", ServiceCode="AmazonEC2", Filters=filters
         ):
-            product = json.loads(text)
+            product = parse(_PRICES, text.encode())
             for per_unit in _per_unit(product):
                 currencies.update(per_unit)
                 if (usd := float(per_unit.get("USD", 0))) > 0:

@@ -18,7 +18,7 @@ from karpstack.karpenter.fact_dates import OLD
 from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
 from karpstack.karpenter.type_facts import VM_SIZE, vm_size
-from karpstack.text.answers import PAGES, SECONDS
+from karpstack.text.answers import PAGES, SECONDS, Allowance
 from karpstack.text.proxies import ProxyError, proxy_for
 
 from ..answers import items, parse, read
@@ -119,11 +119,12 @@ def _retail(region: str) -> Iterator[dict[str, Any]]:
         _PRICES_AT, policies=[UserAgentPolicy("karpstack-facts"), Patience(retry_total=3, timeout=SECONDS)]
     )
     url, query = f"{_PRICES_AT}/api/retail/prices", {"currencyCode": "'USD'", "$filter": _FILTER.format(region=region)}
+    allowance = Allowance()
     for _ in range(PAGES):
         try:
             proxy_for(url)  # azure-core prints one that cannot be used, with its password
             ask = partial(client.send_request, HttpRequest("GET", url, params=query), stream=True)
-            response, content = read(_PRICES, ask, attrgetter("_internal_response.raw"))
+            response, content = read(_PRICES, ask, attrgetter("_internal_response.raw"), allowance)
         except (AzureError, HTTPError, ProxyError) as error:
             raise NotAskedError(_PRICES, str(error).partition("\n")[0], refused=False) from error
         if response.status_code != 200:

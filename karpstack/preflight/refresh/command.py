@@ -18,6 +18,7 @@ from karpstack.text.codes import Code, reported
 from karpstack.text.files import OutputError
 from karpstack.text.shown import visible
 
+from ..answers import OTHER_SHAPE
 from ..aws.asking import Aws
 from ..azure.asking import Azure
 from ..azure.credentials import login, subscription
@@ -126,7 +127,7 @@ def refresh(sources: Sources, regions: Sequence[str], folder: Path, today: date)
             _progress(f"{name}: asking in {region}")
             try:
                 document = of_cloud(region, fact_files.load(name), today)
-            except (NotAskedError, ValueError, KeyError, TypeError) as error:
+            except (NotAskedError, *OTHER_SHAPE) as error:
                 why = _kept(name, "", error)
                 continue
             _write(folder, name, document)
@@ -141,7 +142,7 @@ def refresh(sources: Sources, regions: Sequence[str], folder: Path, today: date)
                 _write(folder, name, _with(folder, name, region, of_region, today))
             except FactsError:
                 raise
-            except (NotAskedError, ValueError, KeyError, TypeError) as error:
+            except (NotAskedError, *OTHER_SHAPE) as error:
                 yield _kept(name, region, error)
 
 

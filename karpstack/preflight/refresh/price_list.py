@@ -17,6 +17,7 @@ from karpstack.text.codes import Code, reported
 from karpstack.text.files import OutputError
 from karpstack.text.shown import listed, visible
 
+from ..answers import OTHER_SHAPE
 from ..aws.asking import Aws
 from ..finding import InputError, NotAskedError, UnknowableError
 from . import aws, azure
@@ -54,7 +55,7 @@ def fetch(
             discounts = {_DISCOUNTS: savings_plans_of(ask, region, document["onDemand"])}
     except NotAskedError as error:
         raise UnknowableError(_not_fetched(region, error)) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except OTHER_SHAPE as error:
         raise UnknowableError(
             f"{region}: the answer has another shape ({type(error).__name__}: {error}), so no prices are written; "
             "report it"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from karpstack.text.json_file import exceeds_values
+from karpstack.text.json_file import values_at_most
 
 _T = TypeVar("_T")
 #: Of a file: bytes and values; a thousand objects of a cluster have a tenth of that.
@@ -83,6 +83,6 @@ def _has_address(value: Any) -> bool:
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         content = file.read(_BYTES + 1)
-    if len(content) > _BYTES or exceeds_values(content, _VALUES):
+    if len(content) > _BYTES or values_at_most(content) > _VALUES:
         raise ValueError(f"it has more than {_BYTES // 2**20} MiB or {_VALUES:,} values; leave out what nothing needs")
     return content

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from karpstack.text import shown
 from karpstack.text.files import ResultError, read_result
-from karpstack.text.json_file import exceeds_values
+from karpstack.text.json_file import values_at_most
 
 from .schema import SCHEMA, Report
 
@@ -43,7 +43,7 @@ def parse(content: bytes) -> dict[str, Any]:
     Raises:
         ReportError: It is not a report of this schema.
     """
-    if exceeds_values(content, _VALUES):
+    if values_at_most(content) > _VALUES:
         raise ReportError(f"its report.json has more than {_VALUES:,} values, so it is not read; {_FIX}")
     try:
         report = Report.model_validate_json(content, strict=True)

@@ -218,6 +218,12 @@ def test_a_page_of_another_server_is_not_asked_for(github: GitHubServer, monkeyp
         post(client, REPOSITORY, NUMBER, TEXT, author=BOT)
 
 
+def test_a_page_of_more_than_was_asked_for_is_not_read(github: GitHubServer) -> None:
+    github.troubles = [Trouble(200, content=[{}] * 101)]
+    with pytest.raises(GitHubError, match="lists 101 comments on a page of 100"):
+        post(api(github), REPOSITORY, NUMBER, TEXT, author=BOT)
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -185,6 +185,26 @@ def test_of_a_checkout_goes_what_is_marked_and_it_is_said(tmp_path: Path, capsys
     assert (tmp_path / ".rehearsal" / "runs").is_dir()
 
 
+@pytest.mark.parametrize("link", [".rehearsal", ".rehearsal/eks", "build"])
+def test_no_link_leads_clean_to_a_stack(link: str, tmp_path: Path) -> None:
+    checkout, other = tmp_path / "checkout", tmp_path / "other"
+    stack = other / {".rehearsal": "eks", "build": "whatif/eks/change/state/asked"}.get(link, "")
+    stack.mkdir(parents=True)
+    (stack / "karpstack-rehearsal").touch()
+    (checkout / link).parent.mkdir(parents=True, exist_ok=True)
+    (checkout / link).symlink_to(other)
+    asked: list[Path] = []
+
+    def stop(path: Path) -> bool:
+        asked.append(path)
+        return True
+
+    assert cleaning.clean_checkout(checkout, stop) == 0
+    assert not asked
+    assert (stack / "karpstack-rehearsal").is_file()
+    assert (checkout / link).is_symlink()
+
+
 def packed(folder: Path, *goal: str) -> subprocess.CompletedProcess[str]:
     """`make pack`, or another goal, in a folder with what the pack is made of."""
     for name in ("policies", "karpstack", "requirements.lock"):

@@ -7,7 +7,7 @@ from tests.unit.rehearsal.conftest import aws as aws
 from tests.unit.rehearsal.conftest import stack as stack
 from tests.unit.rehearsal.conftest import world as world
 
-_SMALL = {"BYTES": 2**20, "VALUES": 10_000, "SECONDS": 1, "PAGES": 3}
+_SMALL = {"BYTES": 2**20, "BYTES_IN_ALL": 1_500_000, "VALUES": 10_000, "SECONDS": 1, "PAGES": 3}
 
 
 @pytest.fixture

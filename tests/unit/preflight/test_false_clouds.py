@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 import time
 import tracemalloc
@@ -244,6 +245,28 @@ def test_a_small_answer_does_not_become_a_large_one(
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert most < 20 * 2**20, "of 64 MiB"
+
+
+def ask_aws_for_all(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+    return Aws.connect("us-east-1").all("eks", "ListClusters", "clusters")
+
+
+@pytest.mark.usefixtures("small_answers")
+@pytest.mark.parametrize("ask", [ask_aws_for_all, ask_azure, ask_cluster, ask_snapshot], ids=lambda one: one.__name__)
+def test_many_answers_that_are_not_too_long_do_not_fill_the_memory(
+    ask: Callable[[int, pytest.MonkeyPatch, Path], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with FakeServer() as cloud:
+        aws: dict[str, object] = {"clusters": [], "nextToken": "more"}
+        azure = {"value": [], "nextLink": f"http://127.0.0.1:{cloud.port}/subscriptions/sub/x?more"}
+        kubernetes = {"apiVersion": "v1", "metadata": {"continue": "more"}, "items": []}
+        cloud.headers["x-amzn-RequestId"] = "a"
+        cloud.otherwise = (200, json.dumps(aws | azure | kubernetes | {"long": "x" * 900_000}))
+        with pytest.raises((NotAskedError, ClusterError), match="all answers together are longer"):
+            ask(cloud.port, monkeypatch, tmp_path)
+        assert len(cloud.asked) == 2
 
 
 @pytest.mark.parametrize("location", ["http://127.0.0.1:{}/latest/meta-data", "file:///etc/passwd", "//127.0.0.1:{}/"])

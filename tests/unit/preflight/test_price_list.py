@@ -254,7 +254,9 @@ def test_a_throttled_call() -> None:
 @pytest.mark.parametrize(
     ("on_demand", "spots", "said"),
     [
-        (["{"], [], "the answer has another shape (JSONDecodeError"),
+        (["{"], [], "pricing:GetProducts: the answer is no JSON"),
+        (["[" * 100_000], [], "pricing:GetProducts: the answer is no JSON"),
+        ([product("m5.large", USD="0.1").replace('"0.1"', "9" * 400)], [], "the answer has another shape (Overflow"),
         (["{}"], [], "the answer has another shape (KeyError"),
         ([product("m5.large", USD="inf")], [history("m5.large", "eu-west-1a", "0.04")], "m5.large costs inf USD"),
         ([product("m5.large", USD="0.1")], [history("m5.large", "eu-west-1a", "dear")], "another shape (ValueError"),

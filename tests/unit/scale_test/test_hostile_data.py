@@ -98,14 +98,23 @@ def test_what_is_no_report_is_refused_with_the_key(content: str, said: str) -> N
         (b"[1]", r"line 2: not a line of a timeline \(no object"),
         (b"[" * 100_000, r"line 2: not a line of a timeline \("),
         (b"x" * (LONGEST + 2), "line 2: not a line of a timeline .*more than 16 MiB in one line"),
+        (b'{"a": [' + b"{}," * 600_000 + b"{}]}", "line 2: not a line of a timeline .*more than 1,000,000 values in a"),
     ],
-    ids=["cut", "list", "deep", "long"],
+    ids=["cut", "list", "deep", "long", "many"],
 )
 def test_a_line_that_is_no_json_is_told_with_its_number(tmp_path: Path, line: bytes, said: str) -> None:
     path = tmp_path / "timeline.jsonl"
     path.write_bytes(b'{"type": "SYNCED"}\n' + line + b'\n{"type": "SYNCED"}\n')
     with pytest.raises(TimelineError, match=said):
         list(Reader(path).new_lines())
+
+
+def test_many_long_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "timeline.jsonl"
+    path.write_bytes((json.dumps({"a": "," * 900_000}).encode() + b"\n") * 23)
+    with pytest.raises(TimelineError, match=r"line \d+: .*in all 20,000,000 values or 1 GiB"):
+        for _ in Reader(path).new_lines():
+            pass
 
 
 @pytest.mark.parametrize(

@@ -50,19 +50,26 @@ def test_nothing_acts_instead_of_being_seen(text: str, where: str) -> None:
     "text",
     [
         *("@torvalds", "é@torvalds", "日@org/team", "éGH-12", "GH-12"),
+        *("pay@evil.example", "a mailto:a@evil.example", "XMPP:a", "owner/repo@0badc0d"),
         *("https://evil.example", "1https://evil.example/x", "日https://evil.example/login", "xwww.evil.example"),
     ],
 )
 def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
     """For GitHub's Markdown a letter is one of ASCII."""
     assert not re.search(r"(^|[^A-Za-z0-9_])(@|GH-)[A-Za-z0-9]|https?://|www\.", escape(text))
+    assert not re.search(r"@\w|mailto:|xmpp:", escape(text), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("where", ["terminal", "message", "rehearsal", "preflight"])
 @pytest.mark.parametrize(
     "text",
     [
-        *("http://user:s3cret@proxy:3128", "https://s3cret@github.com/a/b", "HTTP://u:s3cret@p", "http://u:s3c@s3cret@p"),
+        *(
+            "http://user:s3cret@proxy:3128",
+            "https://s3cret@github.com/a/b",
+            "HTTP://u:s3cret@p",
+            "http://u:s3c@s3cret@p",
+        ),
         *("Failed to parse: http://u:a/s3cret#b@p:1, port", "'socks5h://u:s3cret?@p'", "http://:s3cret@[::1]:1"),
     ],
 )
