@@ -20,6 +20,9 @@ def query(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
     Args:
         kubeconfig: As JSON or YAML: AKS writes that of its administrator in YAML.
         question: Asks with the client that it is given.
+
+    Raises:
+        ConfigException: The proxy is no address of one.
     """
     import yaml
 
@@ -30,7 +33,8 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
     """The same with a kubeconfig that was read."""
     # Half a second, which only those pay who ask.
     from kubernetes.client import ApiClient, Configuration
-    from kubernetes.config import load_kube_config_from_dict
+    from kubernetes.config import ConfigException, load_kube_config_from_dict
+    from urllib3.exceptions import HTTPError
 
     configuration = Configuration()
     configuration.retries = False
@@ -38,5 +42,14 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
     # What listens on this machine, a tunnel for example, is asked directly.
     if urlsplit(str(configuration.host)).hostname in _LOOPBACK and configuration.proxy in getproxies().values():
         configuration.proxy = None
-    with ApiClient(configuration) as api:
+    try:
+        client = ApiClient(configuration)
+    except (HTTPError, ImportError):  # the latter for SOCKS
+        # The client's own error has the password in it.
+        raise ConfigException(
+            "HTTPS_PROXY, or the kubeconfig's proxy-url, is not the address of an HTTP proxy (its value is not shown, "
+            "because it may hold a password), so the cluster cannot be reached; write it like "
+            "http://proxy.example.com:3128"
+        ) from None
+    with client as api:
         return question(api)

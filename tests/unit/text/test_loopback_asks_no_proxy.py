@@ -263,6 +263,17 @@ def test_a_proxy_that_is_none_is_an_error_without_its_password(
         assert "::error" not in str(raised.value)
 
 
+@pytest.mark.parametrize("proxy", [one for one in NO_PROXIES if "s3cret" in one])
+def test_a_component_does_not_print_the_password_of_a_proxy(
+    proxy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    monkeypatch.setenv("https_proxy", proxy)
+    with pytest.raises(ConfigException, match=r"HTTPS_PROXY, .* is not the address of an HTTP proxy") as raised:
+        query(kubeconfig(tmp_path, "https://cluster.example").read_text(), lambda _: None)
+    assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
 @pytest.mark.parametrize("proxy", NO_PROXIES)
 def test_a_kubeconfigs_proxy_that_is_none_is_an_error_without_its_password(proxy: str, tmp_path: Path) -> None:
     written = kubeconfig(tmp_path, "https://cluster.example", proxy)
