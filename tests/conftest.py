@@ -6,6 +6,8 @@
 import json
 import os
 import platform
+import subprocess
+import sys
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from datetime import date
@@ -42,6 +44,18 @@ def pytest_configure() -> None:
     os.environ[VARIABLE] = str(FOLDER)  # not what this checkout may have refreshed
     fact_dates.today = lambda: DAY
     fact_dates.days = cache(lambda cloud, region="": {})
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """After Ctrl-C, stop the rehearsals whose fixtures were not finished: the workers have ended by now."""
+    config: Any = session.config
+    if exitstatus != pytest.ExitCode.INTERRUPTED or hasattr(config, "workerinput"):
+        return
+    for stack in Path(config._tmp_path_factory.getbasetemp()).glob("**/state/*/karpstack-rehearsal"):
+        name, state = stack.parent.name, str(stack.parent.parent)
+        command = [sys.executable, "-m", "karpstack", "down", name, "--state", state, "--force"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 @pytest.fixture

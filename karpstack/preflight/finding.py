@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from karpstack.karpenter.findings import Catalogue, Finding, Severity
-from karpstack.text.shown import cut
+from karpstack.text.shown import cut, masked
 
 __all__ = [
     "Checked",
@@ -60,7 +60,7 @@ class NotAskedError(Exception):
 
     def __init__(self, call: str, reason: str, *, refused: bool) -> None:
         """`reason` is in the words of who was asked."""
-        super().__init__(cut(reason, _LONGEST))
+        super().__init__(cut(masked(reason), _LONGEST))
         self.call, self.refused = call, refused
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
-from kubernetes import client, config
+from kubernetes import client
 
-from karpstack.text.proxies import ProxyError, proxy_of_cluster
-from karpstack.text.retries import bounded
-
-_AGAIN: Final = bounded(3)
+from karpstack.text.kubeconfig import settings_of
 
 
 def connect(kubeconfig: Path | None = None, context: str | None = None) -> client.ApiClient:
@@ -24,13 +20,4 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> clien
         config.ConfigException: The kubeconfig, or the proxy that it or the environment names, cannot be used.
         OSError: It cannot be read.
     """
-    settings = client.Configuration()
-    settings.retries = _AGAIN
-    config.load_kube_config(
-        config_file=str(kubeconfig) if kubeconfig else None, context=context, client_configuration=settings
-    )
-    try:
-        settings.proxy = proxy_of_cluster(str(settings.host), settings.proxy)
-    except ProxyError as error:
-        raise config.ConfigException(str(error)) from error
-    return client.ApiClient(configuration=settings)
+    return client.ApiClient(configuration=settings_of(kubeconfig, context))

@@ -31,6 +31,8 @@ def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine: by a loopback or unspecified address, or by a name (RFC 6761, 6.3)."""
     host = (urlsplit(url).hostname or "").lower().rstrip(".")
     address = _address(host)
+    if "\\" in url:  # for others it ends the host
+        return False
     if address is None:
         return host in LOOPBACK or host.endswith(".localhost")
     return address.is_loopback or address.is_unspecified
@@ -67,6 +69,16 @@ def proxy_for(url: str) -> str | None:
             f"{address.hostname} cannot be reached; write it like http://proxy.example.com:3128"
         )
     return proxy
+
+
+def proxies_for(url: str) -> dict[str, str]:
+    """Return the same as boto3 and requests want it, by the scheme of the address; empty without a proxy.
+
+    Raises:
+        ProxyError: As of `proxy_for`.
+    """
+    proxy = proxy_for(url)
+    return {urlsplit(url).scheme: proxy} if proxy else {}
 
 
 def proxy_of_cluster(server: str, named: str | None) -> str | None:

@@ -22,6 +22,9 @@ _COMMANDS = re.compile(r"(?<!\S):(?=:[A-Za-z-]+(?: [^\n]*?)?::)|##\[")
 _USER = re.compile(
     r"(\b(?:https?|socks\w{0,2})://)(?:[^\s/?#:@]{0,200}:(?!\d+(?:[/?#]|$))\S{0,200}@|[^\s/?#@]{1,200}@)", re.IGNORECASE
 )
+# A header's value in the error of a client that cannot send it, and a login that a server repeats.
+_HEADER = re.compile(r"(header value[^\n'\"]{0,20}?)b?(?:'[^\n]*'|\"[^\n]*\")", re.IGNORECASE)
+_LOGIN = re.compile(r"\b(Bearer |Basic )(?=\S{0,4000}[0-9=])[\w.~+/=-]{8,}", re.IGNORECASE)
 _VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most
 
@@ -30,20 +33,25 @@ _SHORT.maxlevel = 3
 _SHORT.maxstring = 100
 
 
+def masked(text: str) -> str:
+    """Return text with `***` for the user and password of a URL, and for a login in what others say of a request."""
+    if "://" in text and "@" in text:
+        text = _USER.sub(r"\1***@", text)
+    return _HEADER.sub(r"\1***", _LOGIN.sub(r"\1***", text))
+
+
 def visible(text: object) -> str:
     r"""Return text with each character that would act instead of being seen as its escape, `\x1b` for example.
 
-    The same holds for the colon or bracket that begins a command to GitHub in the log of a job. A URL's user and
-    password are `***`.
+    The same holds for the colon or bracket that begins a command to GitHub in the log of a job. Secrets are
+    `masked`.
 
     Everything that others wrote goes through this before it reaches a terminal, Markdown, HTML, XML or SARIF. Line
     breaks and tabs stay.
     """
-    words = str(text)
+    words = masked(str(text))
     if "::" in words or "##[" in words:
         words = _COMMANDS.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", words)
-    if "://" in words and "@" in words:
-        words = _USER.sub(r"\1***@", words)
     if words.replace("\n", "").replace("\t", "").isprintable() and (words.isascii() or not _UNSEEN.search(words)):
         return words
     return words.translate(_ESCAPES)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from boto3.session import Session
 from botocore import xform_name
@@ -18,7 +17,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from karpstack.text.answers import PAGES, Allowance
-from karpstack.text.proxies import ProxyError, proxy_for
+from karpstack.text.proxies import ProxyError, proxies_for
 
 from ..answers import read
 from ..finding import NotAskedError, UnknowableError
@@ -208,9 +207,7 @@ def direct_client(session: Session, service: str, **keys: str) -> Any:
     """
     endpoint: str = session.client(service, config=_CONFIG, **keys).meta.endpoint_url
     # boto3 itself takes any text for a proxy, prints it in its errors, and does not know ALL_PROXY.
-    proxy = proxy_for(endpoint)
-    proxies = {urlsplit(endpoint).scheme: proxy} if proxy else {}
-    return session.client(service, config=_CONFIG.merge(Config(proxies=proxies)), **keys)
+    return session.client(service, config=_CONFIG.merge(Config(proxies=proxies_for(endpoint))), **keys)
 
 
 def _client(session: Session, service: str, **keys: str) -> Any:

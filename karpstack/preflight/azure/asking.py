@@ -20,7 +20,7 @@ from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
 from karpstack.text.answers import PAGES, SECONDS, Allowance, begins
-from karpstack.text.proxies import is_loopback, proxy_for
+from karpstack.text.proxies import is_loopback, proxies_for
 
 from ..answers import items, parse, read
 from ..finding import NotAskedError
@@ -143,8 +143,11 @@ class Azure:
     def _get(self, action: str, url: str, parameters: dict[str, str], method: str = "GET") -> dict[str, Any] | None:
         request = HttpRequest(method, url, params=parameters)
         try:
-            proxy_for(url)  # azure-core prints one that cannot be used, with its password
-            ask = partial(self._client.send_request, request, stream=True, enforce_https=not self.is_local)
+            # azure-core prints one that cannot be used, with its password.
+            proxies = proxies_for(url)
+            ask = partial(
+                self._client.send_request, request, stream=True, enforce_https=not self.is_local, proxies=proxies
+            )
             response, content = read(action, ask, attrgetter("_internal_response.raw"), self._allowance)
         except (AzureError, HTTPError, ValueError) as error:
             # One line: the credential's own advice, and where it was looked up, follow on more.

@@ -10,11 +10,11 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlencode, urlsplit
 
 import urllib3
-from kubernetes import client, config
+from kubernetes import client
 
 from karpstack.text import answers
 from karpstack.text.answers import begins
-from karpstack.text.proxies import proxy_of_cluster
+from karpstack.text.kubeconfig import settings_of
 from karpstack.text.retries import bounded
 
 from ..answers import items, parse, read
@@ -102,12 +102,10 @@ class Cluster:
         Raises:
             UnknowableError: There is none, or it is none that can be read.
         """
-        settings = client.Configuration()
-        settings.retries = _AGAIN
         try:
-            config.load_kube_config(config_file=str(kubeconfig) if kubeconfig else None, client_configuration=settings)
+            settings = settings_of(kubeconfig)
+            settings.retries = _AGAIN
             self.server = str(settings.host)
-            settings.proxy = proxy_of_cluster(self.server, settings.proxy)
             self.host = str(settings.tls_server_name or urlsplit(self.server).hostname or "").lower()
             self._api = client.ApiClient(configuration=settings)
         # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.

@@ -19,7 +19,7 @@ from karpstack.karpenter.fact_files import offers_document, types_document
 from karpstack.karpenter.releases import number
 from karpstack.karpenter.type_facts import VM_SIZE, vm_size
 from karpstack.text.answers import PAGES, SECONDS, Allowance
-from karpstack.text.proxies import ProxyError, proxy_for
+from karpstack.text.proxies import ProxyError, proxies_for
 
 from ..answers import items, parse, read
 from ..azure.api_versions import CONTAINER_SERVICE, SKUS, SUBSCRIPTIONS
@@ -122,8 +122,9 @@ def _retail(region: str) -> Iterator[dict[str, Any]]:
     allowance = Allowance()
     for _ in range(PAGES):
         try:
-            proxy_for(url)  # azure-core prints one that cannot be used, with its password
-            ask = partial(client.send_request, HttpRequest("GET", url, params=query), stream=True)
+            # azure-core prints one that cannot be used, with its password.
+            proxies = proxies_for(url)
+            ask = partial(client.send_request, HttpRequest("GET", url, params=query), stream=True, proxies=proxies)
             response, content = read(_PRICES, ask, attrgetter("_internal_response.raw"), allowance)
         except (AzureError, HTTPError, ProxyError) as error:
             raise NotAskedError(_PRICES, str(error).partition("\n")[0], refused=False) from error

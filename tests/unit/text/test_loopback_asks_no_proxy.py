@@ -200,6 +200,7 @@ def test_github_is_asked_through_the_proxy_and_this_machine_is_not(url: str, ask
         *(("http://127.1:1", True), ("http://0x7f000001", True), ("http://2130706433", True), ("http://0", True)),
         *(("http://eks.localhost:1", True), ("http://eks.LOCALHOST.", True), ("http://[::1%25lo]", True)),
         *(("http://notlocalhost", False), ("http://[::ffff:1.1.1.1]", False), ("http://1.1", False)),
+        *(("http://evil.example\\@127.0.0.1", False), ("http://127.0.0.1\\@evil.example", False)),
         *(("http://127.1.evil.example", False), ("http://[::2]", False), ("http://dead.beef", False)),
     ],
 )
@@ -272,6 +273,36 @@ def test_a_component_does_not_print_the_password_of_a_proxy(
     with pytest.raises(ConfigException, match=r"HTTPS_PROXY, .* is not the address of an HTTP proxy") as raised:
         query(kubeconfig(tmp_path, "https://cluster.example").read_text(), lambda _: None)
     assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize("token", ["s3cret\n", "s3cret\r\nX: y", "s3cret\u4e2d"])
+def test_a_token_that_no_request_can_hold_is_an_error_without_it(token: str, tmp_path: Path) -> None:
+    written = kubeconfig(tmp_path, "https://cluster.example")
+    written.write_text(written.read_text().replace("token: t", f"token: {json.dumps(token)}"))
+    for error, ask in ((ConfigException, connect), (UnknowableError, Cluster)):
+        with pytest.raises(error, match="has a line break, or another character that no request can hold") as raised:
+            ask(written)
+        assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_credentials_that_no_request_can_hold_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeServer() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+            monkeypatch.setenv(name, "s3cret\nx")
+        with pytest.raises(NotAskedError, match=r"Invalid header value \*\*\*") as raised:
+            Aws.connect("us-east-1").ask("eks", "ListClusters")
+    assert "s3cret" not in str(raised.value)
+
+
+def test_azure_asks_the_proxy_that_is_written_without_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeServer() as proxy:
+        for name in ("HTTPS_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, f"user:password@127.0.0.1:{proxy.port}")
+        for ask in (lambda: price_list("eastus"), lambda: AZURE.find("Microsoft.X/read", "/subscriptions/sub/x", "1")):
+            with pytest.raises(NotAskedError, match=r"(?i)proxy") as raised:
+                ask()
+            assert "malformed" not in str(raised.value)
 
 
 @pytest.mark.parametrize("proxy", NO_PROXIES)

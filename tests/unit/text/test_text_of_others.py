@@ -70,6 +70,8 @@ def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
             "HTTP://u:s3cret@p",
             "http://u:s3c@s3cret@p",
         ),
+        *("Invalid header value b'Bearer s3cret\\n' ://***@", "in header value: 's3cret\\n' ://***@"),
+        *("403 Bearer s3cret.0-9 ://***@", 'header value "s3c\'ret" ://***@', "basic czNjcmV0s3cret= ://***@"),
         *("Failed to parse: http://u:a/s3cret#b@p:1, port", "'socks5h://u:s3cret?@p'", "http://:s3cret@[::1]:1"),
     ],
 )
@@ -83,6 +85,7 @@ def test_who_asks_is_no_part_of_a_url_that_is_shown(text: str, where: str) -> No
     "text",
     [
         *("https://medium.com/@user", "oci://registry:5000/a@sha256:1", "https://host:5000/a@sha256:1", "a@b.example"),
+        *("the Basic SKU", "Bearer authentication", "Basic constraints: 1"),
         *("http://p:3128 and a@b.example", "https://p?q=a@b.example"),
     ],
 )
