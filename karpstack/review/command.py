@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Final, Literal
@@ -23,6 +24,12 @@ from .model import Review
 from .preview import made, preview
 
 _DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
+#: How each begins.
+_BEGINS: Final = {
+    "review.html": re.compile(rb"<!doctype html>\n(?:(?!<title>).)*<title>Review of ", re.DOTALL),
+    "review.md": re.compile(markdown.BEGINS.encode()),
+    "review.sarif": re.compile(rb'\{\s*"\$schema":[^{]*"runs": [^"]*"tool": [^"]*"driver": [^"]*"name": "karpstack '),
+}
 _CODES: Final = {"passed": Code.GOOD, "refused": Code.NO, "failed": Code.UNKNOWN}
 
 
@@ -99,7 +106,8 @@ def check_output(folder: Path) -> None:
             f"--output {folder} has {' and '.join(there)} but not {' and '.join(missing)}, as every "
             "review has, so that somebody else's file would be overwritten; give another folder, or move it away"
         )
-    files.check_output(folder / "review.md", "--output", "review", lambda it: it.startswith(markdown.BEGINS.encode()))
+    for name, begins in _BEGINS.items():
+        files.check_output(folder / name, "--output", "review", begins.match)
 
 
 def _configured(said: str | None, project: Path, stack: str) -> Path | None:

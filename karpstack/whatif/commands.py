@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -23,8 +22,9 @@ from karpstack.scale_test.scenarios.scenario import names
 from karpstack.snapshot.model import Snapshot
 from karpstack.snapshot.reading import SnapshotError
 from karpstack.snapshot.reading import load as load_snapshot
+from karpstack.text import answer_files
 from karpstack.text.codes import Code, reported, say_error
-from karpstack.text.files import OutputError, check_output
+from karpstack.text.files import OutputError
 from karpstack.text.files import write as write_file
 from karpstack.text.packaged import SCENARIOS, THRESHOLDS
 from karpstack.text.shown import visible
@@ -37,8 +37,6 @@ from .phases import NotJudgedError
 from .prices import PricesError
 
 _DIGITS = 12  # of a snapshot's SHA-256: enough to tell the snapshots of one team apart
-# How every whatif.json begins.
-_BEGINS: Final = re.compile(rb'\{\s*"schemaVersion": *\d+,\s*"stack":')
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     NotJudgedError: Code.UNKNOWN,
     **dict.fromkeys(
@@ -73,8 +71,7 @@ def report(
 
     made = _made(folder, snapshot, limits or THRESHOLDS, prices)
     content = json.dumps(made.model_dump(mode="json", by_alias=True), indent=2)
-    for name, begins in ((FILE, _BEGINS), ("whatif.md", markdown.BEGINS), ("whatif.html", page.BEGINS)):
-        check_output(folder / name, "the answer", "answer of a what-if", begins.match)
+    answer_files.check(folder)
     write_file(folder / FILE, f"{content}\n")
     write_file(folder / "whatif.md", markdown.render(made))
     write_file(folder / "whatif.html", page.render(made))

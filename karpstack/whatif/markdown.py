@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from karpstack.scale_test.reports import units
 from karpstack.text.markdown import code, collapsed, escape, fitting, table, unlinked
@@ -26,7 +25,6 @@ from .conclusion import conclusion, differs
 from .week import runs
 
 #: How every document begins: with `wording.title` below the heading.
-BEGINS: Final = re.compile(rb"## [^\n]+\n\n(What if|A what-if on) ")
 _NAMED = 4  # nodes in a cell
 _PARAGRAPH = 3000  # characters
 _WHOLE = "whatif.html"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from karpstack.scale_test.reports.drawing import COLOURS, Chart, Drawing, Key, thin, time_axis, value_axis
-from karpstack.scale_test.reports.page import begins, template
+from karpstack.scale_test.reports.page import template
 from karpstack.scale_test.reports.units import count, dollars
 
 from . import life_chart, wording
@@ -15,7 +14,6 @@ from .conclusion import conclusion
 from .markdown import DAYS
 
 #: How every page begins: with `wording.title`.
-BEGINS: Final = begins(rb"(What if|A what-if on) ")
 _TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH = 340
 

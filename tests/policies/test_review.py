@@ -179,11 +179,19 @@ def test_a_line_that_is_no_event_is_refused(line: str) -> None:
         read_log(["{}", line])
 
 
-def test_only_the_documents_of_a_review_are_written_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "mine"),
+    [
+        ("review.md", "# My year, a review of it\n"),
+        ("review.html", "<!doctype html>\n<title>My year</title><title>Review of it"),
+        ("review.sarif", '{"$schema": "x", "runs": [{"tool": {"driver": {"name": "mine"}}}]}'),
+    ],
+)
+def test_only_the_documents_of_a_review_are_written_over(name: str, mine: str, tmp_path: Path) -> None:
     command.write(review(preview()), tmp_path)
     command.check_output(tmp_path)
-    (tmp_path / "review.md").write_text("# My year, a review of it\n")
-    with pytest.raises(ValueError, match=r"review\.md: is no review, so the existing file would be lost"):
+    (tmp_path / name).write_text(mine)
+    with pytest.raises(ValueError, match=f"{name}: is no review, so the existing file would be lost"):
         command.check_output(tmp_path)
 
 

@@ -28,6 +28,8 @@ from karpstack.rehearsal.session.waits import Waits
 from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif.progress import Progress
 from karpstack.rehearsal.whatif.sources import Source
+from karpstack.text import answer_files
+from karpstack.text.files import OutputError
 from karpstack.text.packaged import IMPORT_ROOT, PLAYBOOKS
 
 
@@ -129,7 +131,10 @@ def _recorded(
 ) -> int:
     """Bring the base up, apply the change and record both; the exit code of the playbook."""
     base, changed = sides
-    _forget(results)
+    try:
+        answer_files.forget(results)
+    except OutputError as error:
+        raise CommandError(str(error)) from error
     print_message(f"The base, {question.base.name}, comes up.")
     try:
         lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep, judged=False)
@@ -138,13 +143,6 @@ def _recorded(
     finally:
         if not keep:
             daemon.stop(folder)
-
-
-def _forget(results: Path) -> None:
-    """Remove the answer of an earlier what-if, which must not be taken for this one's."""
-    if (results / "timeline.jsonl").is_file():
-        for name in ("whatif.json", "whatif.md", "whatif.html"):
-            (results / name).unlink(missing_ok=True)
 
 
 def _down(question: Question, folder: StackFolder) -> str:

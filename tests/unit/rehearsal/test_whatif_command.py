@@ -15,6 +15,8 @@ from karpstack.rehearsal.state.folder import StackFolder
 from karpstack.rehearsal.whatif import candidate, command
 from karpstack.rehearsal.whatif.candidates import Outcome
 from karpstack.rehearsal.whatif.sources import Source
+from karpstack.text import answer_files
+from karpstack.text.files import OutputError
 from karpstack.text.packaged import PROGRAM
 from tests.unit.command_line import karpstack, parsed
 from tests.unit.example_stack import configuration
@@ -197,14 +199,22 @@ def test_an_interrupt_of_several_candidates_prints_the_table(tmp_path: Path, mon
 
 
 def test_an_older_answer_is_not_taken_for_this_ones(tmp_path: Path) -> None:
-    results = tmp_path / "b"
-    results.mkdir()
-    for name in ("timeline.jsonl", "whatif.json", "notes.txt"):
-        (results / name).write_text("{}")
-    candidate._forget(results)
-    assert sorted(path.name for path in results.iterdir()) == ["notes.txt", "timeline.jsonl"]
-    (tmp_path / "whatif.json").write_text("somebody else's")
-    candidate._forget(tmp_path)
+    (tmp_path / "notes.txt").write_text("")
+    (tmp_path / "whatif.json").write_text('{"schemaVersion": 1, "stack": "eks"}')
+    (tmp_path / "whatif.md").write_text("## Safe\n\nWhat if a changes")
+    (tmp_path / "whatif.html").write_text("<!doctype html>\n<html><title>What if a changes")
+    answer_files.forget(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["whatif.json", "whatif.md", "whatif.html"])
+def test_a_file_of_somebody_elses_with_the_name_of_an_answers_stays(name: str, tmp_path: Path) -> None:
+    (tmp_path / "timeline.jsonl").write_text("my own")
+    (tmp_path / "whatif.json").write_text('{"schemaVersion": 1, "stack": "eks"}')
+    (tmp_path / name).write_text("my own")
+    with pytest.raises(OutputError, match=f"{name}: is no answer of a what-if, so the existing file would be lost"):
+        answer_files.forget(tmp_path)
+    assert (tmp_path / name).read_text() == "my own"
     assert (tmp_path / "whatif.json").exists()
 
 
