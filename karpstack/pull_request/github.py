@@ -118,7 +118,9 @@ class GitHub:
             answer = self._answered("GET", url, None)
             page = self._used(_list, answer)
             if len(page) > _PER_PAGE:
-                raise GitHubError(f"GitHub lists {len(page):,} comments on a page of {_PER_PAGE}, so none is read")
+                raise GitHubError(
+                    f"GitHub lists {len(page):,} comments on a page of {_PER_PAGE} at most. Nothing is read."
+                )
             yield page
             found = _NEXT.search(answer.headers.get("Link", ""))
             if not found:

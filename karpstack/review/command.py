@@ -26,7 +26,7 @@ from .preview import made, preview
 _DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
 #: How each begins.
 _BEGINS: Final = {
-    "review.html": re.compile(rb"<!doctype html>\n(?:(?!<title>).)*<title>Review of ", re.DOTALL),
+    "review.html": files.page_begins(b"Review of "),
     "review.md": re.compile(markdown.BEGINS.encode()),
     "review.sarif": re.compile(rb'\{\s*"\$schema":[^{]*"runs": [^"]*"tool": [^"]*"driver": [^"]*"name": "karpstack '),
 }

@@ -1,5 +1,4 @@
-"""The files of an answer to a what-if. Who writes them, and who removes those of an earlier one, knows them by how they
-begin.
+"""The files of an answer to a what-if: written, replaced and removed only if they begin as ours do.
 
 Standard library only, as `files` is.
 """
@@ -11,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from .files import check_output
+from .files import check_output, page_begins
 
 _TITLE: Final = rb"(What if|A what-if on) "
 #: Name -> how each begins.
 _BEGINS: Final[Mapping[str, re.Pattern[bytes]]] = {
     "whatif.json": re.compile(rb'\{\s*"schemaVersion": *\d+,\s*"stack":'),
     "whatif.md": re.compile(rb"## [^\n]+\n\n" + _TITLE),
-    "whatif.html": re.compile(rb"<!doctype html>\n(?:(?!<title>).)*<title>" + _TITLE, re.DOTALL),
+    "whatif.html": page_begins(_TITLE),
 }
 
 

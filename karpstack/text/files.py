@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable
@@ -65,6 +66,11 @@ def check_output(path: Path, option: str, what: str = "", ours: Callable[[bytes]
     if beginning and not ours(beginning):
         why = f"is no {what}, so the existing file would be lost" if what else "exists already and would be lost"
         raise OutputError(f"{where}: {why}; name another file, or move it away")
+
+
+def page_begins(title: bytes) -> re.Pattern[bytes]:
+    """Return how every page of ours begins whose title begins as an expression says."""
+    return re.compile(rb"<!doctype html>\n(?:(?!<title>).)*<title>" + title, re.DOTALL)
 
 
 def write(path: Path, content: str | bytes, *, private: bool = False) -> None:

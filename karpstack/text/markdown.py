@@ -15,8 +15,8 @@ _ROWS: Final = 60
 
 # What starts something in Markdown or HTML, wherever it stands.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
-# What a comment would link, and of whom it would notify: names of people and teams, addresses, issues. For GitHub,
-# letters are ASCII. The hash of a commit may become a link: it leads into the same repository, and tells nobody.
+# What GitHub turns into a link or a notification: names of people and teams, addresses, numbers of issues. For GitHub,
+# letters are ASCII. Hashes of commits are left: such a link stays in the repository and notifies nobody.
 _LINKED: Final = re.compile(
     r"(?<!`)@(?=\w)|(?<![\w`])GH-(?=\w)|(?<!&)#(?=\d)"
     r"|(?i:https?|ftp|www)(?=://|\.)|(?i:mailto|xmpp)(?=:)",

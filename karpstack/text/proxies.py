@@ -29,10 +29,10 @@ class ProxyError(ValueError):
 
 def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine: by a loopback or unspecified address, or by a name (RFC 6761, 6.3)."""
+    if "\\" in url:  # for other clients it ends the host
+        return False
     host = (urlsplit(url).hostname or "").lower().rstrip(".")
     address = _address(host)
-    if "\\" in url:  # for others it ends the host
-        return False
     if address is None:
         return host in LOOPBACK or host.endswith(".localhost")
     return address.is_loopback or address.is_unspecified
@@ -64,10 +64,7 @@ def proxy_for(url: str) -> str | None:
     if not _is_proxy(proxy):
         # Which of the two counts if both are set: urllib prefers lower case.
         name = max((name for name in os.environ if name.lower() == f"{kind}_proxy"), default=f"{kind}_proxy")
-        raise ProxyError(
-            f"{name} is not the address of an HTTP proxy (its value is not shown, because it may hold a password), so "
-            f"{address.hostname} cannot be reached; write it like http://proxy.example.com:3128"
-        )
+        raise _error(name, address.hostname)
     return proxy
 
 
@@ -95,11 +92,15 @@ def proxy_of_cluster(server: str, named: str | None) -> str | None:
     if not named or named in getproxies().values():
         return proxy_for(server)
     if not _is_proxy(named):
-        raise ProxyError(
-            "the kubeconfig's proxy-url is not the address of an HTTP proxy (its value is not shown, because it may "
-            "hold a password), so the cluster cannot be reached; write it like http://proxy.example.com:3128"
-        )
+        raise _error("the kubeconfig's proxy-url", "the cluster")
     return named
+
+
+def _error(name: str, unreached: str | None) -> ProxyError:
+    return ProxyError(
+        f"{name} is not the address of an HTTP proxy (its value is not shown, because it may hold a password), so "
+        f"{unreached} cannot be reached; write it like http://proxy.example.com:3128"
+    )
 
 
 def _is_proxy(url: str) -> bool:

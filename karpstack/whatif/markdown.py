@@ -24,7 +24,6 @@ from .answer import (
 from .conclusion import conclusion, differs
 from .week import runs
 
-#: How every document begins: with `wording.title` below the heading.
 _NAMED = 4  # nodes in a cell
 _PARAGRAPH = 3000  # characters
 _WHOLE = "whatif.html"

@@ -13,7 +13,6 @@ from .answer import Answer, PoolWeek
 from .conclusion import conclusion
 from .markdown import DAYS
 
-#: How every page begins: with `wording.title`.
 _TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH = 340
 

@@ -143,7 +143,7 @@ class Azure:
     def _get(self, action: str, url: str, parameters: dict[str, str], method: str = "GET") -> dict[str, Any] | None:
         request = HttpRequest(method, url, params=parameters)
         try:
-            # azure-core prints one that cannot be used, with its password.
+            # azure-core itself takes any text for a proxy, and prints it in its errors.
             proxies = proxies_for(url)
             ask = partial(
                 self._client.send_request, request, stream=True, enforce_https=not self.is_local, proxies=proxies

@@ -122,7 +122,7 @@ def _retail(region: str) -> Iterator[dict[str, Any]]:
     allowance = Allowance()
     for _ in range(PAGES):
         try:
-            # azure-core prints one that cannot be used, with its password.
+            # azure-core itself takes any text for a proxy, and prints it in its errors.
             proxies = proxies_for(url)
             ask = partial(client.send_request, HttpRequest("GET", url, params=query), stream=True, proxies=proxies)
             response, content = read(_PRICES, ask, attrgetter("_internal_response.raw"), allowance)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from karpstack.text.files import page_begins
+
 from .charts import ecdf
 from .comparison import Comparison, Report, Rules, written
-from .page import begins, template
+from .page import template
 
 #: How every page begins.
-BEGINS = begins(rb"[^<]* scale tests compared</title>")
+BEGINS = page_begins(rb"[^<]* scale tests compared</title>")
 
 
 def render(comparison: Comparison, before: Report, after: Report, rules: Rules) -> str:

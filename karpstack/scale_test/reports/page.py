@@ -7,7 +7,6 @@ beside this module; who calls says where they are, because Ansible runs modules 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -75,11 +74,6 @@ def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None)
         controller_charts=charts.controller(report),
         simulated=bool(report["environment"].get("simulated")),
     )
-
-
-def begins(title: bytes) -> re.Pattern[bytes]:
-    """Return how every page begins whose title begins as an expression says."""
-    return re.compile(rb"<!doctype html>\n(?:(?!<title>).)*<title>" + title, re.DOTALL)
 
 
 @cache

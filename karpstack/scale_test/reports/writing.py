@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from karpstack.text.files import check_output
+from karpstack.text.files import check_output, page_begins
 from karpstack.text.files import write as write_file
 
 from ..recording.timeline import Reader
@@ -22,7 +22,7 @@ _DOCUMENTS: Final = {
     "report.json": ("report of a scale test", re.compile(rb'\{\s*"schema": *\d+,\s*"stack":')),
     "report.html": (
         "page of a scale test",
-        page.begins(rb"[^<]*: (passed|failed) %b scale test</title>" % "·".encode()),
+        page_begins(rb"[^<]*: (passed|failed) %b scale test</title>" % "·".encode()),
     ),
     "junit.xml": (
         "JUnit file of a scale test",

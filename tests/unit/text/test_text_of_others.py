@@ -64,12 +64,8 @@ def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "http://user:s3cret@proxy:3128",
-            "https://s3cret@github.com/a/b",
-            "HTTP://u:s3cret@p",
-            "http://u:s3c@s3cret@p",
-        ),
+        *("http://user:s3cret@proxy:3128", "https://s3cret@github.com/a/b"),
+        *("HTTP://u:s3cret@p", "http://u:s3c@s3cret@p"),
         *("Invalid header value b'Bearer s3cret\\n' ://***@", "in header value: 's3cret\\n' ://***@"),
         *("403 Bearer s3cret.0-9 ://***@", 'header value "s3c\'ret" ://***@', "basic czNjcmV0s3cret= ://***@"),
         *("Failed to parse: http://u:a/s3cret#b@p:1, port", "'socks5h://u:s3cret?@p'", "http://:s3cret@[::1]:1"),
