@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from karpstack.text.codes import Code
+from karpstack.text.codes import Code, say_error
 from karpstack.text.packaged import POLICIES
 from karpstack.text.shown import visible
 
@@ -90,8 +90,14 @@ def _pack(folder: Annotated[Path, argument("FOLDER", "folder to make; it must no
 
     The folder has links to the installed rules. To publish the pack, use `make pack` in a checkout instead.
     """
+    from karpstack.rehearsal.state import ancestors, ownership
+
     try:
-        _module("preview").link_pack(POLICIES, folder)
+        place = ownership.unexposed(folder, "the policies, which Pulumi runs", "name another folder")
+        _module("preview").link_pack(POLICIES, place)
+    except ancestors.ExposedError as error:
+        say_error(error)
+        return Code.WRONG
     except OSError as error:
         print(f"error: {visible(folder)}: {error.strerror}; nothing was written, name another folder", file=sys.stderr)
         return Code.WRONG

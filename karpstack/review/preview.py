@@ -126,7 +126,7 @@ def link_pack(pack: Path, folder: Path) -> None:
         del options["virtualenv"]  # Pulumi takes the Python of PATH
     else:
         options["virtualenv"] = sys.prefix
-    folder.mkdir(parents=True)
+    folder.mkdir(mode=0o755, parents=True)
     try:
         for path in pack.iterdir():
             if path.name != _DESCRIPTION:

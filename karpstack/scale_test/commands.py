@@ -104,10 +104,7 @@ def list_scenarios(folder: Path | None = None, *, form: Form = "text") -> int:
 @reported(_CODES)
 def new(name: str, folder: Path) -> int:
     """Write a scenario to begin with."""
-    try:
-        path = start.write(folder, name)
-    except FileExistsError as error:
-        raise InputError(f"{error.filename} is there already and would be lost; give another name") from error
+    path = start.write(folder, name)
     print(f"{path}: change it, and run it with: karpstack run eks --scenario-dir {folder}")
     return Code.GOOD
 

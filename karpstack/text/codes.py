@@ -5,15 +5,18 @@ Standard library only, as `files` is.
 
 from __future__ import annotations
 
+import errno
 import functools
 import sys
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import ParamSpec
+from typing import Final, ParamSpec
 
 from .shown import visible
 
 Parameters = ParamSpec("Parameters")
+#: Of an error of the system: the disk is full, or the user may not write more.
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Code(IntEnum):
@@ -41,8 +44,12 @@ class Code(IntEnum):
 
 
 def say_error(error: BaseException) -> None:
-    """Print an error to stderr."""
-    print(f"error: {visible(error)}", file=sys.stderr)
+    """Print an error to stderr; one of the system with the file that it is about, as far as it says."""
+    text = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        fix = "make room there, or name another file" if error.errno in NO_ROOM else "name a file that can be used"
+        text = f"{error.filename}: {error.strerror}; {fix}"
+    print(f"error: {visible(text)}", file=sys.stderr)
 
 
 def reported(

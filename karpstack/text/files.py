@@ -82,21 +82,25 @@ def write(path: Path, content: str | bytes, *, private: bool = False) -> None:
         private: Whether its owner alone may read it.
 
     Raises:
-        OSError: The file cannot be written; what was there is as before, and nothing else is left.
+        OSError: The file, which the error names, cannot be written; what was there is as before, and nothing else is
+            left.
     """
     # A name of its own: two commands may write at the same time, and the file's own may be as long as names can be.
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(partial, flags, 0o600 if private else 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            if not private and path.is_file() and not path.is_symlink():
-                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
-            file.write(content if isinstance(content, bytes) else content.encode())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+        descriptor = os.open(partial, flags, 0o600 if private else 0o666)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if not private and path.is_file() and not path.is_symlink():
+                    os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+                file.write(content if isinstance(content, bytes) else content.encode())
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def make_ours(folder: Path, mode: int = 0o777) -> None:

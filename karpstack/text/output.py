@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import select
 import sys
 from collections.abc import Callable
-from typing import Final
 
-from .codes import Code
-
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from .codes import NO_ROOM, Code
 
 
 def run(program: Callable[[], int]) -> int:
@@ -29,7 +25,7 @@ def run(program: Callable[[], int]) -> int:
             raise
         return Code.UNREAD
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in NO_ROOM:
             raise
         _discard()
         print(f"error: not everything could be written ({error.strerror}); make room, and try again", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,32 @@ def test_an_output_that_cannot_be_written_is_an_error_in_words() -> None:
         ended.stderr == "error: not everything could be written (No space left on device); make room, and try again\n"
     )
     assert ended.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "written", "said"),
+    [
+        ("scenario new first --folder scenarios", "scenarios/first.yml", "name another file"),
+        (
+            "network mine --config-file Pulumi.mine.yaml",
+            "Pulumi.mine.network.json",
+            "--output, --report or --review if it has",
+        ),
+    ],
+)
+def test_a_file_for_which_there_is_no_room_is_named_and_not_left(
+    tmp_path: Path, command: str, written: str, said: str
+) -> None:
+    shutil.copy(ROOT / "Pulumi.eks.yaml", tmp_path / "Pulumi.mine.yaml")
+    started = [sys.executable, "-P", "-m", "karpstack", *command.split()]
+    full = ["bash", "-c", 'ulimit -f 0; exec "$@"', "-", *started]  # as on a full disk, files have room for nothing
+    ended = subprocess.run(full, cwd=tmp_path, capture_output=True, text=True, check=False)
+    words = " ".join(ended.stderr.split())
+    assert written in words
+    assert "Traceback" not in words
+    assert said in words
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "Pulumi.mine.yaml"]
+    assert subprocess.run(started, cwd=tmp_path, capture_output=True, check=False).returncode == 0  # with room again
 
 
 def test_a_terminal_without_utf_8_gets_escapes() -> None:

@@ -111,3 +111,16 @@ def test_a_pack_that_is_put_together_is_complete(tmp_path: Path, rules: list[str
     assert int(count) == len(rules)
     assert Path(found) == elsewhere / "karpstack" / "karpenter" / "__init__.py"
     assert float(usd) > 0
+
+
+def test_rules_are_not_put_where_others_could_exchange_them(tmp_path: Path) -> None:
+    (tmp_path / "of-all").mkdir()
+    (tmp_path / "of-all").chmod(0o777)
+    command = [sys.executable, "-m", "karpstack", "pack", str(tmp_path / "of-all" / "rules")]
+    refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"error: {tmp_path}/of-all can be written by others (mode 0777, group {os.getegid()}), who could exchange the "
+        f"policies, which Pulumi runs; run `chmod go-w {tmp_path}/of-all`, or name another folder\n",
+    )
+    assert not (tmp_path / "of-all" / "rules").exists()

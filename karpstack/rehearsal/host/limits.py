@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from karpstack.text.codes import NO_ROOM
+
 # Measured on EKS: `up` and the walk-throughs took 136 MB, most of it etcd's log, which comes in files of 64 MB;
 # with the first minutes of a burst of 1,000 pods it was 166 MB. Three times that, for long runs; see README.md.
 _LEAST_ROOM = 512 * 2**20
@@ -21,12 +23,12 @@ _LEAST_FILES = 1024
 _ENOUGH_FILES = 10_240
 # Measured: the whole of a rehearsal has 1.1 GiB resident. With less than this, the kernel would kill an engine.
 _LEAST_MEMORY = 768 * 2**20
+_ELSEWHERE = "put what the command writes elsewhere, with --state, --output, --report or --review if it has them"
 _FIXES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or put the state elsewhere with --state DIR"),
+    **dict.fromkeys(NO_ROOM, f"make room, or {_ELSEWHERE}"),
     **dict.fromkeys(
         (errno.EROFS, errno.EACCES),
-        "run it as a user who may write there, or put what it writes elsewhere: --state DIR, and --output, --report or "
-        "--review DIR",
+        f"run it as a user who may write there, or {_ELSEWHERE}",
     ),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), f"end other programs, or raise the limit: ulimit -n {_ENOUGH_FILES}"),
     **dict.fromkeys(

@@ -40,7 +40,7 @@ def place(state: Path) -> Path:
     Raises:
         ancestors.ExposedError: Others could exchange it, or what is in it.
     """
-    return _unexposed(state, "the state of a stack, and so what your commands run", "--state")
+    return unexposed(state, "the state of a stack, and so what your commands run", "name another folder with --state")
 
 
 def place_results(folder: Path, option: str) -> Path:
@@ -54,7 +54,8 @@ def place_results(folder: Path, option: str) -> Path:
         OwnershipError: Nothing can be written there.
     """
     content = "what is written there for links to your own files, which would be overwritten"
-    found = _unexposed(folder, content, option)
+    instead = f"name another folder with {option}"
+    found = unexposed(folder, content, instead)
     try:
         make_results(found)
     except OSError as error:
@@ -63,17 +64,20 @@ def place_results(folder: Path, option: str) -> Path:
         raise OwnershipError(
             f"{found} cannot be written, so that all would be done for nothing; name another folder with {option}"
         )
-    return _unexposed(found, content, option)  # where it was not there, somebody else may have made it first
+    return unexposed(found, content, instead)  # where it was not there, somebody else may have made it first
 
 
-def _unexposed(folder: Path, content: str, option: str) -> Path:
-    """A folder without links, which others could not exchange.
+def unexposed(folder: Path, content: str, instead: str) -> Path:
+    """A folder without links, which others could not exchange; `content` and `instead` as `ancestors.resolve` has them.
 
     In the checkout, what is above is not judged: whoever may write there may as well change the program. So a container
     that runs as root in somebody else's checkout, as CI has it, needs no --state.
+
+    Raises:
+        ancestors.ExposedError: They could.
     """
     below = _CHECKOUT if folder.absolute().is_relative_to(_CHECKOUT) else Path("/")
-    return ancestors.resolve(folder, content, f"name another folder with {option}", below=below)
+    return ancestors.resolve(folder, content, instead, below=below)
 
 
 def claim(folder: StackFolder) -> None:

@@ -138,16 +138,19 @@ def run(options: WhatifOptions, tools: Tools = Tools()) -> int:
 
 @contextmanager
 def _folder_of_sides(results: Path, *, keep: bool) -> Iterator[Path]:
-    """Make a folder for the sides; removed at the end, or without what commands printed if there is no answer."""
+    """Make a folder for the sides; removed at the end. After an error it stays, without what commands printed."""
     # A new folder each time: what lay in an old one may be somebody else's, and candidates run beside each other.
     into = Path(tempfile.mkdtemp(prefix=".sources-", dir=results))
     try:
         yield into
-        if not keep:
-            shutil.rmtree(into)
+    except Exception:
+        keep = True
+        raise
     finally:
-        for printed in [*into.rglob(manifests.PRINTED)]:
-            shutil.rmtree(printed)
+        for path in [*into.rglob(manifests.PRINTED)] if keep else [into]:
+            shutil.rmtree(path)
+        with suppress(OSError):  # it has sides that stay, or is gone
+            into.rmdir()
 
 
 def _ask(options: WhatifOptions, tools: Tools, cluster: Cluster, results: Path, life: Life | None) -> int:

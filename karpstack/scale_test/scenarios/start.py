@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from karpstack.text.files import check_output
+from karpstack.text.files import write as write_file
 from karpstack.text.shown import value
 
 from .formats import DnsLabel
@@ -75,7 +77,8 @@ def write(folder: Path, name: str) -> Path:
 
     Raises:
         ScenarioError: It cannot have that name.
-        FileExistsError: There is a file of that name.
+        OutputError: Something of that name is there.
+        OSError: The file cannot be written.
     """
     try:
         TypeAdapter(DnsLabel).validate_python(name)
@@ -85,6 +88,6 @@ def write(folder: Path, name: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.yml"
     schema = os.path.relpath(SCHEMA, folder)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(_START.format(name=name, folder=folder, schema=schema))
+    check_output(path, "scenario")
+    write_file(path, _START.format(name=name, folder=folder, schema=schema))
     return path

@@ -194,7 +194,7 @@ def test_a_stack_file_that_is_missing_has_one_exit_code(
 def test_a_machine_that_has_run_out_is_named_and_no_traceback(up: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     up.commands.up.side_effect = OSError(errno.ENOSPC, "No space left on device", "daemon.json")
     assert commands.up(up.target(), write_review=False) == 3
-    assert "make room, or put the state elsewhere" in " ".join(capsys.readouterr().err.split())
+    assert "make room, or put what the command writes elsewhere" in " ".join(capsys.readouterr().err.split())
 
 
 WAY = ["error: load balancers: the Service shop/web"]

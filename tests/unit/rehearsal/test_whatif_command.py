@@ -75,6 +75,16 @@ def test_one_change_is_rehearsed_against_the_base(tmp_path: Path) -> None:
     assert rehearsals.changes == ["b", "working-tree", "new-image"]
 
 
+def test_an_interrupted_question_leaves_no_folder_of_its_sides(tmp_path: Path) -> None:
+    def interrupted(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    asked = command.WhatifOptions("eks", stack_file(tmp_path, "a.yaml"), output=tmp_path / "answers", new_image=True)
+    with pytest.raises(KeyboardInterrupt):
+        command.run(asked, command.Tools(lambda *_: "", lambda _: "", interrupted))
+    assert [path.name for path in (tmp_path / "answers").iterdir()] == ["new-image"]
+
+
 def test_a_file_of_prices_is_checked_before_anything_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, prices = stack_file(tmp_path, "a.yaml"), tmp_path / "prices.yaml"
     rehearsals = Rehearsals(tmp_path)

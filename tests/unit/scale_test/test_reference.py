@@ -67,7 +67,7 @@ def test_a_start_is_a_scenario_and_overwrites_nothing(tmp_path: Path, capsys: py
     assert (folder / named).resolve() == reference.SCHEMA
     assert valid(yaml.safe_load(text))
     assert main(["new", "two-pods", "--folder", str(folder)]) == 2
-    assert "would be lost; give another name" in capsys.readouterr().err
+    assert "would be lost; name another file" in capsys.readouterr().err
     with pytest.raises(ScenarioError, match=r"name: '../a': Kubernetes would refuse this name"):
         write(folder, "../a")
 
