@@ -1,4 +1,4 @@
-"""What is read of an answer in JSON: so many bytes in so much time, an object, a list of objects."""
+"""What is read of an answer in JSON or XML: so many bytes and values in so much time, an object, a list of objects."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read(
     seconds: float = math.inf,
     allowance: Allowance | None = None,
 ) -> tuple[_Answer, bytes]:
-    """Return an answer and its body. The size is limited, and the time from the request to the last byte.
+    """Return an answer and its body. Bytes and values are limited, and the time from the request to the last byte.
 
     Args:
         ask: Sends the request, and returns the answer as soon as its headers have arrived.
@@ -69,7 +69,7 @@ def read(
         allowance: What is left for all answers.
 
     Raises:
-        AnswerError: The answer is longer, takes longer, or cannot be read.
+        AnswerError: The answer is longer, takes longer, holds more, or cannot be read.
     """
 
     def act() -> tuple[_Answer, bytes]:
@@ -85,6 +85,8 @@ def read(
         answer, content = within(min(seconds, SECONDS), act)
     except TimeoutError as error:
         raise AnswerError(str(error)) from error
+    if max(values_at_most(content), content.count(b"<")) > VALUES:  # of JSON, or of XML
+        raise AnswerError(f"the answer has more than {VALUES:,} values")
     if allowance:
         allowance.take(content)
     return answer, content
@@ -120,8 +122,6 @@ def parse_any(content: bytes) -> Any:
     Raises:
         AnswerError: It is no JSON.
     """
-    if values_at_most(content) > VALUES:
-        raise AnswerError(f"the answer has more than {VALUES:,} values")
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:

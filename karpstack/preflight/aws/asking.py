@@ -19,7 +19,7 @@ from urllib3.exceptions import HTTPError
 from karpstack.text.answers import PAGES, Allowance
 from karpstack.text.proxies import ProxyError, proxies_for
 
-from ..answers import read
+from ..answers import OTHER_SHAPE, read
 from ..finding import NotAskedError, UnknowableError
 
 _REFUSALS: Final = frozenset(
@@ -152,8 +152,12 @@ class Aws:
                 return None
             text = str(error.response.get("Error", {}).get("Message") or error)
             raise NotAskedError(call(service, operation), text, refused=code in _REFUSALS) from error
-        except (BotoCoreError, ProxyError, ResponseParserError, RecursionError) as error:
+        except (BotoCoreError, ProxyError, ResponseParserError) as error:
             raise NotAskedError(call(service, operation), str(error), refused=False) from error
+        except OTHER_SHAPE as error:  # botocore's own parsers take an answer for AWS's
+            kind = type(error).__name__
+            what = f"the answer is not as AWS's are ({kind}: {error}); a proxy or a login page may be between"
+            raise NotAskedError(call(service, operation), what, refused=False) from error
 
     def _all(self, asked: str, pages: Iterable[Any], result: str) -> list[Any]:
         """What pages have under a key; AWS leaves the key out where there is nothing."""

@@ -117,9 +117,14 @@ LIES = {
     "squeezed twice": squeezed_twice,
     "cut": cut,
     "silent": silent,
+    "many elements": once(b"<a>" + b"<a/>" * 50_000 + b"</a>", XML),
     "many values": once(b'{"value": [' + b"{}," * 50_000 + b"{}]}"),
     "deep": once(b"[" * 100_000),
     "a login page": once(b"<html><form>Please log in</form></html>", HTML),
+    "another document": once(b"<a><b/></a>", XML),
+    "a deep document": once(b"<a>" * 50_000 + b"</a>" * 50_000, XML),
+    "other types": once(b'{"clusters": 5, "Quotas": [7], "value": {"a": 1}, "items": "x", "nextToken": {}}'),
+    "no object": once(b'"x"'),
     "entities": once(BOMB + b"]><x>&j;</x>", XML),
     "no HTTP": lambda connection: connection.sendall(b"SSH-2.0-OpenSSH_9.9\r\n" * 10),
 }
@@ -174,6 +179,20 @@ def ask_ec2(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
     return Aws.connect("us-east-1").all("ec2", "DescribeVpcs", "Vpcs")
 
 
+def ask_sts(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
+    """In XML with a result around it: the first question of every look."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+    return Aws.connect("us-east-1").ask("sts", "GetCallerIdentity")
+
+
+def ask_quotas(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
+    """In JSON with the operation as a header."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+    return Aws.connect("us-east-1").all("service-quotas", "ListServiceQuotas", "Quotas", ServiceCode="ec2")
+
+
 def ask_azure(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
     return Azure("sub", Login(Token(), "a test", f"http://127.0.0.1:{port}", "x/.default")).all(
         "Microsoft.X/read", "/subscriptions/sub/x", "2024-01-01"
@@ -194,7 +213,7 @@ def ask_github(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
     return post(api, "ours/karpstack", 7, MARKER, author="a")
 
 
-ASKS = [ask_aws, ask_ec2, ask_azure, ask_cluster, ask_snapshot, ask_github]
+ASKS = [ask_aws, ask_ec2, ask_sts, ask_quotas, ask_azure, ask_cluster, ask_snapshot, ask_github]
 
 
 @pytest.mark.usefixtures("small_answers")
@@ -214,6 +233,7 @@ def test_a_false_cloud_is_told_in_a_sentence(
         assert time.monotonic() - begun < 10.0
         assert 0 < len(str(told.value)) < 2_000
         assert ("takes longer than 1 s" in str(told.value)) == (lie in DRIPS)
+        assert (" values" in str(told.value)) >= lie.startswith("many ")
 
 
 @pytest.mark.usefixtures("small_answers")
