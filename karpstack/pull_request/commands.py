@@ -31,6 +31,7 @@ from .stacks import AffectedStack, Change, StacksError
 #: Of the what-if; it says itself what they mean, and what is wrong with them.
 PASSED_ON: Final = (*ENDINGS, "wait-factor", "at", "patience")
 _ALL: Final = "all"
+_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     JobError: Code.WRONG,
     OutcomeError: Code.WRONG,
@@ -42,7 +43,9 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
 def _print_error(error: BaseException) -> None:
     if isinstance(error, OSError):
         why = f"{error.filename}: cannot be written ({error.strerror}), so nothing came of it"
-        _write_log(f"error: {why}; give another folder with --results")
+        of_summary = error.filename == os.environ.get(_SUMMARY)
+        fix = f"set {_SUMMARY} to a file that can be" if of_summary else "give another folder with --results"
+        _write_log(f"error: {why}; {fix}")
     else:
         _write_log(f"error: {error}")
 
@@ -242,7 +245,7 @@ def _names(written: str) -> list[str]:
 
 def _summarise(told: Sequence[OutcomeTexts], where: Job, *, is_answered: bool = True) -> None:
     said = text.summary(told, commit=where.commit, page=where.page, is_answered=is_answered)
-    if file := os.environ.get("GITHUB_STEP_SUMMARY"):
+    if file := os.environ.get(_SUMMARY):
         with Path(file).open("a", encoding="utf-8") as summary:
             summary.write(said)
     else:

@@ -6,6 +6,7 @@ The page docs/how-to/first-real-run.md says when each is used.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -65,7 +66,7 @@ def cost(
             f"Pulumi.{stack}.yaml: karpstack:cluster.deletionProtection = true, so the run could not destroy "
             "what it made; set it to false"
         )
-    found = bill(configured.settings, _read(_report(report)))
+    found = bill(configured.settings, _read(report, _report(report)))
     minutes = found.minutes_until(ceiling)
     enough = found.usd <= ceiling and minutes >= _LEAST
     if form == "json":
@@ -110,7 +111,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
     configured = _configured(stack, config_file)
     settings, run = configured.settings, _run_of(configured, stack)
     if not yes:
-        print(f"Everything with the tag {TAG}={run} would be deleted. Add --yes to delete it.")
+        print(f"Everything with the tag {TAG}={visible(run)} would be deleted. Add --yes to delete it.")
         return Code.NO
     if isinstance(settings, EksSettings):
         profile, roles = deployer(configured.raw)
@@ -137,11 +138,11 @@ def compare(rehearsed: Path, real: Path, output: Path) -> int:
     """Write a page that compares a real run with its rehearsal."""
     files.check_output(output, "--output", "page of a real run", lambda it: it.startswith(TITLE.encode()))
     folders = {"rehearsed": rehearsed, "real": real}
-    runs = {which: _read(folder / _RUN) for which, folder in folders.items() if (folder / _RUN).is_file()}
-    reports = {which: _checked(_report(folder)) for which, folder in folders.items()}
+    runs = {which: _read(folder, _RUN) for which, folder in folders.items() if os.path.lexists(folder / _RUN)}
+    reports = {which: _checked(folder, _report(folder)) for which, folder in folders.items()}
     text = page(reports["rehearsed"], reports["real"], runs)
     files.write(output, text)
-    print(f"{output}: it names no cluster, node, account or person")
+    print(f"{visible(output)}: it names no cluster, node, account or person")
     return Code.GOOD
 
 
@@ -164,25 +165,34 @@ def _run_of(configured: Configuration, stack: str) -> str:
     return run
 
 
-def _report(folder: Path) -> Path:
+def _report(folder: Path) -> str:
     """The report of a run, or of a rehearsal."""
-    of_run = folder / "report" / _REPORT
-    return of_run if of_run.is_file() else folder / _REPORT
+    of_run = f"report/{_REPORT}"
+    return of_run if (folder / of_run).is_file() else _REPORT
 
 
-def _checked(path: Path) -> dict[str, Any]:
+def _checked(folder: Path, name: str) -> dict[str, Any]:
     """A report, every value of which is what its schema says."""
     try:
-        return reading.read(path)
+        return reading.parse(_content(folder, name))
     except reading.ReportError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{folder / name}: {error}") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise InputError(f"{path}: is not there; rehearse the stack first: make rehearsal STACK=NAME")
+def _content(folder: Path, name: str) -> bytes:
     try:
-        found = json_file.read(path, most=reading.BYTES, depth=_DEPTH, values=_VALUES)
+        content = files.read_result(folder, name, most=reading.BYTES)
+    except files.ResultError as error:
+        raise InputError(str(error)) from error
+    if content is None:
+        raise InputError(f"{folder / name}: is not there; rehearse the stack first: make rehearsal STACK=NAME")
+    return content
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
+    try:
+        found = json_file.parse(_content(folder, name), path, depth=_DEPTH, values=_VALUES)
     except json_file.FileError as error:
         raise InputError(f"{path}: {error.why}; write it again with the run") from error
     if not isinstance(found, dict):

@@ -52,6 +52,7 @@ from karpstack.text.codes import Code, reported
 from karpstack.text.names import stack_name
 from karpstack.text.packaged import PACKAGE, PLAYBOOKS, SCENARIOS
 from karpstack.text.projects import find_project
+from karpstack.text.shown import visible
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -425,9 +426,9 @@ def status(target: Target, *, form: str = "text") -> int:
     if folder.clock.exists() and (ahead := clock.Page(folder.clock).time_ns() / 1e9 - time.time()) >= 1:
         ahead_by = timedelta(seconds=int(ahead))
         print_message(f"Cluster time is {ahead_by} ahead of this machine's; `kubectl` of `env` shows right ages.")
-    print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
+    print(visible(f"Logs are in {folder.logs}"))  # by no table, which would cut the path in two
     if folder.judge.is_file():
-        print(f"The last `karpstack up` was judged by {folder.judge.read_text()}")
+        print(visible(f"The last `karpstack up` was judged by {folder.judge.read_text()}"))
     Console().print(listeners.table(folder, info))
     crashes.report_all(folder)
     return Code.NO if info.crashes else Code.GOOD

@@ -16,6 +16,7 @@ from karpstack.text.codes import Code, reported
 from karpstack.text.names import stack_name
 from karpstack.text.packaged import POLICIES
 from karpstack.text.projects import find_project
+from karpstack.text.shown import visible
 
 from . import configuration, markdown, page, sarif, wording
 from .assemble import assemble
@@ -125,10 +126,10 @@ def _uri(path: Path, project: Path) -> str:
 
 def _tell(review: Review, folder: Path, missing: Path | None) -> None:
     for failure in review.failures:
-        print(failure, file=sys.stderr)
+        print(visible(failure), file=sys.stderr)
     for finding, *others in wording.group_by_text(review.mandatory):
         about = ", ".join(wording.subject(each.subject) for each in (finding, *others))
-        print(f"mandatory: {finding.code}: {about}: {finding.what}")
+        print(visible(f"mandatory: {finding.code}: {about}: {finding.what}"))
     print(f"{wording.headline(review)} {wording.summary(review)}")
-    print(f"Judged by {wording.judge(review, missing)}.")
-    print(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it")
+    print(visible(f"Judged by {wording.judge(review, missing)}."))
+    print(visible(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it"))

@@ -84,7 +84,7 @@ def check(folder: Path | None = None, *, scenarios: str = "", labels: str = "") 
     folder = folder or SCENARIOS
     found = load(folder)
     check_names(found, _words(scenarios), _words(labels))
-    print(f"{len(found)} scenarios in {folder}: nothing is wrong with them")
+    print(f"{len(found)} scenarios in {visible(folder)}: nothing is wrong with them")
     return Code.GOOD
 
 
@@ -105,7 +105,7 @@ def list_scenarios(folder: Path | None = None, *, form: Form = "text") -> int:
 def new(name: str, folder: Path) -> int:
     """Write a scenario to begin with."""
     path = start.write(folder, name)
-    print(f"{path}: change it, and run it with: karpstack run eks --scenario-dir {folder}")
+    print(visible(f"{path}: change it, and run it with: karpstack run eks --scenario-dir {folder}"))
     return Code.GOOD
 
 

@@ -131,7 +131,7 @@ def stack_file(
         found = finding("snapshot-stack-file-refused", output)
         raise SnapshotError(f"{lines([found])}\n{why}", [found])
     _write_text(output, made.text)
-    print(f"{visible(output)} was written. Kubernetes version and node images are those of {like}")
+    print(visible(f"{output} was written. Kubernetes version and node images are those of {like}"))
     told = [*(("note:", one) for one in (*notes, *made.notes)), *((_UNSEEN, one) for one in unseen)]
     for heading, sentence in told:
         print(heading, visible(" ".join(sentence.split())))  # on one line, whatever a name in it is

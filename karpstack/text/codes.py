@@ -47,7 +47,7 @@ def say_error(error: BaseException) -> None:
     """Print an error to stderr; one of the system with the file that it is about, as far as it says."""
     text = str(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        fix = "make room there, or name another file" if error.errno in NO_ROOM else "name a file that can be used"
+        fix = f"{'make room there, or ' if error.errno in NO_ROOM else ''}give another path"
         text = f"{error.filename}: {error.strerror}; {fix}"
     print(f"error: {visible(text)}", file=sys.stderr)
 

@@ -89,7 +89,7 @@ def report(
     for limit in made.limits:
         if not limit.within_limit:
             print(visible(f"{limit.name}: {limit.limit}; measured: {limit.measured}"))
-    print(f"The answer: {folder / 'whatif.html'}")
+    print(visible(f"The answer: {folder / 'whatif.html'}"))
     return verdict
 
 

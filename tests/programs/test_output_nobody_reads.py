@@ -55,7 +55,7 @@ def test_an_output_that_cannot_be_written_is_an_error_in_words() -> None:
 @pytest.mark.parametrize(
     ("command", "written", "said"),
     [
-        ("scenario new first --folder scenarios", "scenarios/first.yml", "name another file"),
+        ("scenario new first --folder scenarios", "scenarios/first.yml", "make room there, or give another path"),
         (
             "network mine --config-file Pulumi.mine.yaml",
             "Pulumi.mine.network.json",

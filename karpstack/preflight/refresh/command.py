@@ -103,7 +103,7 @@ def run(
         return _code(missed, wanted)
     for line in missed:
         print(f"error: {visible(line)}", file=sys.stderr)
-    print(f"{wanted - len(missed)} of {wanted} facts refreshed in {folder}")
+    print(f"{wanted - len(missed)} of {wanted} facts refreshed in {visible(folder)}")
     return _code(missed, wanted)
 
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from karpstack.text.files import check_output
 from karpstack.text.files import write as write_file
-from karpstack.text.shown import value
+from karpstack.text.shown import value, visible
 
 from .formats import DnsLabel
 from .reference import SCHEMA
@@ -89,5 +89,6 @@ def write(folder: Path, name: str) -> Path:
     path = folder / f"{name}.yml"
     schema = os.path.relpath(SCHEMA, folder)
     check_output(path, "scenario")
-    write_file(path, _START.format(name=name, folder=folder, schema=schema))
+    shown = visible(folder).replace("\n", r"\n")  # in a comment, which ends with the line
+    write_file(path, _START.format(name=name, folder=shown, schema=schema))
     return path

@@ -158,11 +158,28 @@ def test_a_page_replaces_a_page_and_nothing_else(project: Path, capsys: pytest.C
     (project / "before").mkdir(exist_ok=True)
     (project / "before" / "report.json").write_text(json.dumps(Example().report()))
     for _ in range(2):
-        assert main(["compare", "before", "before", "--output", "page.md"]) == 0
+        assert main(["compare", "before", "before", "--output", "page\x1b.md"]) == 0
+        assert "page\\x1b.md: it names" in capsys.readouterr().out
     (project / "notes.md").write_text("mine")
     assert main(["compare", "before", "before", "--output", "notes.md"]) == 2
     assert "notes.md: is no page of a real run" in capsys.readouterr().err
     assert (project / "notes.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["run.json", "report.json", "report"])
+def test_no_link_in_a_folder_of_results_is_followed(
+    project: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = project / "linked"
+    folder.mkdir()
+    (project / "secret" / "report.json").parent.mkdir()
+    for path in (folder / "report.json", project / "secret" / "report.json"):
+        path.write_text(json.dumps(Example().report()))
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(project / "secret" / ("report.json" if name.endswith(".json") else ""))
+    assert main(["compare", "linked", "linked", "--output", "page.md"]) == 2
+    assert "so it is not read" in capsys.readouterr().err
+    assert not (project / "page.md").exists()
 
 
 @pytest.mark.parametrize("content", ["{}", "[" * 100_000, '{"stories": [{}]}', "[]"])

@@ -68,6 +68,20 @@ def test_a_start_is_a_scenario_and_overwrites_nothing(tmp_path: Path, capsys: py
     assert valid(yaml.safe_load(text))
     assert main(["new", "two-pods", "--folder", str(folder)]) == 2
     assert "would be lost; name another file" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main(["new", "two-pods", "--folder", str(tmp_path / "file")]) == 2
+    assert "file: File exists; give another path" in capsys.readouterr().err
+
+
+def test_the_name_of_a_folder_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "\x1b[31m\u202e\nname: b"
+    assert main(["new", "two-pods", "--folder", str(folder)]) == 0
+    assert main(["check", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert said.count(r"\x1b[31m\u202e") == 3
+    assert said.isascii()
+    assert "\x1b" not in said
+    assert load(folder)[0].name == "two-pods"
     with pytest.raises(ScenarioError, match=r"name: '../a': Kubernetes would refuse this name"):
         write(folder, "../a")
 

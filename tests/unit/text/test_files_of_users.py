@@ -224,6 +224,17 @@ def test_a_comment_has_nothing_that_results_only_point_to(
     assert "so it is not read" in said.err
 
 
+def test_a_summary_that_cannot_be_written_names_what_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "summary.md"))
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    (tmp_path / "eks").mkdir()
+    (tmp_path / "eks" / "outcome.json").write_text('{"stack": "eks", "review": "passed", "whatif": "within limits"}')
+    assert pull_request(["summary", "--results", str(tmp_path)]) == 2
+    assert "set GITHUB_STEP_SUMMARY to a file that can be" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/../../secret", ""])
 def test_no_name_leads_out_of_the_results(name: str, tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="leads out of the folder of results"):
