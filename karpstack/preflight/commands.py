@@ -100,7 +100,7 @@ def ids(
     look: Callable[..., Callable[[Planned], importing.Identify]] = identifiers,
 ) -> int:
     """Fill the IDs of existing resources into the file of `pulumi preview --import-file`; `look` returns them."""
-    codes = {NotAskedError: Code.UNKNOWN, files.OutputError: Code.WRONG, **_CODES}
+    codes = {NotAskedError: Code.UNKNOWN, files.OutputError: Code.WRONG, OSError: Code.WRONG, **_CODES}
     return reported(codes)(_ids)(stack, file, preview, _folder(project), config_file, look)
 
 

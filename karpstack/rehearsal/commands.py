@@ -356,7 +356,7 @@ def env(target: Target) -> int:
 
 
 @rehearsing()
-@reported({reasons.ReasonsError: Code.WRONG, recorded_rights.RecordingError: Code.WRONG}, say_error)
+@reported(dict.fromkeys((reasons.ReasonsError, recorded_rights.RecordingError, OSError), Code.WRONG), say_error)
 def rights(
     target: Target,
     *,

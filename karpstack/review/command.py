@@ -34,7 +34,7 @@ _BEGINS: Final = {
 _CODES: Final = {"passed": Code.GOOD, "refused": Code.NO, "failed": Code.UNKNOWN}
 
 
-@reported({EngineError: Code.UNKNOWN, ValueError: Code.WRONG})
+@reported({EngineError: Code.UNKNOWN, ValueError: Code.WRONG, OSError: Code.WRONG})
 def review(
     stack: str,
     *,

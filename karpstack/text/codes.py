@@ -43,13 +43,17 @@ class Code(IntEnum):
         return member
 
 
+def words_of(error: BaseException) -> str:
+    """Return what an error says; of one of the system that names a file, that first, and the fix."""
+    if not isinstance(error, OSError) or error.filename is None or not error.strerror:
+        return str(error)
+    fix = f"{'make room there, or ' if error.errno in NO_ROOM else ''}give another path"
+    return f"{error.filename}: {error.strerror}; {fix}"
+
+
 def say_error(error: BaseException) -> None:
-    """Print an error to stderr; one of the system with the file that it is about, as far as it says."""
-    text = str(error)
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        fix = f"{'make room there, or ' if error.errno in NO_ROOM else ''}give another path"
-        text = f"{error.filename}: {error.strerror}; {fix}"
-    print(f"error: {visible(text)}", file=sys.stderr)
+    """Print an error to stderr."""
+    print(f"error: {visible(words_of(error))}", file=sys.stderr)
 
 
 def reported(

@@ -13,7 +13,7 @@ from karpstack.rehearsal.session.deployment import CommandError
 from karpstack.rehearsal.session.stack_file import StackFileError
 from karpstack.rehearsal.session.terminal import print_message
 from karpstack.rehearsal.state import ancestors, ownership
-from karpstack.text.codes import Code, Parameters, reported
+from karpstack.text.codes import Code, Parameters, reported, words_of
 
 _CODES: Final[Mapping[type[BaseException], Code]] = {
     CommandError: Code.NO,
@@ -33,7 +33,7 @@ _Command = Callable[Parameters, int]
 
 def say_error(error: BaseException) -> None:
     """Print an error to stderr."""
-    print_message(str(error), heading="error:")
+    print_message(words_of(error), heading="error:")
 
 
 def rehearsing(failed: Code = Code.NO) -> Callable[[_Command[Parameters]], _Command[Parameters]]:

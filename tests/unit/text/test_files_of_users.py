@@ -107,6 +107,17 @@ def test_what_is_not_ours_is_not_written_over(
             assert (tmp_path / name).read_text() == MINE
 
 
+@pytest.mark.parametrize("writer", [anonymise, convert, stack_file, distil], ids=lambda one: one.__name__)
+def test_a_folder_that_is_not_there_is_named(
+    writer: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer(tmp_path / "nowhere" / "out")
+    words = " ".join(capsys.readouterr().err.split())
+    assert "nowhere/out" in words
+    assert "No such file or directory" in words
+    assert "Errno" not in words
+
+
 def test_a_page_that_only_tells_of_a_comparison_is_not_written_over(tmp_path: Path) -> None:
     page = tmp_path / "out"
     for mine in (
