@@ -189,7 +189,7 @@ def test_a_checkout_that_cannot_be_written_is_named_and_no_traceback(
     assert main([command, "eks", "--state", str(tmp_path)]) == 3
     said = " ".join(capsys.readouterr().err.split())
     assert f"{os.strerror(number)} ({tmp_path}/.rehearsal), so nothing more was done;" in said
-    assert "--state DIR, and --output, --report or --review DIR" in said
+    assert "with --state, --output, --report or --review" in said
 
 
 @pytest.mark.usefixtures("untouched")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import stat
@@ -41,7 +42,7 @@ def test_a_write_that_fails_leaves_the_old_one_and_nothing_else(
     records.write(path, GOOD)
 
     def full(*_: object) -> None:
-        raise OSError("no space left on device")
+        raise OSError(errno.ENOSPC, "no space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="no space"):
