@@ -494,7 +494,10 @@ def down(target: Target, *, force: bool = False) -> int:
             daemon.stop(folder)
         else:
             deployment = _deployment(target, folder)
-            _lift_protection(folder, deployment)
+            try:
+                _lift_protection(folder, deployment)
+            except CommandError as error:
+                raise _stays(folder, error) from error
             _refuse_protected(folder)
             _take_down(folder, deployment)
     print(f"{folder.stack}: down")
@@ -547,14 +550,18 @@ def _take_down(folder: StackFolder, deployment: Deployment) -> None:
     try:
         _destroy(folder, deployment)
     except CommandError as error:
-        raise CommandError(
-            f"{error}; {folder.stack} and its engines stay up. See to what is in the way, and go on: "
-            f"{hints.command('down', folder)}; or give it up as it is: {hints.command('down --force', folder)}"
-        ) from error
+        raise _stays(folder, error) from error
     except BaseException:
         daemon.stop(folder)
         raise
     daemon.stop(folder)
+
+
+def _stays(folder: StackFolder, error: CommandError) -> CommandError:
+    return CommandError(
+        f"{error}; {folder.stack} and its engines stay up. See to what is in the way, and go on: "
+        f"{hints.command('down', folder)}; or give it up as it is: {hints.command('down --force', folder)}"
+    )
 
 
 def _destroy(folder: StackFolder, deployment: Deployment) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+import yaml
 
 from karpstack.rehearsal import commands, recorded_rights
 from karpstack.rehearsal.host.processes import mark
@@ -226,6 +227,22 @@ def test_what_cannot_be_destroyed_stays_up_until_it_can(up: Stack, capsys: pytes
     assert commands.down(up.target()) == 0
     assert up.asked[3:] == ["hindrances", "destroy"]
     assert not up.is_up()
+
+
+def test_a_protection_that_cannot_be_lifted_leaves_the_stack_up(up: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    state = up.folder.pulumi / "state" / ".pulumi" / "stacks" / "karpstack" / "eks.json"
+    state.parent.mkdir(parents=True)
+    cluster = {"urn": "urn:pulumi:eks::karpstack::aws:eks/cluster:Cluster::control-plane", "protect": True}
+    state.write_text(json.dumps({"checkpoint": {"latest": {"resources": [cluster]}}}))
+    protection = {"config": {"karpstack:cluster": {"deletionProtection": True}}}
+    up.folder.stack_configuration.write_text(yaml.safe_dump(protection))
+    up.commands.lift_protection.side_effect = FAILED
+    assert commands.down(up.target()) == 1
+    assert up.asked == ["lift_protection"]
+    assert up.is_up()
+    said = " ".join(capsys.readouterr().err.split())
+    assert "eks and its engines stay up" in said
+    assert "down --force" in said
 
 
 def test_a_look_that_fails_hinders_no_down(up: Stack, capsys: pytest.CaptureFixture[str]) -> None:
