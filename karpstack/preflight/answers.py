@@ -16,7 +16,7 @@ _Answer = TypeVar("_Answer")
 
 
 def read(
-    call: str, ask: Callable[[], _Answer], response: Callable[[_Answer], Any], allowance: answers.Allowance
+    call: str, ask: Callable[[], _Answer], response: Callable[[_Answer], Any], allowance: answers.Allowance | None
 ) -> tuple[_Answer, bytes]:
     """Return an answer and its body, as `answers.read` in karpstack/text does.
 

@@ -201,7 +201,7 @@ class GitHub:
 
     def _failure(self, method: str, url: str, answer: _Answer) -> GitHubError:
         said = self._shown(f"{answer.status} {_message(answer)}")
-        what = f"{method} {urlsplit(url).path}"
+        what = self._shown(f"{method} {urlsplit(url).path}")
         if answer.status >= 500:
             return UnclearError(f"GitHub failed at {what}: {said}")
         if answer.status in (401, 403, 404) and _wait(answer, 0) is None:

@@ -9,15 +9,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from boto3.session import Session
-
 from karpstack.components.naming import EksNames
 from karpstack.components.settings import AksSettings, EksSettings
-from karpstack.preflight.aws.asking import Aws, direct_client
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
 from karpstack.preflight.finding import InputError, NotAskedError, UnknowableError, blockers, not_checked
@@ -121,8 +119,8 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
                 "give a profile that does"
             )
         aws = Aws.connect(settings.region, profile)
-        session = Session(profile_name=profile or None, region_name=settings.region)
-        lines = removal_aws.remove(aws, partial(direct_client, session), EksNames(settings.name), run)
+        client = session(profile, settings.region, is_short=False).client
+        lines = removal_aws.remove(aws, client, EksNames(settings.name), run)
     elif isinstance(settings, AksSettings):
         found = login(configured.raw)
         lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)

@@ -6,21 +6,18 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any, Final
 
-from boto3.session import Session
 from botocore import xform_name
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
-from urllib3.exceptions import HTTPError
 
-from karpstack.text.answers import PAGES, Allowance
-from karpstack.text.proxies import ProxyError, proxies_for
+from karpstack.text.answers import PAGES
+from karpstack.text.proxies import ProxyError
 
-from ..answers import OTHER_SHAPE, read
+from ..answers import OTHER_SHAPE
 from ..finding import NotAskedError, UnknowableError
+from .sessions import session
 
 _REFUSALS: Final = frozenset(
     {"AccessDenied", "AccessDeniedException", "AuthorizationError", "NotAuthorized", "UnauthorizedOperation"}
@@ -32,8 +29,6 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "service-quotas": "servicequotas",
 }
 _SESSION: Final = "karpstack-preflight"
-_CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 4})
-
 
 #: For all questions of a look together: an account that is slow, or throttles each of them, must not hold it up.
 SECONDS_IN_ALL: Final = 300.0
@@ -64,15 +59,15 @@ class Aws:
             UnknowableError: There is no such profile, or a role cannot be taken.
         """
         try:
-            session = Session(profile_name=profile or None, region_name=region)
+            found = session(profile, region)
         except BotoCoreError as error:
             raise UnknowableError(
                 f"aws:profile = {profile!r}: {error}, so the account cannot be asked as the stack's provider would; "
                 "write the profile into ~/.aws/config, or take it out of the stack's configuration"
             ) from error
-        own = cls(region, partial(_client, session))
+        own = cls(region, found.client)
         for role in roles:
-            own = cls(region, partial(_client, session, **own._taken(role)))
+            own = cls(region, partial(found.client, **own._taken(role)))
         return own
 
     def _taken(self, role: Mapping[str, str]) -> dict[str, str]:
@@ -201,35 +196,6 @@ def _answer(asked: str, answer: Any) -> dict[str, Any]:
         raise NotAskedError(asked, f"{what} answered, and not AWS", refused=False)
     found: dict[str, Any] = answer
     return found
-
-
-def direct_client(session: Session, service: str, **keys: str) -> Any:
-    """Make boto3's client of a service, with the proxy for its endpoint, which is none on this machine.
-
-    Raises:
-        ProxyError: The environment's proxy cannot be used.
-    """
-    endpoint: str = session.client(service, config=_CONFIG, **keys).meta.endpoint_url
-    # boto3 itself takes any text for a proxy, prints it in its errors, and does not know ALL_PROXY.
-    return session.client(service, config=_CONFIG.merge(Config(proxies=proxies_for(endpoint))), **keys)
-
-
-def _client(session: Session, service: str, **keys: str) -> Any:
-    made = direct_client(session, service, **keys)
-    # boto3 itself reads as much, and for as long, as a server likes.
-    http = made._endpoint.http_session
-    http.send = partial(_bounded, http.send, service, Allowance())
-    return made
-
-
-def _bounded(send: Callable[[Any], Any], service: str, allowance: Allowance, request: Any) -> Any:
-    request.stream_output = True
-    try:
-        response, content = read(service, partial(send, request), attrgetter("raw"), allowance)
-    except HTTPError as error:
-        raise NotAskedError(service, f"the answer breaks off: {error}", refused=False) from error
-    response._content = content
-    return response
 
 
 def call(service: str, operation: str) -> str:

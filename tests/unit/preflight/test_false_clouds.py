@@ -309,6 +309,25 @@ def test_nobody_is_led_elsewhere(
         assert not elsewhere.asked
 
 
+def test_a_server_that_moves_does_not_make_the_token_part_of_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with FakeServer() as cloud:
+        cloud.headers["Location"] = f"/ghs_CANARY/{'A' * 20_000}"
+        cloud.otherwise = (307, "")
+        with pytest.raises(GitHubError) as told:
+            ask_github(cloud.port, monkeypatch, tmp_path)
+        assert "/***/A" in str(told.value)
+        assert len(str(told.value)) < 1_000
+
+
+def test_a_cluster_that_moves_lacks_no_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with FakeServer() as server:
+        server.otherwise = (307, "")
+        with pytest.raises(ClusterError, match="307 is no answer to it; a proxy or a login page may be between"):
+            ask_snapshot(server.port, monkeypatch, tmp_path)
+
+
 @pytest.mark.usefixtures("small_answers")
 @pytest.mark.parametrize(
     "answer",

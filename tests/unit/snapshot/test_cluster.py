@@ -115,7 +115,7 @@ def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
             "half-answer",
             "before its last page",
         ),
-        (302, "moved", "list-refused", "302 (moved)"),
+        (302, "moved", "half-answer", "302 is no answer to it"),
     ],
 )
 def test_there_is_no_snapshot_without_pods(

@@ -15,14 +15,14 @@ import pytest
 import requests.utils
 import urllib3
 import yaml
-from boto3.session import Session
 from botocore.exceptions import ClientError
 from kubernetes import client
 from kubernetes.client.rest import should_bypass_proxies
 from kubernetes.config import ConfigException
 
 from karpstack.components.workloads.api_client import query
-from karpstack.preflight.aws.asking import Aws, direct_client
+from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.azure import charts
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login
@@ -87,8 +87,28 @@ def of_aws(server: FakeServer, _: Path) -> None:
     Aws.connect("us-east-1").ask("eks", "ListClusters")
 
 
+def of_aws_with_a_role(server: FakeServer, folder: Path) -> None:
+    """As in GitHub Actions, and in pods: botocore asks STS itself first."""
+    (folder / "token").write_text("token")
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patched.delenv(name)
+        patched.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/r")
+        patched.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(folder / "token"))
+        Aws.connect("us-east-1").ask("eks", "ListClusters")
+
+
+def of_aws_with_a_profile(server: FakeServer, folder: Path) -> None:
+    source = "[profile keys]\naws_access_key_id = a\naws_secret_access_key = b\n"
+    taken = "[profile taken]\nrole_arn = arn:aws:iam::123456789012:role/r\nsource_profile = keys\n"
+    (folder / "config").write_text(source + taken)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AWS_CONFIG_FILE", str(folder / "config"))
+        Aws.connect("us-east-1", "taken").ask("eks", "ListClusters")
+
+
 def of_the_kill_switch_on_aws(server: FakeServer, _: Path) -> None:
-    direct_client(Session(region_name="us-east-1"), "eks").list_clusters()
+    session("", "us-east-1", is_short=False).client("eks").list_clusters()
 
 
 def of_azure(server: FakeServer, _: Path) -> None:
@@ -125,7 +145,8 @@ def of_metrics(server: FakeServer, _: Path) -> None:
 
 AZURE = Azure("a", Login(Token(), "a test", "https://management.azure.com", "x/.default"))
 QUESTIONS = [
-    *(of_aws, of_the_kill_switch_on_aws, of_azure, of_the_kill_switch_on_azure),
+    *(of_aws, of_aws_with_a_role, of_aws_with_a_profile, of_the_kill_switch_on_aws),
+    *(of_azure, of_the_kill_switch_on_azure),
     *(of_a_cluster, of_a_story, of_a_component, of_metrics),
 ]
 
@@ -145,6 +166,23 @@ def test_no_proxy_sees_a_question_to_this_machine(
             question(server, tmp_path)
         assert server.asked
         assert not proxy.asked
+
+
+@pytest.mark.parametrize("question", [of_aws, of_aws_with_a_role, of_aws_with_a_profile], ids=lambda one: one.__name__)
+def test_every_question_to_aws_goes_to_the_proxy_of_all_addresses(
+    question: Callable[[FakeServer, Path], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """boto3 itself does not know ALL_PROXY."""
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    with FakeServer() as proxy:
+        monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://aws.invalid")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+        with suppress(NotAskedError):
+            question(proxy, tmp_path)
+        assert proxy.asked
 
 
 def kubeconfig(folder: Path, server: str, proxy: str | None = None) -> Path:
