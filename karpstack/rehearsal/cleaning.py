@@ -9,6 +9,7 @@ Only what stops a stack that runs needs the Python environment; the rest is stan
 from __future__ import annotations
 
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,6 +28,7 @@ _CACHE = "karpstack"  # the name of the usual cache folder
 # Tools mark their caches, and those of other programs do too, so names decide: https://bford.info/cachedir
 _TAG = ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55")
 _TOOLS = ("karpstack.egg-info", ".ansible", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+_LOCK = "engines.lock"  # of `karpstack.rehearsal.engines.builder`
 _CACHES = ("mypy", "uv")  # the Makefile's, in the cache folder
 
 
@@ -76,17 +78,17 @@ def clean_cache(cache: Path, *, linked: bool = False) -> int:
         linked: Whether a link names the folder. The user made both, so both stay.
     """
     parts = _inside(cache)
+    # The lock of the builds is an empty file.
+    lock = next((path for path in parts if path.name == _LOCK and _is_empty(path)), None)
     # In another folder than the usual one, a user's cache, tools of that user may have the same names and tags as ours.
     is_usual = cache.name == _CACHE
     made = [
         path
         for path in parts
-        if path == cache / "engines.lock"
-        or _is_marked(path)
-        or (is_usual and path.name in _CACHES and _is_tagged(path))
+        if path == lock or _is_marked(path) or (is_usual and path.name in _CACHES and _is_tagged(path))
     ]
     others = [path for path in parts if path not in made]
-    if others == parts or made == [cache / "engines.lock"]:
+    if others == parts or made == [lock]:
         made, others = [], parts
     _remove(made, cache.parent)
     if made and not others and not linked:
@@ -97,6 +99,11 @@ def clean_cache(cache: Path, *, linked: bool = False) -> int:
 
 def _inside(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
+
+
+def _is_empty(path: Path) -> bool:
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
 def _is_stack(path: Path) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from karpstack.text.findings import result, sarif
+from karpstack.text.findings import result, sarif, sarif_message
 
 from . import wording
 from .model import Excused, Judged, Level, NotJudged, Review, RuleText
@@ -112,7 +112,7 @@ def _logical(review: Review, resource: str, urn: str) -> dict[str, str]:
 
 def _invocation(review: Review, known: Mapping[str, int]) -> dict[str, Any]:
     notifications = [_notification(review, unjudged, known) for unjudged in review.not_judged]
-    notifications += [{"level": "error", "message": {"text": failure}} for failure in review.failures]
+    notifications += [{"level": "error", "message": sarif_message(failure)} for failure in review.failures]
     return {
         "executionSuccessful": review.verdict != "failed",
         "toolExecutionNotifications": notifications,
@@ -125,7 +125,9 @@ def _notification(review: Review, unjudged: NotJudged, known: Mapping[str, int])
         rule["index"] = known[unjudged.rule]
     return {
         "level": "note",
-        "message": {"text": f"{unjudged.rule} was not judged for {wording.subject(unjudged.resource)}: {unjudged.why}"},
+        "message": sarif_message(
+            f"{unjudged.rule} was not judged for {wording.subject(unjudged.resource)}: {unjudged.why}"
+        ),
         "associatedRule": rule,
         "locations": [{"logicalLocations": [_logical(review, unjudged.resource, unjudged.urn)]}],
     }

@@ -131,7 +131,7 @@ def result(finding: Finding) -> dict[str, Any]:
     made: dict[str, Any] = {
         "ruleId": finding.code,
         "level": finding.severity,
-        "message": {"text": visible("\n".join(filter(None, (finding.found, *_advice(finding)))))},
+        "message": sarif_message("\n".join(filter(None, (finding.found, *_advice(finding))))),
     }
     if finding.file:
         place: dict[str, Any] = {"artifactLocation": {"uri": finding.file}}
@@ -139,6 +139,11 @@ def result(finding: Finding) -> dict[str, Any]:
             place["region"] = {"startLine": finding.line}
         made["locations"] = [{"physicalLocation": place}]
     return made
+
+
+def sarif_message(text: str) -> dict[str, str]:
+    """A message of SARIF without links, which `[a](b)` in one would be: section 3.11.6 of the standard."""
+    return {"text": visible(text).replace("](", "] (")}
 
 
 class Cells(NamedTuple):

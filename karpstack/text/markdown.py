@@ -16,9 +16,10 @@ _ROWS: Final = 60
 # What starts something in Markdown or HTML, wherever it stands.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
 # What GitHub turns into a link or a notification: names of people and teams, addresses, numbers of issues. For GitHub,
-# letters are ASCII. Hashes of commits are left: such a link stays in the repository and notifies nobody.
+# letters are ASCII. In code of the document's own, which begins with a
+# backtick, nothing is one. Hashes of commits are left: such a link stays in the repository and notifies nobody.
 _LINKED: Final = re.compile(
-    r"(?<!`)@(?=\w)|(?<![\w`])GH-(?=\w)|(?<!&)#(?=\d)"
+    r"(?:(?<!`)|(?<=\\`))@(?=\w)|(?:(?<![\w`])|(?<=\\`))GH-(?=\w)|(?<!&)#(?=\d)"
     r"|(?i:https?|ftp|www)(?=://|\.)|(?i:mailto|xmpp)(?=:)",
     re.ASCII,
 )

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from karpstack.rehearsal.rights.review import Review, Row, Unused
+from karpstack.text.markdown import unlinked
 from karpstack.text.shown import visible
 
 #: More values of a condition key than this are counted instead of named.
@@ -104,7 +105,7 @@ def _line(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """The same for Markdown."""
-    return _MARKDOWN.sub(r"\\\g<0>", _line(text))
+    return unlinked(_MARKDOWN.sub(r"\\\g<0>", _line(text)))
 
 
 def _code(text: str) -> str:

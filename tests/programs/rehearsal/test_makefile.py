@@ -62,6 +62,16 @@ def test_a_cache_folder_of_the_projects_alone_goes(tmp_path: Path) -> None:
     assert not cache.exists()
 
 
+@pytest.mark.parametrize("mine", ["engines.lock", "engines.lock/thesis.txt"])
+def test_what_only_has_the_name_of_the_lock_stays(tmp_path: Path, mine: str) -> None:
+    make_ours(tmp_path / "engines")
+    (tmp_path / mine).parent.mkdir(exist_ok=True)
+    (tmp_path / mine).write_text("mine")
+    assert clean(tmp_path).returncode
+    assert (tmp_path / mine).read_text() == "mine"
+    assert not (tmp_path / "engines").exists()
+
+
 @pytest.mark.parametrize("parts", [["engines", "go"], []])
 def test_a_cache_folder_that_a_link_names_stays(tmp_path: Path, parts: list[str]) -> None:
     """On another disk, for example. With a link to nothing, no command could make the folder again."""

@@ -12,9 +12,12 @@ import pytest
 from karpstack.components.problems import shown as in_settings
 from karpstack.preflight.output import table as in_preflight
 from karpstack.rehearsal.aws.errors import on_the_wire
+from karpstack.rehearsal.rights.review_output import _escaped as in_rights
 from karpstack.rehearsal.session.stack_file import StackFile, StackFileError
 from karpstack.rehearsal.session.terminal import plain
+from karpstack.scale_test.reports.reasons import _as_text as in_reasons
 from karpstack.text import yaml_file
+from karpstack.text.findings import sarif_message
 from karpstack.text.json_file import FileError, parse
 from karpstack.text.markdown import code, escape
 from karpstack.text.names import folder_name, is_stack_name, stack_name
@@ -58,6 +61,18 @@ def test_nobody_is_notified_and_nothing_is_linked(text: str) -> None:
     """For GitHub's Markdown a letter is one of ASCII."""
     assert not re.search(r"(^|[^A-Za-z0-9_])(@|GH-)[A-Za-z0-9]|https?://|www\.", escape(text))
     assert not re.search(r"@\w|mailto:|xmpp:", escape(text), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("shown", [in_reasons, in_rights], ids=["why", "rights"])
+def test_a_backtick_of_others_begins_no_code(shown: Callable[[str], str]) -> None:
+    said = shown("`@octocat `GH-12 `@org/team")
+    assert not re.search(r"@\w|GH-\w", said)
+
+
+def test_a_message_of_sarif_has_no_link() -> None:
+    """https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html, section 3.11.6"""
+    for text in ("[Fix it](https://evil.example)", r"[a\](1)", r"[a\\](1)", "[a [b](c)](d)"):
+        assert "](" not in sarif_message(text)["text"]
 
 
 @pytest.mark.parametrize("where", ["terminal", "message", "rehearsal", "preflight"])
