@@ -552,6 +552,7 @@ def _take_down(folder: StackFolder, deployment: Deployment) -> None:
     except CommandError as error:
         raise _stays(folder, error) from error
     except BaseException:
+        print_message(f"{folder.stack} is given up: its engines stop, and what was not destroyed is gone with them.")
         daemon.stop(folder)
         raise
     daemon.stop(folder)

@@ -29,6 +29,13 @@ _APPLY = "application/apply-patch+yaml"
 _REQUEST_TIMEOUT = 60.0
 # Too many requests (also: a new kind is about to be served), starting or ending, no answer in time.
 _NOT_NOW = (429, 502, 503, 504)
+# How errors of etcd begin, which the API server passes on with status 500.
+_OF_ETCD = (
+    "etcdserver: ",
+    "rpc error: code = Unavailable",
+    "rpc error: code = DeadlineExceeded",
+    "context deadline ex",
+)
 _LOG = logging.getLogger(__name__)
 
 
@@ -238,9 +245,9 @@ def has_condition(item: Mapping[str, Any], kind: str, status: str = "True") -> b
 
 
 def unavailable(error: Exception) -> bool:
-    """Whether an error says that the API server does not answer now; it may in a moment, as after a restart."""
+    """Whether an error says that the API server, or its etcd, does not answer now; it may, as after a restart."""
     if isinstance(error, ApiError):
-        return error.status in _NOT_NOW
+        return error.status in _NOT_NOW or (error.status == 500 and str(error).startswith(_OF_ETCD))
     return isinstance(error, urllib3.exceptions.HTTPError)
 
 

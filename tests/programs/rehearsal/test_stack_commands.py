@@ -262,11 +262,12 @@ def test_who_breaks_off_the_look_after_a_failure_gives_nothing_up(
     assert "eks and its engines stay up" in capsys.readouterr().err
 
 
-def test_an_interrupted_down_stops_the_engines(up: Stack) -> None:
+def test_an_interrupted_down_stops_the_engines_and_says_so(up: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     up.commands.destroy.side_effect = KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt):
         commands.down(up.target())
     assert not up.is_up()
+    assert "eks is given up: its engines stop" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("ends", "code"), [(None, 0), (FAILED, 1)])

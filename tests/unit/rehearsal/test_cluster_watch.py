@@ -154,6 +154,9 @@ class Unwatched:
         urllib3.exceptions.ProtocolError("broken"),
         ApiError(503, "ServiceUnavailable", "starting"),
         ApiError(429, "TooManyRequests", "later"),
+        # As kube-apiserver passed them on while its etcd was stopped.
+        ApiError(500, "", "rpc error: code = Unavailable desc = keepalive ping failed to receive ACK within timeout"),
+        ApiError(500, "", "etcdserver: request timed out"),
     ],
 )
 def test_what_meets_an_api_server_that_is_away_is_handled_again_before_anything_else(error: Exception) -> None:
