@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from karpstack.rehearsal.engines import cache_folder, named_cache_folder
+from karpstack.rehearsal.engines import LOCK, cache_folder, named_cache_folder
 from karpstack.rehearsal.state.ancestors import ExposedError
 from karpstack.text.codes import say_error
 from karpstack.text.files import is_ours
@@ -28,7 +28,6 @@ _CACHE = "karpstack"  # the name of the usual cache folder
 # Tools mark their caches, and those of other programs do too, so names decide: https://bford.info/cachedir
 _TAG = ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55")
 _TOOLS = ("karpstack.egg-info", ".ansible", ".mypy_cache", ".pytest_cache", ".ruff_cache")
-_LOCK = "engines.lock"  # of `karpstack.rehearsal.engines.builder`
 _CACHES = ("mypy", "uv")  # the Makefile's, in the cache folder
 
 
@@ -78,17 +77,15 @@ def clean_cache(cache: Path, *, linked: bool = False) -> int:
         linked: Whether a link names the folder. The user made both, so both stay.
     """
     parts = _inside(cache)
-    # The lock of the builds is an empty file.
-    lock = next((path for path in parts if path.name == _LOCK and _is_empty(path)), None)
     # In another folder than the usual one, a user's cache, tools of that user may have the same names and tags as ours.
     is_usual = cache.name == _CACHE
     made = [
         path
         for path in parts
-        if path == lock or _is_marked(path) or (is_usual and path.name in _CACHES and _is_tagged(path))
+        if _is_lock(path) or _is_marked(path) or (is_usual and path.name in _CACHES and _is_tagged(path))
     ]
     others = [path for path in parts if path not in made]
-    if others == parts or made == [lock]:
+    if all(map(_is_lock, made)):
         made, others = [], parts
     _remove(made, cache.parent)
     if made and not others and not linked:
@@ -101,9 +98,10 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
 
 
-def _is_empty(path: Path) -> bool:
+def _is_lock(path: Path) -> bool:
+    """Whether a path is the lock of the builds, which is an empty file."""
     status = path.lstat()
-    return stat.S_ISREG(status.st_mode) and not status.st_size
+    return path.name == LOCK and stat.S_ISREG(status.st_mode) and not status.st_size
 
 
 def _is_stack(path: Path) -> bool:

@@ -158,10 +158,10 @@ def _page(
         raise _unusable(collection, error) from error
     if answer.status == HTTPStatus.NOT_FOUND and "continue" in query:
         raise _unusable(collection, "the list ended before its last page")
-    if answer.status != HTTPStatus.OK and answer.status < HTTPStatus.BAD_REQUEST:
-        raise _unusable(collection, f"{answer.status} is no answer to it; a proxy or a login page may be between")
-    if answer.status != HTTPStatus.OK:
+    if answer.status >= HTTPStatus.BAD_REQUEST:
         raise _RefusedError(cut(visible(content.decode(errors="replace")), _REASON), answer.status)
+    if answer.status != HTTPStatus.OK:
+        raise _unusable(collection, f"{answer.status} is no answer to it; a proxy or a login page may be between")
     try:
         page = answers.parse(content)
         listed = list(answers.items(page, "items"))

@@ -16,8 +16,8 @@ _ROWS: Final = 60
 # What starts something in Markdown or HTML, wherever it stands.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
 # What GitHub turns into a link or a notification: names of people and teams, addresses, numbers of issues. For GitHub,
-# letters are ASCII. In code of the document's own, which begins with a
-# backtick, nothing is one. Hashes of commits are left: such a link stays in the repository and notifies nobody.
+# letters are ASCII. Code is skipped, because GitHub links nothing in it. Code begins with a backtick; a backtick after
+# a backslash is text. Hashes of commits are not changed: such a link stays in the repository and notifies nobody.
 _LINKED: Final = re.compile(
     r"(?:(?<!`)|(?<=\\`))@(?=\w)|(?:(?<![\w`])|(?<=\\`))GH-(?=\w)|(?<!&)#(?=\d)"
     r"|(?i:https?|ftp|www)(?=://|\.)|(?i:mailto|xmpp)(?=:)",

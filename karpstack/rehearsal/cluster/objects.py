@@ -34,7 +34,7 @@ _OF_ETCD = (
     "etcdserver: ",
     "rpc error: code = Unavailable",
     "rpc error: code = DeadlineExceeded",
-    "context deadline ex",
+    "context deadline exceeded",
 )
 _LOG = logging.getLogger(__name__)
 

@@ -21,6 +21,8 @@ from karpstack.rehearsal.host import user_environment
 from karpstack.rehearsal.state import ancestors
 
 HERE = Path(__file__).resolve().parent
+#: In the cache folder: one command builds at a time.
+LOCK = "engines.lock"
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.259.0"
 #: Written beside Pulumi, which looks for the language host there first. The environment says which interpreter, and so

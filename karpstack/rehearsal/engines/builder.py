@@ -30,6 +30,7 @@ from karpstack.rehearsal.engines import (
     EARLIER,
     HERE,
     LANGUAGE_HOST,
+    LOCK,
     PULUMI_VERSION,
     EngineSet,
     cache_folder,
@@ -185,7 +186,7 @@ def _ensure(
     cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in (cache_folder() / "go", engines.root, *(engines.part(part).parent for part in parts)):
         make_ours(folder, 0o700)
-    with _lock(cache_folder() / "engines.lock"):
+    with _lock(cache_folder() / LOCK):
         faults = {part: _faults(engines, part) for part in parts}  # none of what another command built meanwhile
         damages = [fault for part in parts if engines.complete(part) for fault in faults[part]]
         if damages:

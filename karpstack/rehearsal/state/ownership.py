@@ -59,11 +59,9 @@ def place_results(folder: Path, option: str) -> Path:
     try:
         make_results(found)
     except OSError as error:
-        raise OwnershipError(f"{found} cannot be made ({error.strerror}); name another folder with {option}") from error
+        raise OwnershipError(f"{found} cannot be made ({error.strerror}); {instead}") from error
     if not os.access(found, os.W_OK):
-        raise OwnershipError(
-            f"{found} cannot be written, so that all would be done for nothing; name another folder with {option}"
-        )
+        raise OwnershipError(f"{found} cannot be written, so that all would be done for nothing; {instead}")
     return unexposed(found, content, instead)  # where it was not there, somebody else may have made it first
 
 

@@ -164,33 +164,29 @@ def false_cloud(lie: Callable[[socket.socket], None]) -> Iterator[int]:
             connection.shutdown(socket.SHUT_RDWR)
 
 
+def aws(port: int, monkeypatch: pytest.MonkeyPatch) -> Aws:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+    return Aws.connect("us-east-1")
+
+
 def ask_aws(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    return Aws.connect("us-east-1").ask("eks", "ListClusters")
+    return aws(port, monkeypatch).ask("eks", "ListClusters")
 
 
 def ask_ec2(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
     """In XML."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    return Aws.connect("us-east-1").all("ec2", "DescribeVpcs", "Vpcs")
+    return aws(port, monkeypatch).all("ec2", "DescribeVpcs", "Vpcs")
 
 
 def ask_sts(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
     """In XML with a result around it: the first question of every look."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
-        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
-    return Aws.connect("us-east-1").ask("sts", "GetCallerIdentity")
+    return aws(port, monkeypatch).ask("sts", "GetCallerIdentity")
 
 
 def ask_quotas(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
     """In JSON with the operation as a header."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
-        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
-    return Aws.connect("us-east-1").all("service-quotas", "ListServiceQuotas", "Quotas", ServiceCode="ec2")
+    return aws(port, monkeypatch).all("service-quotas", "ListServiceQuotas", "Quotas", ServiceCode="ec2")
 
 
 def ask_azure(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
@@ -268,9 +264,7 @@ def test_a_small_answer_does_not_become_a_large_one(
 
 
 def ask_aws_for_all(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
-        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
-    return Aws.connect("us-east-1").all("eks", "ListClusters", "clusters")
+    return aws(port, monkeypatch).all("eks", "ListClusters", "clusters")
 
 
 @pytest.mark.usefixtures("small_answers")

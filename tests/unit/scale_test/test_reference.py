@@ -71,6 +71,8 @@ def test_a_start_is_a_scenario_and_overwrites_nothing(tmp_path: Path, capsys: py
     (tmp_path / "file").touch()
     assert main(["new", "two-pods", "--folder", str(tmp_path / "file")]) == 2
     assert "file: File exists; give another path" in capsys.readouterr().err
+    with pytest.raises(ScenarioError, match=r"name: '../a': Kubernetes would refuse this name"):
+        write(folder, "../a")
 
 
 def test_the_name_of_a_folder_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,8 +84,6 @@ def test_the_name_of_a_folder_does_not_steer_the_terminal(tmp_path: Path, capsys
     assert said.isascii()
     assert "\x1b" not in said
     assert load(folder)[0].name == "two-pods"
-    with pytest.raises(ScenarioError, match=r"name: '../a': Kubernetes would refuse this name"):
-        write(folder, "../a")
 
 
 def loaded(folder: Path, content: bytes) -> None:
