@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
+from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -34,17 +33,23 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
     # Half a second, which only those pay who ask.
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config import ConfigException, load_kube_config_from_dict
+    from urllib3 import make_headers
     from urllib3.exceptions import HTTPError
 
-    configuration = Configuration()
+    # Empty, and not absent: the client would let NO_PROXY except the kubeconfig's `proxy-url`.
+    configuration = Configuration(proxy="", no_proxy="")
     configuration.retries = False
     load_kube_config_from_dict(dict(config), client_configuration=configuration, persist_config=False)
     # What listens on this machine, a tunnel for example, is asked directly.
-    if urlsplit(str(configuration.host)).hostname in _LOOPBACK and configuration.proxy in getproxies().values():
-        configuration.proxy = None
+    if not configuration.proxy and urlsplit(str(configuration.host)).hostname not in _LOOPBACK:
+        environment = Configuration(host=configuration.host)
+        configuration.proxy, configuration.no_proxy = environment.proxy, environment.no_proxy
     try:
+        login, at, _ = urlsplit(configuration.proxy or "").netloc.rpartition("@")
+        if at:
+            configuration.proxy_headers = make_headers(proxy_basic_auth=unquote(login))
         client = ApiClient(configuration)
-    except (HTTPError, ImportError):  # the latter for SOCKS
+    except (HTTPError, ImportError, ValueError):  # the import fails for SOCKS
         # The client's own error has the password in it.
         raise ConfigException(
             "HTTPS_PROXY, or the kubeconfig's proxy-url, is not the address of an HTTP proxy (its value is not shown, "

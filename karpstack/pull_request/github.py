@@ -17,7 +17,8 @@ from urllib3.exceptions import HTTPError
 
 from karpstack.text import answers
 from karpstack.text.answers import AnswerError
-from karpstack.text.proxies import ProxyError, is_loopback, proxy_for
+from karpstack.text.pools import pool_for
+from karpstack.text.proxies import ProxyError, is_loopback
 from karpstack.text.shown import visible
 
 _HEADERS: Final = {
@@ -29,7 +30,7 @@ _HEADERS: Final = {
 _RETRIES: Final = urllib3.Retry(total=None, connect=3, redirect=False, read=False, status=False, other=False)
 _MOVED: Final = (301, 302, 307, 308)
 _REDIRECTS: Final = 3
-_SECONDS: Final = 30.0
+_TIMEOUT: Final = urllib3.Timeout(30.0)
 _ATTEMPTS: Final = 6
 #: A pull request has at most 2,500 comments.
 _PAGES: Final = 100
@@ -98,14 +99,9 @@ class GitHub:
         self._left = patience
         self._sleep = sleep
         try:
-            proxy = proxy_for(url)
+            self._pool = pool_for(url, _RETRIES, _TIMEOUT)
         except ProxyError as error:
             raise GitHubError(str(error)) from error
-        self._pool = (
-            urllib3.ProxyManager(proxy, retries=_RETRIES, timeout=_SECONDS)
-            if proxy
-            else urllib3.PoolManager(retries=_RETRIES, timeout=_SECONDS)
-        )
 
     def pages(self, path: str) -> Iterator[list[dict[str, Any]]]:
         """What a path lists, page by page.

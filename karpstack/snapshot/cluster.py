@@ -25,6 +25,7 @@ from .problems import SnapshotError, finding
 _PAGE: Final = 500
 _TIMEOUTS: Final = (5, 60)  # seconds to connect, and to answer
 _REASON: Final = 300  # characters of an answer that refuses
+_OPTIONAL: Final = "/apis/karpenter."  # every API server has all other kinds
 
 
 class Collection(NamedTuple):
@@ -102,8 +103,8 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
         try:
             yield from _objects(api, collection, allowance)
         except _RefusedError as refused:
-            if refused.status == HTTPStatus.NOT_FOUND:
-                continue  # the cluster has no such kind
+            if refused.status == HTTPStatus.NOT_FOUND and collection.path.startswith(_OPTIONAL):
+                continue  # the cluster has no Karpenter, or another one
             if collection.needed:
                 raise ClusterError.of(
                     finding(
@@ -158,6 +159,8 @@ def _page(
         raise _unusable(collection, error) from error
     if answer.status == HTTPStatus.NOT_FOUND and "continue" in query:
         raise _unusable(collection, "the list ended before its last page")
+    if answer.status == HTTPStatus.NOT_FOUND and collection.needed:
+        raise _unusable(collection, "404 is no answer to it; the address may be that of another server, or of a proxy")
     if answer.status >= HTTPStatus.BAD_REQUEST:
         raise _RefusedError(cut(visible(content.decode(errors="replace")), _REASON), answer.status)
     if answer.status != HTTPStatus.OK:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from kubernetes import client, config
+from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION, KubeConfigLoader, KubeConfigMerger
 
-from .proxies import ProxyError, proxy_of_cluster
+from .proxies import ProxyError, login_to, proxy_of_cluster
 from .retries import bounded
+from .shown import cut, visible
 
 _AGAIN: Final = bounded(3)
+_LOGINS: Final = ("exec", "auth-provider")
+_REASON: Final = 300  # characters of what a plugin says
 
 
 def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> client.Configuration:
@@ -21,15 +28,14 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
         context: Its context; None for the current one.
 
     Raises:
-        config.ConfigException: The kubeconfig, its token, or the proxy that it or the environment names, cannot be
-            used; no error shows a secret.
+        config.ConfigException: The kubeconfig, its login or token, or the proxy that it or the environment names,
+            cannot be used; no error shows a secret.
         OSError: It cannot be read.
     """
-    settings = client.Configuration()
+    # Empty, and not absent: the client would take a proxy of the environment, and let NO_PROXY except a `proxy-url`.
+    settings = client.Configuration(proxy="", no_proxy="")
     settings.retries = _AGAIN
-    config.load_kube_config(
-        config_file=str(kubeconfig) if kubeconfig else None, context=context, client_configuration=settings
-    )
+    _log_in(settings, KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION)), context)
     if not all(str(value).isascii() and str(value).isprintable() for value in settings.api_key.values()):
         # The client's own error has the token in it.
         raise config.ConfigException(
@@ -40,4 +46,43 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
         settings.proxy = proxy_of_cluster(str(settings.host), settings.proxy)
     except ProxyError as error:
         raise config.ConfigException(str(error)) from error
+    settings.proxy_headers = login_to(settings.proxy) if settings.proxy else None
     return settings
+
+
+def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: str | None) -> None:
+    """Let the client read the kubeconfig; where its user's login fails, the client itself would ask without one."""
+    if files.config is None:
+        raise config.ConfigException("there is no kubeconfig")
+    loader = KubeConfigLoader(
+        files.config, active_context=context, config_base_path=None, config_persister=files.save_changes
+    )
+    with _logged() as said:
+        loader.load_and_set(settings)
+    user = files.config["users"].get_with_name(loader.current_context["context"].get("user"), safe=True)
+    named = [key for key in _LOGINS if user and key in user["user"]]
+    has_token = any(str(value).removeprefix("Bearer ") for value in settings.api_key.values())
+    if said or (named and not (has_token or settings.cert_file)):
+        why = cut(visible("; ".join(said)), _REASON) or "it gives neither a token nor a certificate"
+        raise config.ConfigException(
+            f"the login of the kubeconfig's user failed, by {' or '.join(named)}: {why}; the cluster is not asked "
+            "without one, so see that the login works with kubectl, or name a user with a token or a certificate"
+        )
+
+
+@contextmanager
+def _logged() -> Iterator[list[str]]:
+    """Yield what the client writes into the log about a login that failed; nobody else shows it."""
+    said: list[str] = []
+
+    class Heard(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.module == "kube_config":
+                said.append(record.getMessage())
+
+    root, heard = logging.getLogger(), Heard()
+    root.addHandler(heard)
+    try:
+        yield said
+    finally:
+        root.removeHandler(heard)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from base64 import b64encode
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from socket import inet_aton
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
@@ -54,9 +56,10 @@ def proxy_for(url: str) -> str | None:
         ProxyError: The environment's value is no address of a proxy that speaks HTTP.
     """
     address = urlsplit(url)
-    if is_loopback(url) or proxy_bypass(address.hostname or ""):
-        return None
     proxies = getproxies()
+    host = address.hostname or ""
+    if is_loopback(url) or proxy_bypass(host) or _is_in(host, proxies.get("no", "")):
+        return None
     kind = address.scheme if proxies.get(address.scheme) else "all"
     if not (found := proxies.get(kind)):
         return None
@@ -78,33 +81,51 @@ def proxies_for(url: str) -> dict[str, str]:
     return {urlsplit(url).scheme: proxy} if proxy else {}
 
 
+def login_to(proxy: str) -> dict[str, str]:
+    """Return the header that a proxy with a user in its URL wants, for urllib3, which leaves it out; else empty."""
+    user, at, _ = urlsplit(proxy).netloc.rpartition("@")
+    return {"Proxy-Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if at else {}
+
+
 def proxy_of_cluster(server: str, named: str | None) -> str | None:
-    """Return the URL of the proxy for a Kubernetes client.
+    """Return the URL of the proxy for a Kubernetes client, as kubectl chooses it: NO_PROXY excepts no `proxy-url`.
 
     Args:
         server: The API server's URL.
-        named: The proxy that the client would ask: the kubeconfig's `proxy-url`, or any one of the environment, for
-            the client does not ask which of them is for this server.
+        named: The kubeconfig's `proxy-url`, if it has one.
 
     Raises:
         ProxyError: The proxy is no address of one that speaks HTTP.
     """
-    if not named or named in getproxies().values():
+    if not named:
         return proxy_for(server)
     if not _is_proxy(named):
         raise _error("the kubeconfig's proxy-url", "the cluster")
     return named
 
 
+def _is_in(host: str, networks: str) -> bool:
+    """Whether one of NO_PROXY's ranges of addresses, which urllib does not know, has a host."""
+    address = _address(host)
+    if address is None:
+        return False
+    for network in networks.split(","):
+        with suppress(ValueError):  # a name
+            if address in ip_network(network.strip(), strict=False):
+                return True
+    return False
+
+
 def _error(name: str, unreached: str | None) -> ProxyError:
     return ProxyError(
         f"{name} is not the address of an HTTP proxy (its value is not shown, because it may hold a password), so "
-        f"{unreached} cannot be reached; write it like http://proxy.example.com:3128"
+        f"{unreached} cannot be reached; write it like http://proxy.example.com:3128, in ASCII"
     )
 
 
 def _is_proxy(url: str) -> bool:
     try:
-        return bool(_PROXY.fullmatch(url)) and urlsplit(url).port != 0
+        # botocore and requests cannot send a user or password in other characters.
+        return bool(_PROXY.fullmatch(url)) and unquote(url).isascii() and urlsplit(url).port != 0
     except ValueError:
         return False

@@ -9,7 +9,8 @@ from typing import Final
 import urllib3
 
 from karpstack.components.versions import KARPENTER_AZURE_CHART, KARPENTER_AZURE_CRD_CHART
-from karpstack.text.proxies import ProxyError, proxy_for
+from karpstack.text.pools import pool_for
+from karpstack.text.proxies import ProxyError
 from karpstack.text.retries import bounded
 
 from ..finding import Finding, NotAskedError, finding
@@ -40,16 +41,13 @@ def _status(call: str) -> int:
     """The status of the answer; the registry wants no login, and one that has expired would be refused."""
     url = call.removeprefix("GET ")
     try:
-        proxy = proxy_for(url)
+        pool = pool_for(url, _RETRIES, _TIMEOUT)
     except ProxyError as error:
         raise NotAskedError(call, str(error), refused=False) from error
-    pool = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
     try:
         # Of the answer, the status is enough: who answers may be anybody, and the body without an end.
         headers = {"Accept": _MANIFEST}
-        answer = pool.request(
-            "GET", url, headers=headers, timeout=_TIMEOUT, retries=_RETRIES, redirect=False, preload_content=False
-        )
+        answer = pool.request("GET", url, headers=headers, redirect=False, preload_content=False)
         answer.close()
         return answer.status
     except urllib3.exceptions.HTTPError as error:

@@ -1,4 +1,4 @@
-"""A server on this machine that answers GET, POST and DELETE as it is told."""
+"""A server on this machine that answers GET, POST and DELETE as it is told; as a proxy, it opens no tunnel."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class FakeServer:
         self.headers: dict[str, str] = {}
         self.asked: list[str] = []
         self.sent: list[str] = []
+        self.logins: set[str | None] = set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.port = self._server.server_port
 
@@ -37,6 +38,7 @@ class FakeServer:
 
             def do_GET(self) -> None:
                 fake.asked.append(self.path)
+                fake.logins.add(self.headers["Proxy-Authorization"])
                 status, content = fake.said.get(self.path) or fake.said.get(self.path.partition("?")[0], fake.otherwise)
                 body = content.encode()
                 self.send_response(status)
@@ -46,6 +48,9 @@ class FakeServer:
                 self.wfile.write(body)
 
             def do_DELETE(self) -> None:
+                self.do_GET()
+
+            def do_CONNECT(self) -> None:
                 self.do_GET()
 
             def log_message(self, format: str, *args: object) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import traceback
+from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.request import proxy_bypass
 
 import botocore.utils
@@ -246,33 +246,103 @@ def test_what_this_machine_is(url: str, is_here: bool) -> None:
     assert is_loopback(url) == is_here
 
 
-@pytest.mark.parametrize("excepted", ["", "127.0.0.9,mcr.microsoft.com"])
-def test_the_registry_of_charts_is_asked_as_the_environment_says(
-    excepted: str, monkeypatch: pytest.MonkeyPatch
+def of_github(_: Path) -> None:
+    list(GitHub("https://server.invalid", "token", sleep=lambda _: None).pages("/comments"))
+
+
+def of_charts(_: Path) -> None:
+    charts._status("GET https://server.invalid/v2/x/manifests/1")
+
+
+def of_prices(_: Path) -> None:
+    price_list("eastus")
+
+
+def of_aws_elsewhere(_: Path) -> None:
+    Aws.connect("us-east-1").ask("eks", "ListClusters")
+
+
+def of_a_story_elsewhere(folder: Path) -> None:
+    client.VersionApi(connect(kubeconfig(folder, "https://server.invalid"))).get_code()
+
+
+def of_a_component_elsewhere(folder: Path) -> None:
+    query(kubeconfig(folder, "https://server.invalid").read_text(), lambda api: client.VersionApi(api).get_code())
+
+
+ELSEWHERE = [of_github, of_charts, of_prices, of_aws_elsewhere, of_a_story_elsewhere, of_a_component_elsewhere]
+FAILURES = (GitHubError, NotAskedError, urllib3.exceptions.HTTPError)
+
+
+@pytest.mark.parametrize("question", ELSEWHERE, ids=lambda one: one.__name__)
+def test_a_proxy_gets_the_login_that_its_address_has(
+    question: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[bool] = []
+    with FakeServer() as proxy:
+        for name in NAMES:
+            monkeypatch.setenv(name, "" if "NO" in name.upper() else f"http://user:p%40ss@127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://server.invalid")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+        with pytest.raises(FAILURES):
+            question(tmp_path)
+    assert proxy.logins == {f"Basic {b64encode(b'user:p@ss').decode()}"}
 
-    class Pool:
-        def __init__(self, *proxy: str) -> None:
-            asked.append(bool(proxy))
 
-        def request(self, *_: str, **given: object) -> SimpleNamespace:
-            assert not given["preload_content"]
-            return SimpleNamespace(status=200, close=lambda: None)
+@pytest.mark.parametrize("question", [of_github, of_charts, of_a_story_elsewhere, of_a_component_elsewhere])
+def test_a_server_that_no_proxy_names_is_asked_directly(
+    question: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with FakeServer() as proxy:
+        for name in NAMES:
+            monkeypatch.setenv(name, "127.0.0.9,.invalid" if "NO" in name.upper() else f"http://127.0.0.1:{proxy.port}")
+        with pytest.raises(FAILURES):
+            question(tmp_path)
+    assert not proxy.asked
 
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda written: client.VersionApi(connect(written)).get_code(),
+        lambda written: query(written.read_text(), lambda api: client.VersionApi(api).get_code()),
+    ],
+    ids=["story", "component"],
+)
+def test_no_proxy_excepts_nothing_from_a_kubeconfigs_proxy(
+    ask: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As for kubectl, also where the environment names the same proxy."""
+    with FakeServer() as proxy:
+        own = f"http://user:own@127.0.0.1:{proxy.port}"
+        for name in NAMES:
+            monkeypatch.setenv(name, "*" if "NO" in name.upper() else own)
+        written = kubeconfig(tmp_path, "https://server.invalid", own)
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            ask(written)
+    assert proxy.logins == {f"Basic {b64encode(b'user:own').decode()}"}
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("https://10.1.2.3", None),
+        ("https://11.1.2.3", PROXY),
+        ("https://[fd00::1]", None),
+        ("https://[fe00::1]", PROXY),
+    ],
+)
+def test_no_proxy_may_have_ranges_of_addresses(url: str, asked: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, excepted)
-    for kind in ("ProxyManager", "PoolManager"):
-        monkeypatch.setattr(urllib3, kind, Pool)
-    assert charts._status("GET https://mcr.microsoft.com/v2/x/manifests/1") == 200
-    assert asked == [not excepted]
+        monkeypatch.setenv(name, "name.example, 10.0.0.0/8,fd00::/8")
+    assert proxy_for(url) == asked
 
 
 #: Values of a proxy that are no address of one.
 NO_PROXIES = [
     *("socks5://user:s3cret@proxy:1080", "ftp://x", "http://[::1", "http://p:s3cret", " ", "http://", "http:// p"),
     *("http://user:s3cret@127.0.0.1:99999", "user:s3cret@p:port", "http://p:0", "http://u:s3cret#@p"),
-    *("http://u:s3cret/x@p:1", "http://u:s3cret?@p", "p\n::error::"),
+    *("http://u:s3cret/x@p:1", "http://u:s3cret?@p", "p\n::error::", "http://u:s3cret%E4%B8%AD@p:1"),
 ]
 
 
