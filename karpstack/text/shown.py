@@ -25,6 +25,8 @@ _USER = re.compile(
 # A header's value in the error of a client that cannot send it, and a login that a server repeats.
 _HEADER = re.compile(r"(header value[^\n'\"]{0,20}?)b?(?:'[^\n]*'|\"[^\n]*\")", re.IGNORECASE)
 _LOGIN = re.compile(r"\b(Bearer |Basic )(?=\S{0,4000}[0-9=])[\w.~+/=-]{8,}", re.IGNORECASE)
+# A token by itself: a JWT, as Azure and Kubernetes have them, or one of EKS.
+_TOKEN = re.compile(r"(?<![\w-])(?:eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*|k8s-aws-v1\.[\w-]{8,})")
 _VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most
 
@@ -34,10 +36,10 @@ _SHORT.maxstring = 100
 
 
 def masked(text: str) -> str:
-    """Return text with `***` for the user and password of a URL, and for a login in what others say of a request."""
+    """Return text with `***` for a URL's user and password, a token, and a login in what others say of a request."""
     if "://" in text and "@" in text:
         text = _USER.sub(r"\1***@", text)
-    return _HEADER.sub(r"\1***", _LOGIN.sub(r"\1***", text))
+    return _HEADER.sub(r"\1***", _LOGIN.sub(r"\1***", _TOKEN.sub("***", text)))
 
 
 def visible(text: object) -> str:

@@ -130,9 +130,7 @@ class Aws:
         name = xform_name(operation)
         self._see_the_time(call(service, operation))
         try:
-            if service not in self._clients:
-                self._clients[service] = self._client(service)
-            client = self._clients[service]
+            client = self._client_of(service, call(service, operation))
             if not result:
                 return _answer(call(service, operation), getattr(client, name)(**given))
             pages = (
@@ -153,6 +151,18 @@ class Aws:
             kind = type(error).__name__
             what = f"the answer is not as AWS's are ({kind}: {error}); a proxy or a login page may be between"
             raise NotAskedError(call(service, operation), what, refused=False) from error
+
+    def _client_of(self, service: str, asked: str) -> Any:
+        if service not in self._clients:
+            try:
+                self._clients[service] = self._client(service)
+            except OTHER_SHAPE as error:  # of what botocore asks for credentials
+                if isinstance(error, ProxyError):
+                    raise
+                what = "the profile's credential_process, or the server of this container's credentials, answers"
+                kind = type(error).__name__
+                raise NotAskedError(asked, f"{what} otherwise than AWS documents ({kind})", refused=False) from error
+        return self._clients[service]
 
     def _all(self, asked: str, pages: Iterable[Any], result: str) -> list[Any]:
         """What pages have under a key; AWS leaves the key out where there is nothing."""

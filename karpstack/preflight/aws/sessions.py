@@ -10,6 +10,7 @@ from typing import Any, Final
 import boto3.session
 import botocore.session
 from botocore.config import Config
+from botocore.httpsession import URLLib3Session
 from urllib3.exceptions import HTTPError
 
 from karpstack.text.answers import Allowance
@@ -18,6 +19,7 @@ from karpstack.text.proxies import proxies_for
 from ..answers import read
 from ..finding import NotAskedError
 
+_SECONDS: Final = 2  # until a server beside the machine answers, as botocore has it
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 4})
 
 
@@ -35,7 +37,14 @@ def session(profile: str, region: str, *, is_short: bool = True) -> boto3.sessio
     core = botocore.session.Session()
     # Also of the clients with which botocore takes a role before it asks.
     core.create_client = partial(_client, core.create_client, Allowance if is_short else lambda: None)
-    return boto3.session.Session(botocore_session=core, profile_name=profile or None, region_name=region)
+    made = boto3.session.Session(botocore_session=core, profile_name=profile or None, region_name=region)
+    logins = core.get_component("credential_provider")
+    for fetcher in (logins.get_provider("container-role")._fetcher, logins.get_provider("iam-role")._role_fetcher):
+        # No clients: botocore asks who has the credentials of a container or instance otherwise. That is a server on
+        # the machine or beside it, which no proxy is asked for.
+        fetcher._session = URLLib3Session(timeout=_SECONDS)
+        _bound(fetcher._session, "the credentials of this container or instance", None)
+    return made
 
 
 def _client(
@@ -51,10 +60,13 @@ def _client(
     # not know ALL_PROXY.
     endpoint = make(service, *args, config=asked, **keys).meta.endpoint_url
     made = make(service, *args, config=asked.merge(Config(proxies=proxies_for(endpoint))), **keys)
-    # botocore itself reads as much, and for as long, as a server likes.
-    http = made._endpoint.http_session
-    http.send = partial(_bounded, http.send, service, allowance())
+    _bound(made._endpoint.http_session, service, allowance())
     return made
+
+
+def _bound(http: Any, service: str, allowance: Allowance | None) -> None:
+    """Limit the answers to botocore, which itself reads as much, and for as long, as a server likes."""
+    http.send = partial(_bounded, http.send, service, allowance)
 
 
 def _bounded(send: Callable[[Any], Any], service: str, allowance: Allowance | None, request: Any) -> Any:

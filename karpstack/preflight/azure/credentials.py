@@ -23,6 +23,8 @@ from azure.identity import (
     ManagedIdentityCredential,
 )
 
+from karpstack.text.proxies import ProxyError, proxies_for
+
 from ..finding import InputError, UnknowableError
 from ..stack import CLOSED
 
@@ -99,15 +101,13 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     try:
         credential: TokenCredential
         if value("useDefaultAzureCredential", "ARM_USE_DEFAULT_AZURE_CREDENTIAL").lower() == "true":
-            credential, words = DefaultAzureCredential(authority=cloud.authority), "Azure's default credential"
+            credential, words = DefaultAzureCredential(**_asked(cloud)), "Azure's default credential"
         elif certificate:
             password = value("clientCertificatePassword", "ARM_CLIENT_CERTIFICATE_PASSWORD") or None
-            credential = CertificateCredential(
-                tenant, client, certificate, password=password, authority=cloud.authority
-            )
+            credential = CertificateCredential(tenant, client, certificate, password=password, **_asked(cloud))
             words = f"{application}, by its certificate"
         elif secret:
-            credential = ClientSecretCredential(tenant, client, secret, authority=cloud.authority)
+            credential = ClientSecretCredential(tenant, client, secret, **_asked(cloud))
             words = f"{application}, by its secret"
         elif value("useOidc", "ARM_USE_OIDC").lower() == "true":
             file = value("oidcTokenFilePath", "ARM_OIDC_TOKEN_FILE_PATH")
@@ -118,12 +118,14 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
                     "it would; give the token as ARM_OIDC_TOKEN, or its file as ARM_OIDC_TOKEN_FILE_PATH"
                 )
             token = value("oidcToken", "ARM_OIDC_TOKEN") or _content(file)
-            credential = ClientAssertionCredential(tenant, client, lambda: token, authority=cloud.authority)
+            credential = ClientAssertionCredential(tenant, client, lambda: token, **_asked(cloud))
             words = f"{application}, by a federated token"
         elif value("useMsi", "ARM_USE_MSI").lower() == "true":
-            credential, words = ManagedIdentityCredential(client_id=client or None), "this machine's managed identity"
+            credential, words = _managed_identity(client), "this machine's managed identity"
         else:
             credential, words = AzureCliCredential(tenant_id=tenant), "whoever az login signed in"
+    except ProxyError as error:
+        raise UnknowableError(str(error)) from error
     except ValueError as error:
         raise UnknowableError(
             f"azure-native's credentials: {error}, so the subscription can't be asked as the stack's provider would; "
@@ -131,6 +133,16 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
         ) from error
     endpoint = (environment.get(ENDPOINT) or cloud.resource_manager).rstrip("/")
     return Login(credential, words, endpoint, f"{cloud.resource_manager}/.default")
+
+
+def _asked(cloud: Cloud) -> dict[str, Any]:
+    """How azure-identity asks who signs in: it cannot parse each proxy that others can."""
+    return {"authority": cloud.authority, "proxies": proxies_for(f"https://{cloud.authority}")}
+
+
+def _managed_identity(client: str) -> ManagedIdentityCredential:
+    """Return the identity that a server beside the machine gives tokens for, which no proxy is asked for."""
+    return ManagedIdentityCredential(client_id=client or None, use_env_settings=False)
 
 
 def subscription(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import (
     AzureCliCredential,
     ClientAssertionCredential,
@@ -18,6 +20,7 @@ from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login, login, subscription
 from karpstack.preflight.finding import NotAskedError, UnknowableError
 from karpstack.preflight.stack import CLOSED
+from tests.unit.preflight.fake_server import FakeServer
 
 TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "22222222-2222-3333-4444-555555555555"
 APPLICATION = {"ARM_TENANT_ID": TENANT, "ARM_CLIENT_ID": CLIENT}
@@ -37,6 +40,24 @@ APPLICATION = {"ARM_TENANT_ID": TENANT, "ARM_CLIENT_ID": CLIENT}
 )
 def test_the_login_is_the_providers(environment: dict[str, str], kind: type[Any]) -> None:
     assert type(login({}, environment).credential) is kind
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY"])
+def test_who_signs_in_is_asked_through_each_proxy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """requests itself finds no host in an address without a scheme and with a user."""
+    for other in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(other, raising=False)
+    with FakeServer() as proxy:
+        monkeypatch.setenv(name, f"user:password@127.0.0.1:{proxy.port}")
+        found = login({}, {**APPLICATION, "ARM_CLIENT_SECRET": "x"})
+        monkeypatch.setattr("time.sleep", lambda _: None)
+        with pytest.raises(ClientAuthenticationError):
+            found.credential.get_token(found.scope)
+        assert proxy.asked
+        assert proxy.logins == {f"Basic {b64encode(b'user:password').decode()}"}
+    monkeypatch.setenv(name, "ftp://proxy")
+    with pytest.raises(UnknowableError, match=f"^{name} is not the address of an HTTP proxy"):
+        login({}, {**APPLICATION, "ARM_CLIENT_SECRET": "x"})
 
 
 def test_the_configuration_goes_before_the_environment() -> None:

@@ -209,7 +209,28 @@ def ask_github(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
     return post(api, "ours/karpstack", 7, MARKER, author="a")
 
 
-ASKS = [ask_aws, ask_ec2, ask_sts, ask_quotas, ask_azure, ask_cluster, ask_snapshot, ask_github]
+def ask_for_a_login(variable: str, port: int, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Whoever else gave it, botocore asks no more."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv(variable, f"http://127.0.0.1:{port}/login")
+    return Aws.connect("us-east-1").ask("eks", "ListClusters")
+
+
+def ask_container(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
+    return ask_for_a_login("AWS_CONTAINER_CREDENTIALS_FULL_URI", port, monkeypatch)
+
+
+def ask_instance(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
+    return ask_for_a_login("AWS_EC2_METADATA_SERVICE_ENDPOINT", port, monkeypatch)
+
+
+ASKS = [
+    *(ask_aws, ask_ec2, ask_sts, ask_quotas, ask_container, ask_instance),
+    *(ask_azure, ask_cluster, ask_snapshot, ask_github),
+]
 
 
 @pytest.mark.usefixtures("small_answers")
@@ -246,7 +267,9 @@ def test_a_price_list_that_drips_is_not_waited_for(lie: str, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("small_answers")
-@pytest.mark.parametrize("ask", [ask_aws, ask_azure, ask_cluster, ask_github], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "ask", [ask_aws, ask_container, ask_instance, ask_azure, ask_cluster, ask_github], ids=lambda one: one.__name__
+)
 @pytest.mark.parametrize("lie", [squeezed, squeezed_twice], ids=lambda one: one.__name__)
 def test_a_small_answer_does_not_become_a_large_one(
     lie: Callable[[socket.socket], None],
@@ -281,6 +304,16 @@ def test_many_answers_that_are_not_too_long_do_not_fill_the_memory(
         with pytest.raises((NotAskedError, ClusterError), match="all answers together are longer"):
             ask(cloud.port, monkeypatch, tmp_path)
         assert len(cloud.asked) == 2
+
+
+@pytest.mark.parametrize("variable", ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_EC2_METADATA_SERVICE_ENDPOINT"])
+def test_who_has_the_login_of_a_machine_is_asked_without_a_proxy(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeServer() as server:
+        with pytest.raises(NotAskedError):
+            ask_for_a_login(variable, server.port, monkeypatch)
+        assert server.asked
 
 
 @pytest.mark.parametrize("location", ["http://127.0.0.1:{}/latest/meta-data", "file:///etc/passwd", "//127.0.0.1:{}/"])

@@ -83,6 +83,7 @@ def test_a_message_of_sarif_has_no_link() -> None:
         *("HTTP://u:s3cret@p", "http://u:s3c@s3cret@p"),
         *("Invalid header value b'Bearer s3cret\\n' ://***@", "in header value: 's3cret\\n' ://***@"),
         *("403 Bearer s3cret.0-9 ://***@", 'header value "s3c\'ret" ://***@', "basic czNjcmV0s3cret= ://***@"),
+        *("the token eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJz3cret.s3cret-x_y: ://***@", "(k8s-aws-v1.s3cretABCD_-) ://***@"),
         *("Failed to parse: http://u:a/s3cret#b@p:1, port", "'socks5h://u:s3cret?@p'", "http://:s3cret@[::1]:1"),
     ],
 )
@@ -96,7 +97,7 @@ def test_who_asks_is_no_part_of_a_url_that_is_shown(text: str, where: str) -> No
     "text",
     [
         *("https://medium.com/@user", "oci://registry:5000/a@sha256:1", "https://host:5000/a@sha256:1", "a@b.example"),
-        *("the Basic SKU", "Bearer authentication", "Basic constraints: 1"),
+        *("the Basic SKU", "Bearer authentication", "Basic constraints: 1", "eyJ.eyJ.a", "a k8s-aws-v1.x"),
         *("http://p:3128 and a@b.example", "https://p?q=a@b.example"),
     ],
 )
