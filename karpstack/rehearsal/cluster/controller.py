@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
+from karpstack.karpenter import clock
 from karpstack.rehearsal.cluster import controller_options, pod_files
 from karpstack.rehearsal.cluster.certificates import write_kubeconfig
 from karpstack.rehearsal.cluster.cilium import mark_ready
@@ -131,6 +132,8 @@ class Controller(Player):
         self._ready: set[str] = set()
         self._failed: set[str] = set()
         self._back_off = self.back_off[0]
+        #: When the process became ready, by the cluster's monotonic clock.
+        self._began = 0.0
         self._tries = 0
         #: How often the process has ended or not started since it crashed, for one pod; 0 while it runs.
         self._failures = 0
@@ -206,6 +209,8 @@ class Controller(Player):
                 self._follow()
         elif event.source == "look":
             self._note_end(event.object["pid"])
+        elif event.source == "ended":
+            self._tell_not_ready()
         elif event.source == "again" and event.object["tries"] == self._tries:
             self._failed.clear()
             if self.hosted:
@@ -324,6 +329,7 @@ class Controller(Player):
             self._end()
             return str(error), None
         self._crashes = 0
+        self._began = clock.monotonic()
         return "", engine
 
     def _container(self, pod: Object) -> _Container:
@@ -411,24 +417,31 @@ class Controller(Player):
             if pod["metadata"]["uid"] not in self._ready and mark_ready(self._objects, pod):
                 self._ready.add(pod["metadata"]["uid"])
 
+    def _tell_not_ready(self) -> None:
+        """Mark the pods of a process that ended by itself, as in a crash loop."""
+        for uid in [] if self._engine else sorted(self._ready):
+            if mark_ready(self._objects, self._pods[uid], "false"):
+                warn(self._objects, self._pods[uid], "kubelet", "BackOff", self.problem)
+            self._ready.discard(uid)
+
     def _note_end(self, pid: int) -> None:
-        """Notice that the process has ended by itself: its pods are not ready then, as in a crash loop."""
+        """Notice that the process has ended by itself."""
         engine = self._engine
         if engine is None or engine.pid != pid:
             return
         try:
             engine.check()
         except EngineCrashError as error:
+            self._engine = None
             self._crashes += 1
             self.problem = str(error)
             self._failures = 1
+            if clock.monotonic() - self._began >= 2 * self.back_off[1]:  # a kubelet's patience is new then
+                self._back_off = self.back_off[0]
             self._back_away()
             self._endpoint.withdraw()
-            for uid in self._ready & self._pods.keys():
-                if mark_ready(self._objects, self._pods[uid], "false"):
-                    warn(self._objects, self._pods[uid], "kubelet", "BackOff", self.problem)
-            self._ready.clear()
-            self._engine = None
+            # Another event: this one is handled again, and counted again, while no API server answers.
+            self._feed.tell("ended", {})
             return
         self._feed.after(self.between_looks, "look", {"pid": pid})
 

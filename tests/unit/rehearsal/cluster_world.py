@@ -49,7 +49,7 @@ class World:
 
     def __init__(self) -> None:
         self.closed = threading.Event()
-        #: How many of the next requests to create something meet an API server that is starting.
+        #: How many of the next requests to create or patch something meet an API server that is starting.
         self.away = 0
         self.created: queue.Queue[Object] = queue.Queue()
         self.patched: queue.Queue[tuple[str, Any]] = queue.Queue()
@@ -77,15 +77,18 @@ class World:
         return watch
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
-        if self.away > 0:
-            self.away -= 1
-            raise ApiError(503, "ServiceUnavailable", "the API server is starting")
+        self._see_that_it_answers()
         if path.endswith("/token"):
             return {"status": {"token": "token"}}
         if f"{path}/{body['metadata'].get('name')}" in self.present:
             raise ApiError(409, "AlreadyExists", "there is one of that name")
         self.created.put({**body, "path": path})
         return dict(body)
+
+    def _see_that_it_answers(self) -> None:
+        if self.away > 0:
+            self.away -= 1
+            raise ApiError(503, "ServiceUnavailable", "the API server is starting")
 
     def get(self, path: str) -> Object | None:
         return self.present.get(path)
@@ -94,6 +97,7 @@ class World:
         return self.listed.get(_selected(path, labels, fields), [])
 
     def patch(self, path: str, body: Any, content_type: str = "") -> Object:
+        self._see_that_it_answers()
         self.patched.put((path, body))
         return {
             "metadata": {"name": path.rsplit("/", 1)[-1], "resourceVersion": "9", **body.get("metadata", {})},

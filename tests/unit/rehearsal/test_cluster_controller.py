@@ -66,6 +66,10 @@ class Processes:
         self._running.crashed = self.brief
         return True
 
+    def crash(self) -> None:
+        if self._running:
+            self._running.crashed = True
+
     def stop(self, name: str, grace: float = 5.0) -> None:
         if self._running:
             self._running = None
@@ -357,6 +361,28 @@ def test_it_is_started_again_with_growing_patience(rig: Rig) -> None:
     with pytest.raises(queue.Empty):  # it runs: nobody starts it again
         rig.cloud.tries.get(timeout=8 * BACK_OFF)
     assert rig.controller.problem == ""
+
+
+def test_a_crash_is_one_although_the_api_server_is_away(rig: Rig) -> None:
+    """Until it answers, the pods cannot be told that they are not ready, which is tried again and again."""
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    assert rig.ready() == "a"
+    rig.world.away = 8
+    rig.processes.crash()
+    assert rig.told()[0] == "stop"
+    assert rig.told()[0] == "start"
+    assert rig.world.created.get(timeout=5)["message"] == "the role has no effect"
+
+
+def test_patience_is_new_after_a_long_run(rig: Rig) -> None:
+    rig.controller.back_off = (BACK_OFF, BACK_OFF / 2)
+    rig.happen("ADDED", pod("a"))
+    assert (rig.told()[0], rig.ready()) == ("start", "a")
+    rig.controller._back_off = 60.0
+    time.sleep(2 * BACK_OFF)
+    rig.processes.crash()
+    assert [rig.told()[0], rig.told()[0]] == ["stop", "start"]
 
 
 def test_one_that_crashed_and_never_starts_again_is_lost(rig: Rig) -> None:
