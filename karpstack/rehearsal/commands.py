@@ -578,6 +578,7 @@ def _destroy(folder: StackFolder, deployment: Deployment) -> None:
 
 
 def _report_blockers(deployment: Deployment, heading: str) -> None:
+    print_message("Looking for what is in the way of `pulumi destroy`.")  # minutes, where an API server hangs
     try:
         found = deployment.hindrances()
     except NotCheckedError as error:
