@@ -10,8 +10,8 @@ import asyncio
 import itertools
 import shutil
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 import yaml
@@ -56,7 +56,7 @@ async def wait_until_accepted(
     began = time.monotonic()
     waits = itertools.chain(pauses, itertools.repeat(pauses[-1]))
     told = False
-    while found := await asyncio.to_thread(query_with_config, config, _refusal):
+    while found := await asyncio.to_thread(_reason, config):
         answered, reason = found
         server = config["clusters"][0]["cluster"]["server"]
         waited = time.monotonic() - began
@@ -106,3 +106,13 @@ def _refusal(api: ApiClient) -> tuple[bool, str] | None:
     if status and status.allowed:
         return None
     return True, (status and status.reason) or "it may not make NodePools"
+
+
+def _reason(config: Mapping[str, Any]) -> tuple[bool, str] | None:
+    """The same of a kubeconfig, whose login may fail for a while, too."""
+    from kubernetes.config import ConfigException
+
+    try:
+        return query_with_config(config, _refusal)
+    except ConfigException as error:
+        return True, str(error)

@@ -50,7 +50,7 @@ async def wait_until_served(
         )
     until = time.monotonic() + within
     waits = itertools.chain(pauses, itertools.repeat(pauses[-1]))
-    while reason := await asyncio.to_thread(query_with_config, config, _refusal):
+    while reason := await asyncio.to_thread(_reason, config):
         if time.monotonic() > until:
             server = config["clusters"][0]["cluster"]["server"]
             raise pulumi.RunError(
@@ -109,6 +109,16 @@ def unmet_conditions(api: ApiClient, manifest: Mapping[str, Any]) -> str:
     if any(condition["status"] == "Unknown" for condition in unmet):
         told += f". What is Unknown stands in the controller's log: kubectl logs {_CONTROLLER}"
     return told
+
+
+def _reason(config: Mapping[str, Any]) -> str:
+    """Why a cluster does not serve whoever has a kubeconfig, whose login may fail for a while; empty if it does."""
+    from kubernetes.config import ConfigException
+
+    try:
+        return query_with_config(config, _refusal)
+    except ConfigException as error:
+        return str(error)
 
 
 def _refusal(api: ApiClient) -> str:

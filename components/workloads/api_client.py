@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
-    from kubernetes.client import ApiClient
+    from kubernetes.client import ApiClient, Configuration
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _T = TypeVar("_T")
@@ -21,7 +21,9 @@ def query(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
         question: Asks with the client that it is given.
 
     Raises:
-        ConfigException: The proxy is no address of one.
+        ConfigException: The kubeconfig or its login cannot be used, or the proxy is no address of one; the text has no
+            secret.
+        ValueError: What answers is no API server.
     """
     import yaml
 
@@ -39,7 +41,11 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
     # Empty, and not absent: the client would let NO_PROXY except the kubeconfig's `proxy-url`.
     configuration = Configuration(proxy="", no_proxy="")
     configuration.retries = False
-    load_kube_config_from_dict(dict(config), client_configuration=configuration, persist_config=False)
+    try:
+        load_kube_config_from_dict(dict(config), client_configuration=configuration, persist_config=False)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # the client has no error of its own for them
+        raise ConfigException(f"it is no kubeconfig that can be used ({type(error).__name__})") from error
+    _see_the_login(config, configuration)
     # What listens on this machine, a tunnel for example, is asked directly.
     if not configuration.proxy and urlsplit(str(configuration.host)).hostname not in _LOOPBACK:
         environment = Configuration(host=configuration.host)
@@ -58,3 +64,23 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
         ) from None
     with client as api:
         return question(api)
+
+
+def _see_the_login(config: Mapping[str, Any], configuration: Configuration) -> None:
+    """Raise `ConfigException` where the client would ask without a login, and the answer would be about rights."""
+    from kubernetes.config import ConfigException
+
+    # As kubectl reads a token from a file.
+    tokens = configuration.api_key = {name: str(value).rstrip() for name, value in configuration.api_key.items()}
+    if not all(value.isascii() and value.isprintable() for value in tokens.values()):
+        raise ConfigException("the kubeconfig's token has a character that no request can hold (it is not shown)")
+    programs = [
+        user["user"]["exec"].get("command")
+        for user in config.get("users") or ()
+        if isinstance(user.get("user"), dict) and user["user"].get("exec")
+    ]
+    if programs and not tokens and not configuration.cert_file:
+        raise ConfigException(
+            f"{programs[0]}, which makes the credentials for the cluster, gave none (its own message is in the output "
+            "above); see that it is installed here and logged in"
+        )

@@ -12,9 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from azure.core.exceptions import AzureError
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+
 from karpstack.components.naming import EksNames
 from karpstack.components.settings import AksSettings, EksSettings
-from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.answers import OTHER_SHAPE
+from karpstack.preflight.aws.asking import LOGIN_FAILED, Aws, login_failure
 from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
@@ -36,6 +41,8 @@ from .leftovers import find_leftovers as find_left
 _RUN: Final = "run.json"
 _REPORT: Final = "report.json"
 _DEPTH, _VALUES = 100, 2_000_000  # of JSON that is read
+#: What the clients of both clouds raise for a refusal, a server that is none of the cloud's, and a failed login.
+_REFUSALS: Final = (ClientError, BotoCoreError, ResponseParserError, AzureError, *LOGIN_FAILED, *OTHER_SHAPE)
 Form = Literal["text", "json"]
 #: A run that ends earlier has not come to the stories.
 _LEAST: Final = 30.0
@@ -126,8 +133,16 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
         lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)
     else:
         raise InputError("the stack is on an existing cluster, of which nothing is removed by a tag")
-    for line in lines:
-        print(visible(line), flush=True)
+    try:
+        for line in lines:
+            print(visible(line), flush=True)
+    except _REFUSALS as error:
+        why = login_failure(error) if isinstance(error, LOGIN_FAILED) else f"{type(error).__name__}: {error}"
+        raise UnknowableError(
+            f"the removal ends early, because the cloud did not do as asked ({why}), so the rest stays and costs; mend "
+            "that, and run the command again, which goes on where it ended"
+        ) from error
+    print(f"See what is left: karpstack real-run left {visible(stack)}")
     return Code.GOOD
 
 

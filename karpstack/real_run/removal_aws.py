@@ -6,8 +6,8 @@ again without tags, by its name, once no cluster of that name is there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
@@ -36,6 +36,7 @@ _EC2: Final = (
     ("igw", "delete_internet_gateway", "InternetGatewayId"),
     ("vpc", "delete_vpc", "VpcId"),
 )
+_ABSENT: Final = re.compile("NotFound|NonExistent|DoesNotExist")  # in the error codes of the services below
 _ORDER: Final = {kind: number for number, (kind, _, _) in enumerate(_EC2)}
 
 
@@ -129,47 +130,66 @@ def _are_terminated(ec2: Any, instances: list[str]) -> bool:
 
 def _others(client: Client, names: EksNames, run: str) -> Iterator[str]:
     """Roles, policies, the queue, rules, keys and log groups."""
-    yield from _iam(client("iam"), run)
-    sqs, events, logs, kms = client("sqs"), client("events"), client("logs"), client("kms")
-    with suppress(ClientError):
-        url = sqs.get_queue_url(QueueName=names.interruption_queue)["QueueUrl"]
-        if sqs.list_queue_tags(QueueUrl=url).get("Tags", {}).get(TAG) == run:
-            sqs.delete_queue(QueueUrl=url)
-            yield f"queue {names.interruption_queue} goes"
-    for event in EVENT_PATTERNS:
-        rule = names.event_rule(event)
-        with suppress(ClientError):
-            arn = events.describe_rule(Name=rule)["Arn"]
-            if _pairs(events.list_tags_for_resource(ResourceARN=arn)["Tags"]).get(TAG) == run:
-                targets = [one["Id"] for one in events.list_targets_by_rule(Rule=rule)["Targets"]]
-                if targets:
-                    events.remove_targets(Rule=rule, Ids=targets)
-                events.delete_rule(Name=rule)
-                yield f"rule {rule} goes"
-    yield from _log_groups(logs, client("eks"), names, run)
-    with suppress(ClientError):
-        key = kms.describe_key(KeyId=names.secrets_key_alias)["KeyMetadata"]["KeyId"]
-        if {one["TagKey"]: one["TagValue"] for one in kms.list_resource_tags(KeyId=key)["Tags"]}.get(TAG) == run:
-            kms.delete_alias(AliasName=names.secrets_key_alias)
-            kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
-            yield f"key {names.secrets_key_alias} goes in 7 days"
-
-
-def _log_groups(logs: Any, eks: Any, names: EksNames, run: str) -> Iterator[str]:
-    try:
-        eks.describe_cluster(name=names.cluster)
-        orphans = []
-    except eks.exceptions.ResourceNotFoundException:
-        orphans = [names.control_plane_log_group]
+    events, logs = client("events"), client("logs")
+    yield from _or_stays("role or policy", _iam(client("iam"), run))
+    yield from _or_stays(f"queue {names.interruption_queue}", _queue(client("sqs"), names.interruption_queue, run))
+    for rule in map(names.event_rule, EVENT_PATTERNS):
+        yield from _or_stays(f"rule {rule}", _rule(events, rule, run))
     for group in (names.control_plane_log_group, names.flow_log_group):
-        with suppress(ClientError):
-            for found in logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
-                arn = found["arn"].removesuffix(":*")
-                if found["logGroupName"] == group and (
-                    group in orphans or logs.list_tags_for_resource(resourceArn=arn)["tags"].get(TAG) == run
-                ):
-                    logs.delete_log_group(logGroupName=group)
-                    yield f"log group {group} goes"
+        yield from _or_stays(f"log group {group}", _log_group(logs, client("eks"), names, group, run))
+    yield from _or_stays(f"key {names.secrets_key_alias}", _key(client("kms"), names.secrets_key_alias, run))
+
+
+def _or_stays(what: str, lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a removal; where it is refused, say so, and let the next one begin."""
+    try:
+        yield from lines
+    except ClientError as error:
+        if not _ABSENT.search(str(error.response["Error"]["Code"])):
+            yield f"{what} stays, if there is one: {error.response['Error']['Message']}"
+
+
+def _queue(sqs: Any, name: str, run: str) -> Iterator[str]:
+    url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+    if sqs.list_queue_tags(QueueUrl=url).get("Tags", {}).get(TAG) == run:
+        sqs.delete_queue(QueueUrl=url)
+        yield f"queue {name} goes"
+
+
+def _rule(events: Any, name: str, run: str) -> Iterator[str]:
+    arn = events.describe_rule(Name=name)["Arn"]
+    if _pairs(events.list_tags_for_resource(ResourceARN=arn)["Tags"]).get(TAG) == run:
+        if targets := [one["Id"] for one in events.list_targets_by_rule(Rule=name)["Targets"]]:
+            events.remove_targets(Rule=name, Ids=targets)
+        events.delete_rule(Name=name)
+        yield f"rule {name} goes"
+
+
+def _key(kms: Any, alias: str, run: str) -> Iterator[str]:
+    key = kms.describe_key(KeyId=alias)["KeyMetadata"]["KeyId"]
+    if {one["TagKey"]: one["TagValue"] for one in kms.list_resource_tags(KeyId=key)["Tags"]}.get(TAG) == run:
+        kms.delete_alias(AliasName=alias)
+        kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
+        yield f"key {alias} goes in 7 days"
+
+
+def _log_group(logs: Any, eks: Any, names: EksNames, name: str, run: str) -> Iterator[str]:
+    for found in logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"]:
+        if found["logGroupName"] != name:
+            continue
+        tags = logs.list_tags_for_resource(resourceArn=found["arn"].removesuffix(":*"))["tags"]
+        orphan = name == names.control_plane_log_group and not _has_cluster(eks, names.cluster)
+        if orphan or tags.get(TAG) == run:
+            logs.delete_log_group(logGroupName=name)
+            yield f"log group {name} goes"
+
+
+def _has_cluster(eks: Any, name: str) -> bool:
+    try:
+        eks.describe_cluster(name=name)
+    except eks.exceptions.ResourceNotFoundException:
+        return False
+    return True
 
 
 def _iam(iam: Any, run: str) -> Iterator[str]:

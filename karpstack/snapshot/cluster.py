@@ -162,7 +162,12 @@ def _page(
     if answer.status == HTTPStatus.NOT_FOUND and collection.needed:
         raise _unusable(collection, "404 is no answer to it; the address may be that of another server, or of a proxy")
     if answer.status >= HTTPStatus.BAD_REQUEST:
-        raise _RefusedError(cut(visible(content.decode(errors="replace")), _REASON), answer.status)
+        reason = cut(visible(content.decode(errors="replace")), _REASON)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            raise ClusterError.of(finding("snapshot-login-refused", key=f"GET {collection.path}", reason=reason))
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise _unusable(collection, f"{answer.status} {reason}")
+        raise _RefusedError(reason, answer.status)
     if answer.status != HTTPStatus.OK:
         raise _unusable(collection, f"{answer.status} is no answer to it; a proxy or a login page may be between")
     try:

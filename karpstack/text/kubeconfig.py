@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import urllib3
 from kubernetes import client, config
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION, KubeConfigLoader, KubeConfigMerger
 
@@ -16,7 +17,7 @@ from .retries import bounded
 from .shown import cut, visible
 
 _AGAIN: Final = bounded(3)
-_LOGINS: Final = ("exec", "auth-provider")
+_LOGINS: Final = ("exec", "auth-provider", "tokenFile")
 _REASON: Final = 300  # characters of what a plugin says
 
 
@@ -35,7 +36,18 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     # Empty, and not absent: the client would take a proxy of the environment, and let NO_PROXY except a `proxy-url`.
     settings = client.Configuration(proxy="", no_proxy="")
     settings.retries = _AGAIN
-    _log_in(settings, KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION)), context)
+    try:
+        _log_in(settings, KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION)), context)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # the client has no error of its own for them
+        raise config.ConfigException(
+            f"it is no kubeconfig that can be used ({type(error).__name__}: {error})"
+        ) from error
+    if not settings.verify_ssl:
+        urllib3.disable_warnings(
+            urllib3.exceptions.InsecureRequestWarning
+        )  # the kubeconfig says so, and kubectl is silent
+    # As kubectl reads a `tokenFile`.
+    settings.api_key = {name: str(value).rstrip() for name, value in settings.api_key.items()}
     if not all(str(value).isascii() and str(value).isprintable() for value in settings.api_key.values()):
         # The client's own error has the token in it.
         raise config.ConfigException(
@@ -59,9 +71,15 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
     )
     with _logged() as said:
         loader.load_and_set(settings)
-    user = files.config["users"].get_with_name(loader.current_context["context"].get("user"), safe=True)
-    named = [key for key in _LOGINS if user and key in user["user"]]
-    has_token = any(str(value).removeprefix("Bearer ") for value in settings.api_key.values())
+    found = files.config["users"].get_with_name(loader.current_context["context"].get("user"), safe=True)
+    user = found["user"] if found else {}
+    if "as" in user:
+        raise config.ConfigException(
+            "the kubeconfig's user acts as another (`as`), which this client cannot do: it would ask as the user "
+            "itself; name a user without it"
+        )
+    named = [key for key in _LOGINS if key in user]
+    has_token = any(str(value).removeprefix("Bearer").strip() for value in settings.api_key.values())
     if said or (named and not (has_token or settings.cert_file)):
         why = cut(visible("; ".join(said)), _REASON) or "it gives neither a token nor a certificate"
         raise config.ConfigException(

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_PORTS: Final = {"http": 80, "https": 443}
 #: The spellings of IPv4 addresses that the system's resolver takes too: 127.1, 0x7f000001.
 _SHORT: Final = re.compile(r"[0-9a-fx.]+", re.ASCII)
 #: A proxy's address, as urllib3 can parse it: who asks, host, port.
@@ -57,8 +58,8 @@ def proxy_for(url: str) -> str | None:
     """
     address = urlsplit(url)
     proxies = getproxies()
-    host = address.hostname or ""
-    if is_loopback(url) or proxy_bypass(host) or _is_in(host, proxies.get("no", "")):
+    host, port = address.hostname or "", address.port or _PORTS.get(address.scheme, 0)
+    if is_loopback(url) or proxy_bypass(host) or _is_excepted(host, port, proxies.get("no", "")):
         return None
     kind = address.scheme if proxies.get(address.scheme) else "all"
     if not (found := proxies.get(kind)):
@@ -104,14 +105,17 @@ def proxy_of_cluster(server: str, named: str | None) -> str | None:
     return named
 
 
-def _is_in(host: str, networks: str) -> bool:
-    """Whether one of NO_PROXY's ranges of addresses, which urllib does not know, has a host."""
+def _is_excepted(host: str, port: int, excepted: str) -> bool:
+    """Whether NO_PROXY has what urllib does not know in it: a range of addresses, a port, or `*.` before a name."""
     address = _address(host)
-    if address is None:
-        return False
-    for network in networks.split(","):
+    for one in excepted.lower().split(","):
+        name, _, only = one.strip().removeprefix("*").partition(":")
+        if only == str(port) and (host == name or host.endswith(f".{name.lstrip('.')}")):
+            return True
+        if one.strip().startswith("*.") and not only and host.endswith(name):
+            return True
         with suppress(ValueError):  # a name
-            if address in ip_network(network.strip(), strict=False):
+            if address and address in ip_network(one.strip(), strict=False):
                 return True
     return False
 

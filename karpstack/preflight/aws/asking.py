@@ -28,6 +28,9 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "elbv2": "elasticloadbalancing",
     "service-quotas": "servicequotas",
 }
+#: What botocore raises where a file or program that a profile names for the login cannot be used, and where the profile
+#: wants a code that nobody can be asked for; it has its own errors for the network.
+LOGIN_FAILED: Final = (OSError, EOFError)
 _SESSION: Final = "karpstack-preflight"
 
 #: For all questions of a look together: an account that is slow, or throttles each of them, must not hold it up.
@@ -61,8 +64,9 @@ class Aws:
         try:
             found = session(profile, region)
         except BotoCoreError as error:
+            named = f"aws:profile = {profile!r}" if profile else "AWS_PROFILE"
             raise UnknowableError(
-                f"aws:profile = {profile!r}: {error}, so the account cannot be asked as the stack's provider would; "
+                f"{named}: {error}, so the account cannot be asked as the stack's provider would; "
                 "write the profile into ~/.aws/config, or take it out of the stack's configuration"
             ) from error
         own = cls(region, found.client)
@@ -147,6 +151,8 @@ class Aws:
             raise NotAskedError(call(service, operation), text, refused=code in _REFUSALS) from error
         except (BotoCoreError, ProxyError, ResponseParserError) as error:
             raise NotAskedError(call(service, operation), str(error), refused=False) from error
+        except LOGIN_FAILED as error:
+            raise NotAskedError(call(service, operation), login_failure(error), refused=False) from error
         except OTHER_SHAPE as error:  # botocore's own parsers take an answer for AWS's
             kind = type(error).__name__
             what = f"the answer is not as AWS's are ({kind}: {error}); a proxy or a login page may be between"
@@ -206,6 +212,13 @@ def _answer(asked: str, answer: Any) -> dict[str, Any]:
         raise NotAskedError(asked, f"{what} answered, and not AWS", refused=False)
     found: dict[str, Any] = answer
     return found
+
+
+def login_failure(error: BaseException) -> str:
+    """What an error of `LOGIN_FAILED` means, for people."""
+    if isinstance(error, EOFError):
+        return "the profile wants a code (`mfa_serial`), which only a terminal can be asked for"
+    return f"what the profile or the environment names for the login cannot be used ({error})"
 
 
 def call(service: str, operation: str) -> str:

@@ -22,7 +22,7 @@ from urllib3.exceptions import HTTPError
 from karpstack.text.answers import PAGES, SECONDS, Allowance, begins
 from karpstack.text.proxies import is_loopback, proxies_for
 
-from ..answers import items, parse, read
+from ..answers import OTHER_SHAPE, items, parse, read
 from ..finding import NotAskedError
 from .credentials import Login
 
@@ -64,7 +64,7 @@ class Azure:
         try:
             claims = self._login.credential.get_token(self._login.scope).token.split(".")[1]
             return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["tid"]).lower()
-        except (AzureError, LookupError, TypeError, ValueError):
+        except (AzureError, *OTHER_SHAPE):
             return ""
 
     @property
@@ -152,6 +152,9 @@ class Azure:
         except (AzureError, HTTPError, ValueError) as error:
             # One line: the credential's own advice, and where it was looked up, follow on more.
             raise NotAskedError(action, str(error).partition("\n")[0], refused=False) from error
+        except OTHER_SHAPE as error:  # azure-identity takes an answer for that of the server of a managed identity
+            what = f"the server of the login answers otherwise than Azure's ({type(error).__name__}: {error})"
+            raise NotAskedError(action, what, refused=False) from error
         if response.status_code == HTTPStatus.OK:
             return parse(action, content)
         code, text = _refusal(action, content)

@@ -6,13 +6,18 @@ The provider takes each value from the stack's configuration, `azure-native:clie
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from azure.core.credentials import TokenCredential
+from azure.core.pipeline.transport import RequestsTransport
 from azure.identity import (
     AzureAuthorityHosts,
     AzureCliCredential,
@@ -25,7 +30,8 @@ from azure.identity import (
 
 from karpstack.text.proxies import ProxyError, proxies_for
 
-from ..finding import InputError, UnknowableError
+from ..answers import read
+from ..finding import InputError, NotAskedError, UnknowableError
 from ..stack import CLOSED
 
 #: The endpoint of Azure Resource Manager instead of the cloud's, as Azure's providers for Terraform have it too.
@@ -75,6 +81,8 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     Raises:
         UnknowableError: A value is missing, or is none that the provider takes.
     """
+    # What a server answers to a failed login is in its warnings, as it is.
+    logging.getLogger("azure").addHandler(logging.NullHandler())
 
     def value(name: str, variable: str) -> str:
         given = raw.get(f"azure-native:{name}")
@@ -101,13 +109,20 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     try:
         credential: TokenCredential
         if value("useDefaultAzureCredential", "ARM_USE_DEFAULT_AZURE_CREDENTIAL").lower() == "true":
-            credential, words = DefaultAzureCredential(**_asked(cloud)), "Azure's default credential"
+            credential, words = (
+                DefaultAzureCredential(authority=cloud.authority, transport=_transport()),
+                "Azure's default credential",
+            )
         elif certificate:
             password = value("clientCertificatePassword", "ARM_CLIENT_CERTIFICATE_PASSWORD") or None
-            credential = CertificateCredential(tenant, client, certificate, password=password, **_asked(cloud))
+            credential = CertificateCredential(
+                tenant, client, certificate, password=password, authority=cloud.authority, transport=_transport()
+            )
             words = f"{application}, by its certificate"
         elif secret:
-            credential = ClientSecretCredential(tenant, client, secret, **_asked(cloud))
+            credential = ClientSecretCredential(
+                tenant, client, secret, authority=cloud.authority, transport=_transport()
+            )
             words = f"{application}, by its secret"
         elif value("useOidc", "ARM_USE_OIDC").lower() == "true":
             file = value("oidcTokenFilePath", "ARM_OIDC_TOKEN_FILE_PATH")
@@ -118,14 +133,17 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
                     "it would; give the token as ARM_OIDC_TOKEN, or its file as ARM_OIDC_TOKEN_FILE_PATH"
                 )
             token = value("oidcToken", "ARM_OIDC_TOKEN") or _content(file)
-            credential = ClientAssertionCredential(tenant, client, lambda: token, **_asked(cloud))
+            credential = ClientAssertionCredential(
+                tenant, client, lambda: token, authority=cloud.authority, transport=_transport()
+            )
             words = f"{application}, by a federated token"
         elif value("useMsi", "ARM_USE_MSI").lower() == "true":
-            credential, words = _managed_identity(client), "this machine's managed identity"
+            credential, words = (
+                ManagedIdentityCredential(client_id=client or None, transport=_transport()),
+                "this machine's managed identity",
+            )
         else:
             credential, words = AzureCliCredential(tenant_id=tenant), "whoever az login signed in"
-    except ProxyError as error:
-        raise UnknowableError(str(error)) from error
     except ValueError as error:
         raise UnknowableError(
             f"azure-native's credentials: {error}, so the subscription can't be asked as the stack's provider would; "
@@ -135,14 +153,26 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     return Login(credential, words, endpoint, f"{cloud.resource_manager}/.default")
 
 
-def _asked(cloud: Cloud) -> dict[str, Any]:
-    """How azure-identity asks who signs in: it cannot parse each proxy that others can."""
-    return {"authority": cloud.authority, "proxies": proxies_for(f"https://{cloud.authority}")}
+def _transport() -> RequestsTransport:
+    """Return what azure-identity asks with: through the proxy that was checked, within the limits of all answers."""
+    transport = RequestsTransport()
+    transport.send = partial(_bounded, transport.send)
+    return transport
 
 
-def _managed_identity(client: str) -> ManagedIdentityCredential:
-    """Return the identity that a server beside the machine gives tokens for, which no proxy is asked for."""
-    return ManagedIdentityCredential(client_id=client or None, use_env_settings=False)
+def _bounded(send: Callable[..., Any], request: Any, **options: Any) -> Any:
+    address = urlsplit(request.url)
+    call = f"the login at {address.hostname}"
+    try:
+        # Without TLS, it is a server beside the machine, which gives tokens of a managed identity: no proxy is asked.
+        proxies = proxies_for(request.url) if address.scheme == "https" else {}
+    except ProxyError as error:  # which is a ValueError, for which azure-identity has words of its own
+        raise NotAskedError(call, str(error), refused=False) from error
+    options |= {"proxies": {address.scheme: "", **proxies}, "stream": True}
+    response, content = read(call, partial(send, request, **options), attrgetter("internal_response.raw"), None)
+    # As requests itself keeps an answer that it has read.
+    response.internal_response._content, response.internal_response._content_consumed = content, True
+    return response
 
 
 def subscription(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login, login, subscription
 from karpstack.preflight.finding import NotAskedError, UnknowableError
 from karpstack.preflight.stack import CLOSED
+from karpstack.text import answers
 from tests.unit.preflight.fake_server import FakeServer
 
 TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "22222222-2222-3333-4444-555555555555"
@@ -56,8 +58,42 @@ def test_who_signs_in_is_asked_through_each_proxy(name: str, monkeypatch: pytest
         assert proxy.asked
         assert proxy.logins == {f"Basic {b64encode(b'user:password').decode()}"}
     monkeypatch.setenv(name, "ftp://proxy")
-    with pytest.raises(UnknowableError, match=f"^{name} is not the address of an HTTP proxy"):
-        login({}, {**APPLICATION, "ARM_CLIENT_SECRET": "x"})
+    with pytest.raises(ClientAuthenticationError, match=f"{name} is not the address of an HTTP proxy"):
+        login({}, {**APPLICATION, "ARM_CLIENT_SECRET": "x"}).credential.get_token(found.scope)
+
+
+#: What the server of a machine's identity says, where it is none.
+LIES = ["no \x1b[31mJSON", "[]", "{}", '{"access_token": 5}', "[" * 100_000]
+
+
+@pytest.mark.parametrize("said", LIES)
+@pytest.mark.parametrize("kind", ["ARM_USE_MSI", "ARM_USE_DEFAULT_AZURE_CREDENTIAL"])
+def test_the_server_of_a_machines_identity_is_asked_without_a_proxy(
+    kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(answers, "BYTES", 50_000)
+    with FakeServer() as server, FakeServer() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("IDENTITY_ENDPOINT", f"http://127.0.0.1:{server.port}/token")
+        monkeypatch.setenv("IDENTITY_HEADER", "s3cret")
+        monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "ManagedIdentityCredential")  # it would start programs otherwise
+        server.otherwise = (200, said)
+        asked = Azure("sub", login({}, {kind: "true"}))
+        with pytest.raises(NotAskedError) as told:
+            asked.all("x/read", "/subscriptions/sub/x", "1")
+        assert server.asked
+        assert not proxy.asked
+        assert "s3cret" not in str(told.value)
+
+
+def test_warnings_of_azure_identity_are_not_shown() -> None:
+    """With no handler, Python writes them to stderr as they are: they hold what a server has answered."""
+    login({}, {"ARM_USE_MSI": "true"})
+    assert logging.getLogger("azure.identity").hasHandlers()
 
 
 def test_the_configuration_goes_before_the_environment() -> None:

@@ -11,17 +11,21 @@ import pytest
 from karpstack.components.documents.events import EVENT_PATTERNS
 from karpstack.components.naming import EksNames
 from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.finding import blockers
-from karpstack.real_run import removal_aws, removal_azure
+from karpstack.real_run import commands, removal_aws, removal_azure
 from karpstack.real_run.leftovers import TAG, find_aws_leftovers, find_azure_leftovers
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.azure.identity.entra import MANAGEMENT
+from karpstack.text.codes import Code
+from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.preflight_azure_world import Token, asked
 from tests.unit.preflight.preflight_azure_world import looked_at as azure_stack
 from tests.unit.preflight.preflight_world import looked_at
 from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account, document, trust
 from tests.unit.rehearsal.azure_world import GROUPS, World
 
+ROOT = Path(__file__).parents[3]
 RUN = {TAG: "first-run"}
 TAGS = [{"Key": TAG, "Value": "first-run"}]
 
@@ -116,6 +120,52 @@ def test_what_is_refused_is_said(aws: Account, monkeypatch: pytest.MonkeyPatch) 
     aws.client("ec2").create_tags(Resources=[stack.vpc], Tags=TAGS)
     (line,) = remove(aws)
     assert line.startswith(f"{stack.vpc} stays: ")
+
+
+def test_a_refusal_does_not_keep_the_rest(aws: Account) -> None:
+    """An absent right for one service; the queue's own absence is nothing to tell."""
+    logs = aws.client("logs")
+    logs.create_log_group(logGroupName=EksNames(CLUSTER).flow_log_group, tags=RUN)
+    with FakeServer() as server:
+        server.otherwise = (403, json.dumps({"__type": "AccessDeniedException", "message": "not you"}))
+        refused = session("", aws.region).client("events", endpoint_url=f"http://127.0.0.1:{server.port}")
+        client = {"events": refused}
+        lines = removal_aws.remove(
+            Aws(aws.region, aws.client),
+            lambda service: client.get(service) or aws.client(service),
+            EksNames(CLUSTER),
+            "first-run",
+            between=0.01,
+        )
+        found = list(lines)
+    rules = [line for line in found if line.startswith("rule ")]
+    assert len(rules) == len(EVENT_PATTERNS)
+    assert all(line.endswith("stays, if there is one: not you") for line in rules)
+    assert found[-1] == f"log group {EksNames(CLUSTER).flow_log_group} goes"
+
+
+@pytest.mark.parametrize("stack", ["eks", "aks-nap"])
+@pytest.mark.parametrize("answer", [(403, "{}"), (401, ""), (200, "<html>"), (200, "{}"), (200, "[]"), (500, "no")])
+def test_a_removal_that_is_refused_is_an_error(
+    answer: tuple[int, str],
+    stack: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    written = tmp_path / f"Pulumi.{stack}.yaml"
+    text = (ROOT / written.name).read_text()
+    written.write_text(text.replace("  karpstack:tags:\n", f"  karpstack:tags:\n    {TAG}: first-run\n", 1))
+    with FakeServer() as server:
+        server.otherwise = answer
+        for name in ("AWS_ENDPOINT_URL", "ARM_RESOURCE_MANAGER_ENDPOINT", "IDENTITY_ENDPOINT"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{server.port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "IDENTITY_HEADER"):
+            monkeypatch.setenv(name, "a")
+        monkeypatch.setenv("ARM_USE_MSI", "true")
+        assert commands.remove(stack, config_file=written, yes=True) == Code.UNKNOWN
+    assert "error: " in capsys.readouterr().err
 
 
 def azure_is_left(world: World) -> list[str]:

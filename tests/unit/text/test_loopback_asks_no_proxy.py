@@ -326,15 +326,18 @@ def test_no_proxy_excepts_nothing_from_a_kubeconfigs_proxy(
 @pytest.mark.parametrize(
     ("url", "asked"),
     [
-        ("https://10.1.2.3", None),
-        ("https://11.1.2.3", PROXY),
-        ("https://[fd00::1]", None),
-        ("https://[fe00::1]", PROXY),
+        *(("https://10.1.2.3", None), ("https://11.1.2.3", PROXY)),
+        *(("https://[fd00::1]", None), ("https://[fe00::1]", PROXY)),
+        *(("https://172.16.0.1:6443", None), ("https://172.16.0.1", PROXY), ("https://a.port.example", None)),
+        *(("https://port.example:444", PROXY), ("https://xport.example", PROXY)),
+        *(("https://a.star.example:6443", None), ("https://star.example", PROXY), ("https://axstar.example", PROXY)),
     ],
 )
-def test_no_proxy_may_have_ranges_of_addresses(url: str, asked: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_is_read_as_go_does(url: str, asked: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "name.example, 10.0.0.0/8,fd00::/8")
+        monkeypatch.setenv(
+            name, "name.example, 10.0.0.0/8,fd00::/8,172.16.0.1:6443, .Port.example:443,*.star.example, ,:,*:1"
+        )
     assert proxy_for(url) == asked
 
 
@@ -383,7 +386,7 @@ def test_a_component_does_not_print_the_password_of_a_proxy(
     assert "s3cret" not in "".join(traceback.format_exception(raised.value))
 
 
-@pytest.mark.parametrize("token", ["s3cret\n", "s3cret\r\nX: y", "s3cret\u4e2d"])
+@pytest.mark.parametrize("token", ["s3cret\nx", "s3cret\r\nX: y", "s3cret\u4e2d"])
 def test_a_token_that_no_request_can_hold_is_an_error_without_it(token: str, tmp_path: Path) -> None:
     written = kubeconfig(tmp_path, "https://cluster.example")
     written.write_text(written.read_text().replace("token: t", f"token: {json.dumps(token)}"))

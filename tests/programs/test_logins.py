@@ -1,0 +1,177 @@
+"""A cluster is asked with the login of the kubeconfig's user, or not at all; so is an account."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.config import ConfigException
+
+from karpstack.components.kubernetes.accepted import wait_until_accepted
+from karpstack.components.kubernetes.live import wait_until_served
+from karpstack.components.workloads.api_client import query
+from karpstack.components.workloads.running import scaled_by, workloads_or_refusal
+from karpstack.text.kubeconfig import settings_of
+from tests.unit.preflight.fake_server import FakeServer
+
+ROOT = Path(__file__).resolve().parents[2]
+V1 = "client.authentication.k8s.io/v1"
+
+
+def kubeconfig(folder: Path, user: dict[str, Any]) -> Path:
+    path = folder / "kubeconfig"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "a",
+                "clusters": [{"name": "a", "cluster": {"server": "https://cluster.example"}}],
+                "users": [{"name": "a", "user": user}],
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            }
+        )
+    )
+    return path
+
+
+def plugin(script: str) -> dict[str, Any]:
+    return {"exec": {"apiVersion": V1, "command": "sh", "args": ["-c", script]}}
+
+
+def status(**found: str) -> str:
+    return f"echo '{json.dumps({'apiVersion': V1, 'kind': 'ExecCredential', 'status': found})}'"
+
+
+@pytest.mark.parametrize(
+    ("user", "why"),
+    [
+        ({"exec": {"apiVersion": V1, "command": "/missing"}}, "by exec: .*No such file"),
+        (plugin("printf 'not \\033[1mhere' >&2; exit 3"), r"by exec: exec: process returned 3. not \\x1b\[1mhere;"),
+        (plugin("echo '[]'"), "by exec: exec: malformed response"),
+        (plugin(status()), "by exec: exec: missing token"),
+        (plugin(status(token="")), "by exec: it gives neither a token nor a certificate"),
+        ({"tokenFile": "/dev/null"}, "by tokenFile: it gives neither"),
+        ({"token": "t", "as": "admin"}, "acts as another"),
+        ({"auth-provider": {"name": "gcp"}}, "no kubeconfig that can be used .AttributeError"),
+        ({"client-certificate-data": "xx"}, "no kubeconfig that can be used .Error: Incorrect padding"),
+        ({"auth-provider": {"name": "azure"}}, "by auth-provider: it gives neither"),
+        ({"auth-provider": {"name": "oidc", "config": {"id-token": "none"}}}, "by auth-provider: it gives neither"),
+    ],
+)
+def test_a_login_that_fails_is_an_error_before_anything_is_asked(
+    user: dict[str, Any], why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigException, match=why):
+        settings_of(kubeconfig(tmp_path, user))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("user", "key"),
+    [
+        (plugin(status(token="t")), {"BearerToken": "Bearer t"}),
+        ({"token": "t"}, {"BearerToken": "Bearer t"}),
+        ({"auth-provider": {"name": "azure"}, "token": "t"}, {"BearerToken": "Bearer t"}),
+        ({"client-certificate-data": "dA==", "client-key-data": "dA=="}, {}),
+        ({"nothing": "as for `kubectl proxy`"}, {}),
+    ],
+)
+def test_a_login_that_works_is_used(user: dict[str, Any], key: dict[str, str], tmp_path: Path) -> None:
+    assert settings_of(kubeconfig(tmp_path, user)).api_key == key
+
+
+def test_a_token_of_a_file_may_end_with_a_line_break(tmp_path: Path) -> None:
+    """As `echo` and editors write it; kubectl reads it so."""
+    (tmp_path / "token").write_text("t\n")
+    written = kubeconfig(tmp_path, {"tokenFile": str(tmp_path / "token")})
+    assert settings_of(written).api_key == {"BearerToken": "Bearer t"}
+
+
+PROFILES = {
+    "token file": (
+        "role_arn = arn:aws:iam::1:role/r\nweb_identity_token_file = /nope",
+        "No such file or directory: '/nope'",
+    ),
+    "no program": ("credential_process = /absent", "No such file or directory: '/absent'"),
+    "no JSON": ("credential_process = echo hello", "otherwise than AWS documents"),
+    "a code": (
+        "role_arn = arn:aws:iam::1:role/r\nsource_profile = keys\nmfa_serial = arn:aws:iam::1:mfa/m",
+        "which only a terminal can be asked for",
+    ),
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_login_to_aws_that_fails_is_an_error(profile: str, tmp_path: Path) -> None:
+    text, why = PROFILES[profile]
+    keys = "[profile keys]\naws_access_key_id = a\naws_secret_access_key = b\n"
+    (tmp_path / "config").write_text(f"[profile mine]\n{text}\n{keys}")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "karpstack", "preflight", "eks"],
+        cwd=ROOT,
+        env=variables | {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_PROFILE": "mine"},
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # no terminal that could be asked
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 3
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("user", [plugin("exit 3"), {"exec": {"apiVersion": V1, "command": "/missing"}}])
+def test_a_component_asks_no_cluster_without_the_login(user: dict[str, Any], tmp_path: Path) -> None:
+    program = user["exec"]["command"]
+    found = workloads_or_refusal(kubeconfig(tmp_path, user).read_text(), lambda _: pytest.fail("it was asked"))
+    assert found.refusal.startswith(f"{program}, which makes the credentials for the cluster, gave none")
+
+
+def test_a_component_reads_a_token_as_kubectl_does(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t\n")
+    written = kubeconfig(tmp_path, {"tokenFile": str(tmp_path / "token")}).read_text()
+    assert query(written, lambda api: api.configuration.api_key) == {"BearerToken": "Bearer t"}
+    (tmp_path / "token").write_text("s3cret\nX: y")
+    with pytest.raises(ConfigException, match=r"token has a character .* \(it is not shown\)"):
+        query(written, lambda _: None)
+    with pytest.raises(ConfigException, match="no kubeconfig that can be used"):
+        query(kubeconfig(tmp_path, {"auth-provider": {"name": "gcp"}}).read_text(), lambda _: None)
+
+
+@pytest.mark.parametrize("wait", [wait_until_served, wait_until_accepted])
+def test_a_component_waits_for_a_login_that_fails_at_first(
+    wait: Callable[..., Coroutine[Any, Any, object]], tmp_path: Path
+) -> None:
+    """What makes the credentials asks a server, too."""
+    there = tmp_path / "there"
+    user = plugin(f"test -e {there} || {{ touch {there}; exit 1; }}; {status(token='t')}")
+    written = yaml.safe_load(kubeconfig(tmp_path, user).read_text())
+    with FakeServer() as server:
+        server.headers["Content-Type"] = "application/json"
+        server.otherwise = (200, json.dumps({"items": [], "status": {"allowed": True}, "spec": {}}))
+        written["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{server.port}"
+        asyncio.run(wait(json.dumps(written), pauses=(0.01,)))
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("said", ["<html>Please log in</html>", "", "{}", "[]", '{"items": 5}'])
+def test_a_component_takes_no_other_server_for_a_cluster(said: str, tmp_path: Path) -> None:
+    with FakeServer() as server:
+        server.headers["Content-Type"] = "application/json"
+        server.otherwise = (200, said)
+        written = kubeconfig(tmp_path, {"token": "t"}).read_text()
+        found = workloads_or_refusal(
+            written.replace("https://cluster.example", f"http://127.0.0.1:{server.port}"),
+            lambda api: scaled_by(api, "mine", "ec2nodeclasses.karpenter.k8s.aws"),
+        )
+    assert found.refusal
