@@ -246,8 +246,11 @@ def _names(written: str) -> list[str]:
 def _summarise(told: Sequence[OutcomeTexts], where: Job, *, is_answered: bool = True) -> None:
     said = text.summary(told, commit=where.commit, page=where.page, is_answered=is_answered)
     if file := os.environ.get(_SUMMARY):
-        with Path(file).open("a", encoding="utf-8") as summary:
-            summary.write(said)
+        try:
+            with Path(file).open("a", encoding="utf-8") as summary:
+                summary.write(said)
+        except OSError as error:  # one that comes late names no file
+            raise OSError(error.errno, error.strerror, file) from error
     else:
         print(said, end="")
 

@@ -28,7 +28,7 @@ from karpstack.karpenter import clock
 from karpstack.rehearsal import recorded_rights
 from karpstack.rehearsal.cluster.controller import DAYS
 from karpstack.rehearsal.engines import EngineSet
-from karpstack.rehearsal.host import user_environment
+from karpstack.rehearsal.host import limits, user_environment
 from karpstack.rehearsal.host.processes import marked, stop_marked
 from karpstack.rehearsal.rights import completeness, reasons
 from karpstack.rehearsal.session import crashes, daemon, descriptions, hints, lifetime, lock, other_program, speed
@@ -410,6 +410,8 @@ def status(target: Target, *, form: str = "text") -> int:
         )
         crashes.report_all(folder)
         lifetime.report_daemon_end(folder)
+        if full := limits.shortage(folder.root):
+            print_message(full)
         if not holder:
             _report_orphans(folder)
         return Code.NO

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from karpstack.text import files
+from karpstack.text import files, json_file
 
 Cloud = Literal["aws", "azure"]
 #: Condition keys and their values; several values where a key has several at once (`aws:TagKeys`).
@@ -24,6 +24,7 @@ Context = Mapping[str, str | Sequence[str]]
 Document = Mapping[str, Any]
 
 VERSION: Final = 1
+_MOST, _DEPTH, _VALUES = 64 * 2**20, 50, 2_000_000  # bytes, levels and values of a recording
 #: The resource of an action of which the stand-in does not know what is asked about it.
 UNKNOWN: Final = "unknown"
 #: Context of a question that any role in the subscription answers with yes: reads of what Azure offers.
@@ -238,8 +239,13 @@ def _line(use: Use) -> str:
 
 
 def _parsed(path: Path) -> Recording:
+    if not path.exists():
+        raise RecordingError(
+            f"{path} does not exist, so nothing says which rights were used; rehearse the stack first: "
+            "karpstack run STACK --labels all"
+        )
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json_file.read(path, most=_MOST, depth=_DEPTH, values=_VALUES)
         if found["version"] != VERSION or found["cloud"] not in ("aws", "azure"):
             raise ValueError(f"its version is {found['version']!r} and its cloud {found['cloud']!r}")
         principals = [
@@ -247,14 +253,10 @@ def _parsed(path: Path) -> Recording:
             for one in found["principals"]
         ]
         scenarios = frozenset(map(str, found["scenarios"])) if "scenarios" in found else None
-    except FileNotFoundError as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = error.why if isinstance(error, json_file.FileError) else f"{type(error).__name__}: {error}"
         raise RecordingError(
-            f"{path} does not exist, so nothing says which rights were used; rehearse the stack first: "
-            "karpstack run STACK --labels all"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise RecordingError(
-            f"{path} is no recording of rights ({error!r}), so it says nothing of them; give the rights.json of a "
+            f"{path} is no recording of rights ({why}), so it says nothing of them; give the rights.json of a "
             "rehearsal, or rehearse again"
         ) from error
     return Recording(found["cloud"], principals, scenarios)

@@ -130,6 +130,6 @@ def _tell(review: Review, folder: Path, missing: Path | None) -> None:
     for finding, *others in wording.group_by_text(review.mandatory):
         about = ", ".join(wording.subject(each.subject) for each in (finding, *others))
         print(visible(f"mandatory: {finding.code}: {about}: {finding.what}"))
-    print(f"{wording.headline(review)} {wording.summary(review)}")
+    print(visible(f"{wording.headline(review)} {wording.summary(review)}"))
     print(visible(f"Judged by {wording.judge(review, missing)}."))
     print(visible(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it"))

@@ -97,7 +97,7 @@ def preview(
             )
         except FileNotFoundError as error:
             raise EngineError(_NO_PULUMI.format("previewed")) from error
-        lines = log.read_text(encoding="utf-8", errors="backslashreplace").splitlines() if log.is_file() else []
+        lines = log.read_text(encoding="utf-8", errors="backslashreplace").split("\n") if log.is_file() else []
     return recorded(result.returncode, result.stdout, lines, result.stderr)
 
 
@@ -152,7 +152,7 @@ def made(project: Path, events: Path, stack: str) -> Preview:
     """
     if not events.is_file():
         raise EngineError(f"there is no file {events}, so it is not known what the pack said; {_WRITES_IT}")
-    lines = events.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
+    lines = events.read_text(encoding="utf-8", errors="backslashreplace").split("\n")
     try:
         log = read_log(lines)
         check_update(log, stack)

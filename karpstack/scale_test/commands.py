@@ -203,7 +203,11 @@ def compare(
     from .reports import comparison
     from .reports.comparing import compare_reports
 
-    rules = read(rules_file or PLAYBOOKS / "vars" / "comparison.yml")
+    rules_file = rules_file or PLAYBOOKS / "vars" / "comparison.yml"
+    try:
+        rules = read(rules_file)
+    except YamlError as error:
+        raise YamlError(f"--rules {rules_file}: {error}") from error
     try:
         result, _ = compare_reports(
             before,

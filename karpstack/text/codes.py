@@ -76,6 +76,11 @@ def reported(
             except tuple(codes) as error:
                 say(error)
                 return next(code for kind, code in codes.items() if isinstance(error, kind))
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                say_error(error)  # of a file that the user names: even to ask whether it exists is an error
+                return Code.WRONG
 
         return run
 

@@ -132,6 +132,7 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/recorded_rights": {"text"},
     "rehearsal/rights/completeness": {"rehearsal/rights", "rehearsal/recorded_rights", "text"},
     "rehearsal/rights/review_output": {"rehearsal/rights", "rehearsal/recorded_rights", "text"},
+    "rehearsal/rights/reasons": {"rehearsal/rights", "rehearsal/recorded_rights", "text"},
     "rehearsal/host": {"rehearsal/host", "rehearsal/state", "text"},
     "rehearsal/host/user_environment": set(),
     "rehearsal/host/peers": set(),

@@ -81,8 +81,6 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     Raises:
         UnknowableError: A value is missing, or is none that the provider takes.
     """
-    # What a server answers to a failed login is in its warnings, as it is.
-    logging.getLogger("azure").addHandler(logging.NullHandler())
 
     def value(name: str, variable: str) -> str:
         given = raw.get(f"azure-native:{name}")
@@ -106,42 +104,25 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     certificate = value("clientCertificatePath", "ARM_CLIENT_CERTIFICATE_PATH")
     secret = value("clientSecret", "ARM_CLIENT_SECRET")
     application = f"the application {client}"
+    asked: dict[str, Any] = {"authority": cloud.authority, "transport": _transport()}
     try:
         credential: TokenCredential
         if value("useDefaultAzureCredential", "ARM_USE_DEFAULT_AZURE_CREDENTIAL").lower() == "true":
-            credential, words = (
-                DefaultAzureCredential(authority=cloud.authority, transport=_transport()),
-                "Azure's default credential",
-            )
+            credential, words = DefaultAzureCredential(**asked), "Azure's default credential"
         elif certificate:
             password = value("clientCertificatePassword", "ARM_CLIENT_CERTIFICATE_PASSWORD") or None
-            credential = CertificateCredential(
-                tenant, client, certificate, password=password, authority=cloud.authority, transport=_transport()
-            )
+            credential = CertificateCredential(tenant, client, certificate, password=password, **asked)
             words = f"{application}, by its certificate"
         elif secret:
-            credential = ClientSecretCredential(
-                tenant, client, secret, authority=cloud.authority, transport=_transport()
-            )
+            credential = ClientSecretCredential(tenant, client, secret, **asked)
             words = f"{application}, by its secret"
         elif value("useOidc", "ARM_USE_OIDC").lower() == "true":
-            file = value("oidcTokenFilePath", "ARM_OIDC_TOKEN_FILE_PATH")
-            if not (file or value("oidcToken", "ARM_OIDC_TOKEN")):
-                raise UnknowableError(
-                    "azure-native:useOidc is true, and there is no token: the look does not ask for one by "
-                    "ACTIONS_ID_TOKEN_REQUEST_URL, as the stack's provider does, so the subscription can't be asked as "
-                    "it would; give the token as ARM_OIDC_TOKEN, or its file as ARM_OIDC_TOKEN_FILE_PATH"
-                )
-            token = value("oidcToken", "ARM_OIDC_TOKEN") or _content(file)
-            credential = ClientAssertionCredential(
-                tenant, client, lambda: token, authority=cloud.authority, transport=_transport()
-            )
+            token = _federated_token(value)
+            credential = ClientAssertionCredential(tenant, client, lambda: token, **asked)
             words = f"{application}, by a federated token"
         elif value("useMsi", "ARM_USE_MSI").lower() == "true":
-            credential, words = (
-                ManagedIdentityCredential(client_id=client or None, transport=_transport()),
-                "this machine's managed identity",
-            )
+            credential = ManagedIdentityCredential(client_id=client or None, transport=asked["transport"])
+            words = "this machine's managed identity"
         else:
             credential, words = AzureCliCredential(tenant_id=tenant), "whoever az login signed in"
     except ValueError as error:
@@ -153,8 +134,22 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     return Login(credential, words, endpoint, f"{cloud.resource_manager}/.default")
 
 
+def _federated_token(value: Callable[[str, str], str]) -> str:
+    file = value("oidcTokenFilePath", "ARM_OIDC_TOKEN_FILE_PATH")
+    if not (file or value("oidcToken", "ARM_OIDC_TOKEN")):
+        raise UnknowableError(
+            "azure-native:useOidc is true, and there is no token: the look does not ask for one by "
+            "ACTIONS_ID_TOKEN_REQUEST_URL, as the stack's provider does, so the subscription can't be asked as "
+            "it would; give the token as ARM_OIDC_TOKEN, or its file as ARM_OIDC_TOKEN_FILE_PATH"
+        )
+    return value("oidcToken", "ARM_OIDC_TOKEN") or _content(file)
+
+
 def _transport() -> RequestsTransport:
     """Return what azure-identity asks with: through the proxy that was checked, within the limits of all answers."""
+    # azure-identity's warnings have a server's answer to a failed login in them, as it is; without a handler, Python
+    # prints them.
+    logging.getLogger("azure").addHandler(logging.NullHandler())
     transport = RequestsTransport()
     transport.send = partial(_bounded, transport.send)
     return transport

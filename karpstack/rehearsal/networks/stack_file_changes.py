@@ -52,7 +52,7 @@ def change_stack_file(
     yaml.indent(**_INDENT)
     try:
         content = yaml.load(path.read_text(encoding="utf-8"))
-    except YAMLError as error:
+    except (YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} can't be written with its comments ({error}); leave --write out") from error
     config, added, differs = content["config"], [], []
     for name, values in wanted.items():

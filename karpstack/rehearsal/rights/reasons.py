@@ -7,7 +7,6 @@ used, but could go, because others allow the same.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,8 +14,10 @@ from pathlib import Path
 
 from karpstack.rehearsal.recorded_rights import Cloud
 from karpstack.rehearsal.rights.judging import Grant
+from karpstack.text import json_file
 
 _ALL = ("*",)
+_MOST, _DEPTH, _VALUES = 2**20, 20, 100_000  # bytes, levels and values of a file of reasons
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def read(path: Path, cloud: Cloud) -> list[Reason]:
         ReasonsError: The file is missing, or has another shape.
     """
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))[cloud]
+        entries = json_file.read(path, most=_MOST, depth=_DEPTH, values=_VALUES)[cloud]
         return [
             Reason(
                 str(one["statement"]),
@@ -63,9 +64,10 @@ def read(path: Path, cloud: Cloud) -> list[Reason]:
             )
             for one in entries
         ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = error.why if isinstance(error, json_file.FileError) else f"{type(error).__name__}: {error}"
         raise ReasonsError(
-            f"{path} gives no reasons ({error!r}), so that every unused right would be an error; name a file as "
+            f"{path} gives no reasons ({why}), so that every unused right would be an error; name a file as "
             f"components/documents/unused_rights.json is one, with a list for {cloud!r}"
         ) from error
 

@@ -94,7 +94,8 @@ def _show(output: IO[bytes], shown: Shown) -> None:
                 log.flush()
             text = line.decode(errors="replace")
             if shown.keep(text):
-                print(text, end="", flush=True)
+                with suppress(BrokenPipeError):  # as of `| head`: the command still writes into our pipe
+                    print(text, end="", flush=True)
 
 
 @contextmanager

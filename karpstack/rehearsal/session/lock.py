@@ -47,7 +47,9 @@ def held(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[N
                 raise BusyError(_busy(folder, holder(folder)))
             time.sleep(0.02)
         pid = os.getpid()
-        records.write(folder.holder, ProcessRecord(command, pid, start_time(psutil.Process(pid))))
+        with suppress(OSError):  # who wants the lock reads it; a full disk must not keep anybody from `down`
+            folder.holder.unlink(missing_ok=True)  # of who held it before
+            records.write(folder.holder, ProcessRecord(command, pid, start_time(psutil.Process(pid))))
         yield
 
 

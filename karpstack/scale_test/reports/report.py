@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from karpstack.karpenter.instance_types import Facts
 from karpstack.text.shown import visible
 
@@ -102,7 +104,16 @@ def make(
         "controller": controller(replay),
         "stories": results,
     }
-    return Report.model_validate(report).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    try:
+        judged = Report.model_validate(report)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise TimelineError(
+            f"timeline.jsonl: the report's {where} would be {first['input']!s:.80}, and {first['msg'].lower()}: a time "
+            "or a number in it cannot be right, perhaps because a clock was set; record the run again"
+        ) from error
+    return judged.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 @dataclass(frozen=True)

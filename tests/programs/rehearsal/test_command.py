@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -157,3 +159,22 @@ def test_of_an_output_what_is_kept_is_shown_and_all_is_logged(
     )
     assert capsys.readouterr().out == "kept 1\nkept 2\n"
     assert (tmp_path / "output.log").read_text() == "kept 1\ndropped\nkept 2\n"
+
+
+def test_output_that_nobody_reads_is_logged_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with `| head`: more lines than a pipe holds, and no traceback of the thread that shows them."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    failed: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    with os.fdopen(writing, "w") as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        code = "for number in range(20_000): print(number)"
+        assert (
+            call([sys.executable, "-c", code], os.environ, tmp_path, shown=Shown(lambda _: True, tmp_path / "log")) == 0
+        )
+        monkeypatch.undo()
+        with suppress(BrokenPipeError):
+            unread.close()
+    assert not failed
+    assert (tmp_path / "log").read_text().endswith("\n19999\n")

@@ -69,6 +69,14 @@ def test_the_lock_of_a_killed_holder_is_free_at_once(folder: StackFolder) -> Non
             pass
 
 
+def test_a_lock_is_held_although_its_record_cannot_be_written(folder: StackFolder) -> None:
+    """As on a full disk, from which `down --force` is the way out."""
+    folder.holder.mkdir()
+    refused = pytest.raises(lock.BusyError, match="another command")
+    with lock.held(folder, "down --force", patience=0), refused, lock.held(folder, "up", patience=0):
+        pass
+
+
 def test_what_the_holder_starts_does_not_hold_it(folder: StackFolder) -> None:
     with lock.held(folder, "up"):
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from karpstack.rehearsal.recorded_rights import (
 from karpstack.rehearsal.rights import reasons
 from karpstack.rehearsal.rights.distilling import distilled
 from karpstack.rehearsal.rights.judging import judge
-from karpstack.rehearsal.rights.reasons import Reason
+from karpstack.rehearsal.rights.reasons import Reason, ReasonsError
 from karpstack.rehearsal.rights.review import review
 from tests.unit.command_line import karpstack
 
@@ -153,6 +154,12 @@ def test_what_is_no_recording_is_told(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(recorded_rights.RecordingError, match=r"rights\.json is no recording of rights"):
         recorded_rights.read([path])
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(recorded_rights.RecordingError, match=r"rights\.json is no recording .*a pipe or a device"):
+        recorded_rights.read([path])
+    with pytest.raises(ReasonsError, match="a pipe or a device"):
+        reasons.read(path, "aws")
 
 
 @pytest.mark.parametrize(

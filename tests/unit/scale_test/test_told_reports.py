@@ -15,6 +15,7 @@ import yaml
 
 from karpstack.karpenter.instance_types import Facts
 from karpstack.scale_test.numbers.thresholds import Thresholds
+from karpstack.scale_test.recording.timeline import TimelineError
 from karpstack.scale_test.reports import report
 from karpstack.scale_test.reports.junit import junit
 from karpstack.scale_test.reports.reasons import markdown
@@ -69,3 +70,13 @@ def test_the_report_is_the_golden_one(name: str, shipped: dict[str, Scenario], r
     if request.config.getoption("--update-goldens"):
         path.write_bytes(gzip.compress(f"{json.dumps(found, indent=1)}\n".encode(), mtime=0))
     assert differences(json.loads(gzip.decompress(path.read_bytes())), found) == []
+
+
+@pytest.mark.parametrize("began", ["1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-01-01T00:00:00Z"])
+def test_a_time_that_cannot_be_right_is_an_error(began: str, shipped: dict[str, Scenario]) -> None:
+    """As a clock leaves it that is set during the recording."""
+    name = next(name for name in RECORDED if name.startswith("eks."))
+    scenarios = [shipped[one].in_environment("eks") for one in stories_of(name)]
+    first, *lines = told(name)
+    with pytest.raises(TimelineError, match=r"^timeline.jsonl"):
+        report.make(scenarios, [{**first, "received": began}, *lines], Stack("mine", {}), version="1")
