@@ -8,7 +8,7 @@ from typing import Any
 from karpstack.text import findings
 from karpstack.text.shown import visible
 
-from .finding import Checked, Finding, blockers
+from .finding import Checked, Finding, blockers, not_checked
 
 
 def as_data(checked: Iterable[Checked]) -> dict[str, Any]:
@@ -35,7 +35,9 @@ def headline(checked: Sequence[Checked]) -> str:
     found = [finding.severity for one in checked for finding in one.findings]
     errors, warnings = found.count("error"), found.count("warning")
     blocking = _number(errors, "blocker", "blockers") if errors else "no blocker"
-    return f"{blocking} ({len(checked)} checks, {_number(warnings, 'warning', 'warnings')})"
+    unknown = sum(bool(not_checked([one])) for one in checked)
+    open_ = f", {unknown} of them without an answer" if unknown else ""
+    return f"{blocking} ({len(checked)} checks{open_}, {_number(warnings, 'warning', 'warnings')})"
 
 
 def table(title: str, checked: Iterable[Checked]) -> str:

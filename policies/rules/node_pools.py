@@ -3,6 +3,7 @@
 Does not judge machines (nodes.py), nor what needs to be computed from instance types (node_pool_types.py).
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any, Final
@@ -19,7 +20,7 @@ from .tokens import EXISTING_CLUSTER, HELM_RELEASE, NODE_POOL, with_patch
 
 # Reasons for which pods move; empty nodes may all go at once.
 _MOVING: Final = ("Underutilized", "Drifted")
-_NONE: Final = ("0", "0%")
+_NONE: Final = re.compile("0+%?")  # nodes that may go at a time: none, as Karpenter reads it
 # No instance type has less: t4g.nano, the smallest, has 0.5 GiB, and t2.nano one CPU.
 _LEAST: Final = (("cpu", 1), ("memory", 2**29))
 # Begins on a Monday, and a month ends in it: what most schedules do in a year, they do in this week.
@@ -75,7 +76,7 @@ def _disruption_budgets(node_pool: Properties, judgement: Judgement) -> None:
         with judgement.part():
             path = f"spec.disruption.budgets[{index}]"
             nodes = _nodes(entries[index])
-            if nodes in _NONE and not entries[index].get("schedule"):
+            if _NONE.fullmatch(nodes) and not entries[index].get("schedule"):
                 reasons = entries[index].get("reasons")
                 what = ", ".join(reasons) if reasons else "any reason"
                 judgement.violation(f"{path} lets no node go, at no time, for {what}.")
@@ -113,7 +114,7 @@ def _always_limited(entries: list[dict[str, Any]], judgement: Judgement) -> None
             f"spec.disruption.budgets limit nothing for {reasons} on {moment:%A at %H:%M} UTC, for example: all nodes "
             "may go at once."
         )
-    closing = [each for each in kept if each.nodes in _NONE and each.schedule]
+    closing = [each for each in kept if _NONE.fullmatch(each.nodes) and each.schedule]
     closed = [one for one in budgets.REASONS if not budgets.unlimited(closing, one, _WEEK, _WEEK + timedelta(days=7))]
     if closed:
         reasons = ", ".join(closed)
