@@ -136,7 +136,8 @@ def up(
         lifetime.bring_up(folder, stack_file, target.project, keep=keep, stay=True, tools=target.tools)
         if output:
             _review_again(target, folder, stack_file, output)
-    where = escape(f" --program {shlex.quote(str(target.given_project))}") if target.any_program else ""
+    where = f" --program {shlex.quote(str(target.given_project))}" if target.any_program else ""
+    where = escape(where + (f" --state {shlex.quote(str(target.state))}" if target.state else ""))
     console.print(
         f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(karpstack env {folder.stack}{where})"[/]; '
         f"scale tests: [bold]karpstack run {folder.stack}{where}[/]",

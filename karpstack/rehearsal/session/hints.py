@@ -11,19 +11,22 @@ from karpstack.text.projects import ProjectError, find_project
 
 
 def command(name: str, folder: StackFolder) -> str:
-    """Return `karpstack NAME STACK`, with `--program FOLDER` if the stack belongs to the project of another folder."""
-    return f"karpstack {name} {folder.stack}{_program(folder)}"
+    """Return `karpstack NAME STACK`, with the option that leads to the stack's state from the current folder."""
+    return f"karpstack {name} {folder.stack}{_where(folder)}"
 
 
-def _program(folder: StackFolder) -> str:
+def _where(folder: StackFolder) -> str:
     state = folder.root.resolve().parent
-    if state.name != ".rehearsal":  # given by --state
-        return ""
+    if state.name != ".rehearsal":  # it was given, too
+        return f" --state {_shown(state)}"
     try:
         if find_project() == state.parent:
             return ""
     except ProjectError:
         pass
+    return f" --program {_shown(state.parent)}"
+
+
+def _shown(folder: Path) -> str:
     here = Path.cwd()
-    shown = os.path.relpath(state.parent, here) if state.is_relative_to(here) else str(state.parent)
-    return f" --program {shlex.quote(shown)}"
+    return shlex.quote(os.path.relpath(folder, here) if folder.is_relative_to(here) else str(folder))

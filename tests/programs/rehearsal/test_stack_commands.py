@@ -223,7 +223,8 @@ def test_what_cannot_be_destroyed_stays_up_until_it_can(up: Stack, capsys: pytes
     said = capsys.readouterr().err
     assert "What is in the way now:\n  error: load balancers: the Service shop/web" in said
     assert "eks and its engines stay up" in said
-    assert "go on: karpstack down eks; or give it up as it is: karpstack down --force eks" in said
+    state = f"--state {up.folder.root.parent}"
+    assert f"go on: karpstack down eks {state}; or give it up as it is: karpstack down --force eks {state}" in said
     assert commands.down(up.target()) == 0
     assert up.asked[3:] == ["hindrances", "destroy"]
     assert not up.is_up()

@@ -18,10 +18,11 @@ from karpstack.rehearsal.state.folder import StackFolder
         (".", "their program/.rehearsal", "karpstack down dev --program 'their program'"),
         ("mine", "mine/theirs/.rehearsal", "karpstack down dev --program theirs"),
         ("mine", "theirs/.rehearsal", "karpstack down dev --program {folder}/theirs"),
-        ("mine", "elsewhere", "karpstack down dev"),  # by --state
+        ("mine", "elsewhere", "karpstack down dev --state {folder}/elsewhere"),
+        (".", "else where", "karpstack down dev --state 'else where'"),
     ],
 )
-def test_the_program_is_named_where_it_is_not_the_one_of_the_current_folder(
+def test_the_program_or_state_is_named_where_it_is_not_that_of_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str, state: str, words: str
 ) -> None:
     (tmp_path / "mine" / "below").mkdir(parents=True)
