@@ -43,9 +43,8 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
             f"it is no kubeconfig that can be used ({type(error).__name__}: {error})"
         ) from error
     if not settings.verify_ssl:
-        urllib3.disable_warnings(
-            urllib3.exceptions.InsecureRequestWarning
-        )  # the kubeconfig says so, and kubectl is silent
+        # The kubeconfig says so, and kubectl is silent.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     # As kubectl reads a `tokenFile`.
     settings.api_key = {name: str(value).rstrip() for name, value in settings.api_key.items()}
     if not all(str(value).isascii() and str(value).isprintable() for value in settings.api_key.values()):

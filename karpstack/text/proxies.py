@@ -58,8 +58,8 @@ def proxy_for(url: str) -> str | None:
     """
     address = urlsplit(url)
     proxies = getproxies()
-    host, port = address.hostname or "", address.port or _PORTS.get(address.scheme, 0)
-    if is_loopback(url) or proxy_bypass(host) or _is_excepted(host, port, proxies.get("no", "")):
+    host = address.hostname or ""
+    if is_loopback(url) or proxy_bypass(host) or _is_excepted(host, _port(url), proxies.get("no", "")):
         return None
     kind = address.scheme if proxies.get(address.scheme) else "all"
     if not (found := proxies.get(kind)):
@@ -103,6 +103,14 @@ def proxy_of_cluster(server: str, named: str | None) -> str | None:
     if not _is_proxy(named):
         raise _error("the kubeconfig's proxy-url", "the cluster")
     return named
+
+
+def _port(url: str) -> int:
+    address = urlsplit(url)
+    try:
+        return address.port or _PORTS.get(address.scheme, 0)
+    except ValueError:  # out of range, which whoever asks there says
+        return 0
 
 
 def _is_excepted(host: str, port: int, excepted: str) -> bool:

@@ -329,7 +329,7 @@ def test_no_proxy_excepts_nothing_from_a_kubeconfigs_proxy(
         *(("https://10.1.2.3", None), ("https://11.1.2.3", PROXY)),
         *(("https://[fd00::1]", None), ("https://[fe00::1]", PROXY)),
         *(("https://172.16.0.1:6443", None), ("https://172.16.0.1", PROXY), ("https://a.port.example", None)),
-        *(("https://port.example:444", PROXY), ("https://xport.example", PROXY)),
+        *(("https://port.example:444", PROXY), ("https://port.example:99999", PROXY), ("https://xport.example", PROXY)),
         *(("https://a.star.example:6443", None), ("https://star.example", PROXY), ("https://axstar.example", PROXY)),
     ],
 )
