@@ -116,3 +116,7 @@ def _reason(config: Mapping[str, Any]) -> tuple[bool, str] | None:
         return query_with_config(config, _refusal)
     except ConfigException as error:
         return True, str(error)
+    except OSError as error:
+        return False, str(error)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the client's models
+        return False, f"what answers is no API server of Kubernetes ({type(error).__name__})"

@@ -117,8 +117,10 @@ def _reason(config: Mapping[str, Any]) -> str:
 
     try:
         return query_with_config(config, _refusal)
-    except ConfigException as error:
+    except (ConfigException, OSError) as error:
         return str(error)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the client's models
+        return f"what answers is no API server of Kubernetes ({type(error).__name__})"
 
 
 def _refusal(api: ApiClient) -> str:
@@ -126,7 +128,7 @@ def _refusal(api: ApiClient) -> str:
     from urllib3.exceptions import HTTPError
 
     try:
-        CoreV1Api(api).list_namespace(limit=1, _request_timeout=_PATIENCE)
+        _ = CoreV1Api(api).list_namespace(limit=1, _request_timeout=_PATIENCE).items
     except ApiException as error:
         return f"{error.status} {error.reason}"
     except (HTTPError, OSError) as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
 
+_LONGEST: Final = 120.0  # seconds for a question, which may be several requests
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _T = TypeVar("_T")
 
@@ -23,6 +26,7 @@ def query(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
     Raises:
         ConfigException: The kubeconfig or its login cannot be used, or the proxy is no address of one; the text has no
             secret.
+        OSError: The answer takes too long.
         ValueError: What answers is no API server.
     """
     import yaml
@@ -63,7 +67,24 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
             "http://proxy.example.com:3128"
         ) from None
     with client as api:
-        return question(api)
+        return _within(_LONGEST, lambda: question(api))
+
+
+def _within(seconds: float, ask: Callable[[], _T]) -> _T:
+    """Return the answer. A limit of the client's starts anew with each byte, and single bytes may come for ever."""
+    answer: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # it is raised below
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError as error:
+        raise TimeoutError(f"the cluster's answer takes longer than {seconds:g} s") from error
 
 
 def _see_the_login(config: Mapping[str, Any], configuration: Configuration) -> None:

@@ -35,7 +35,7 @@ from karpstack.text.shown import visible
 from . import removal_aws, removal_azure
 from .comparison import TITLE, page
 from .cost import bill
-from .leftovers import TAG
+from .leftovers import TAG, Stays
 from .leftovers import find_leftovers as find_left
 
 _RUN: Final = "run.json"
@@ -133,9 +133,11 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
         lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)
     else:
         raise InputError("the stack is on an existing cluster, of which nothing is removed by a tag")
+    is_all_gone = True
     try:
         for line in lines:
             print(visible(line), flush=True)
+            is_all_gone &= not isinstance(line, Stays)
     except _REFUSALS as error:
         why = login_failure(error) if isinstance(error, LOGIN_FAILED) else f"{type(error).__name__}: {error}"
         raise UnknowableError(
@@ -143,7 +145,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
             "that, and run the command again, which goes on where it ended"
         ) from error
     print(f"See what is left: karpstack real-run left {visible(stack)}")
-    return Code.GOOD
+    return Code.GOOD if is_all_gone else Code.NO
 
 
 @reported(_CODES, _print_error)

@@ -50,6 +50,10 @@ _ENDED: Final = ("terminated", "deleted", "deleting")
 _OUTLIVES: Final = "it outlives the stack, and may cost money"
 
 
+class Stays(str):
+    """The line of a removal about something that stays."""
+
+
 def find_leftovers(configured: Configuration) -> list[Checked]:
     """Return the checks, with what is left of a stack that was destroyed.
 

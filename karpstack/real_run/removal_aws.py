@@ -17,7 +17,7 @@ from karpstack.components.naming import EksNames
 from karpstack.karpenter import clock
 from karpstack.preflight.aws.asking import Aws
 
-from .leftovers import TAG, is_gone, tagged
+from .leftovers import TAG, Stays, is_gone, tagged
 
 #: Gives boto3's client of a service.
 Client = Callable[[str], Any]
@@ -62,7 +62,7 @@ def _cluster(eks: Any, name: str, run: str, between: float) -> Iterator[str]:
     except eks.exceptions.ResourceNotFoundException:
         return
     if cluster.get("tags", {}).get(TAG) != run:
-        yield f"cluster {name} stays: its tag {TAG} is not {run}"
+        yield Stays(f"cluster {name} stays: its tag {TAG} is not {run}")
         return
     groups = eks.list_nodegroups(clusterName=name)["nodegroups"]
     for group in groups:
@@ -105,7 +105,7 @@ def _delete(ec2: Any, kind: str, name: str, between: float) -> str:
 
     if _wait(deleted, between, patience=600):
         return f"{name} goes"
-    return f"{name} stays: {refusal}"
+    return Stays(f"{name} stays: {refusal}")
 
 
 def _loosen(ec2: Any, kind: str, name: str) -> None:
@@ -146,7 +146,7 @@ def _or_stays(what: str, lines: Iterator[str]) -> Iterator[str]:
         yield from lines
     except ClientError as error:
         if not _ABSENT.search(str(error.response["Error"]["Code"])):
-            yield f"{what} stays, if there is one: {error.response['Error']['Message']}"
+            yield Stays(f"{what} stays, if there is one: {error.response['Error']['Message']}")
 
 
 def _queue(sqs: Any, name: str, run: str) -> Iterator[str]:

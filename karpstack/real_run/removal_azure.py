@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from azure.core import PipelineClient
@@ -11,11 +13,14 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
 from karpstack.karpenter import clock
+from karpstack.preflight.answers import read
 from karpstack.preflight.azure.api_versions import RESOURCES
 from karpstack.preflight.azure.asking import Azure, Patience
 from karpstack.preflight.azure.credentials import Login
+from karpstack.text.answers import begins
+from karpstack.text.proxies import proxies_for
 
-from .leftovers import TAG
+from .leftovers import TAG, Stays
 
 _LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _PATIENCE, _BETWEEN = 3600.0, 15.0
@@ -25,30 +30,42 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
     """Delete the groups, wait for their end, and yield a line for each; the cluster's own group goes with the cluster.
 
     Raises:
-        NotAskedError: The groups cannot be listed.
+        NotAskedError: The groups cannot be listed, or the answer about one cannot be read.
     """
     client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
         login.endpoint,
         policies=[Patience(), BearerTokenCredentialPolicy(login.credential, login.scope)],
         transport=RequestsTransport(use_env_settings=not azure.is_local),
     )
+
+    def send(method: str, url: str) -> tuple[int, str]:
+        ask = partial(
+            client.send_request,
+            HttpRequest(method, url),
+            stream=True,
+            enforce_https=not azure.is_local,
+            proxies=proxies_for(url),
+        )
+        answer, content = read(f"{method} of a resource group", ask, attrgetter("_internal_response.raw"), None)
+        return answer.status_code, begins(content)
+
     for group in azure.all(_LIST, f"{azure.scope}/resourcegroups", RESOURCES):
         # A managed group goes with what manages it.
         if (group.get("tags") or {}).get(TAG) != run or group.get("managedBy"):
             continue
         # With another beginning, the address would be another server's, which would get the token.
         if not str(group["id"]).startswith("/"):
-            yield f"resource group {group['name']} stays: its id is {group['id']!r:.200}"
+            yield Stays(f"resource group {group['name']} stays: its id is {group['id']!r:.200}")
             continue
         url = f"{login.endpoint}{group['id']}?api-version={RESOURCES}"
-        answer = client.send_request(HttpRequest("DELETE", url), enforce_https=not azure.is_local)
-        if answer.status_code >= 300:
-            yield f"resource group {group['name']} stays: {answer.status_code} {answer.text()[:300]}"
+        status, text = send("DELETE", url)
+        if status >= 300:
+            yield Stays(f"resource group {group['name']} stays: {status} {text}")
             continue
         yield f"resource group {group['name']} goes"
         until = clock.monotonic() + _PATIENCE
-        while client.send_request(HttpRequest("GET", url), enforce_https=not azure.is_local).status_code != 404:
+        while send("GET", url)[0] != 404:
             if clock.monotonic() > until:
-                yield f"resource group {group['name']} is there after an hour: look at it in the portal"
+                yield Stays(f"resource group {group['name']} is there after an hour: look at it in the portal")
                 break
             clock.sleep(between)

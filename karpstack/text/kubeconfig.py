@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import urllib3
 from kubernetes import client, config
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION, KubeConfigLoader, KubeConfigMerger
 
-from .proxies import ProxyError, login_to, proxy_of_cluster
+from .proxies import ProxyError, is_loopback, login_to, proxy_of_cluster
 from .retries import bounded
 from .shown import cut, visible
 
 _AGAIN: Final = bounded(3)
+_USUAL: Final = "~/.kube/config"
+_AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 _LOGINS: Final = ("exec", "auth-provider", "tokenFile")
 _REASON: Final = 300  # characters of what a plugin says
 
@@ -37,7 +40,10 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     settings = client.Configuration(proxy="", no_proxy="")
     settings.retries = _AGAIN
     try:
-        _log_in(settings, KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION)), context)
+        _log_in(settings, KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION or _USUAL)), context)
+    except config.ConfigException as error:
+        # Where a key is missing, the client's own text has the whole user in it.
+        raise config.ConfigException(str(error).partition("/{")[0]) from None
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # the client has no error of its own for them
         raise config.ConfigException(
             f"it is no kubeconfig that can be used ({type(error).__name__}: {error})"
@@ -65,25 +71,36 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
     """Let the client read the kubeconfig; where its user's login fails, the client itself would ask without one."""
     if files.config is None:
         raise config.ConfigException("there is no kubeconfig")
+    # Of several files, kubectl takes the first one's, and the client the last one's.
+    current = (one.get("current-context") for one in files.config_files.values())
     loader = KubeConfigLoader(
-        files.config, active_context=context, config_base_path=None, config_persister=files.save_changes
+        files.config, active_context=context or next(filter(None, current), None), config_base_path=None
     )
-    with _logged() as said:
-        loader.load_and_set(settings)
     found = files.config["users"].get_with_name(loader.current_context["context"].get("user"), safe=True)
-    user = found["user"] if found else {}
-    if "as" in user:
+    user = found.value["user"] or {} if found else {}
+    if any(key in user for key in _AS_ANOTHER):
         raise config.ConfigException(
             "the kubeconfig's user acts as another (`as`), which this client cannot do: it would ask as the user "
             "itself; name a user without it"
         )
     named = [key for key in _LOGINS if key in user]
+    provider = user.pop("auth-provider", None) or {}
+    # The client would ask the issuer for another token without its certificate, a proxy, or a limit of time.
+    if token := (provider.get("config") or {}).get("id-token"):
+        user.setdefault("token", token)
+    with _logged() as said:
+        loader.load_and_set(settings)
     has_token = any(str(value).removeprefix("Bearer").strip() for value in settings.api_key.values())
     if said or (named and not (has_token or settings.cert_file)):
         why = cut(visible("; ".join(said)), _REASON) or "it gives neither a token nor a certificate"
         raise config.ConfigException(
             f"the login of the kubeconfig's user failed, by {' or '.join(named)}: {why}; the cluster is not asked "
             "without one, so see that the login works with kubectl, or name a user with a token or a certificate"
+        )
+    if has_token and urlsplit(str(settings.host)).scheme != "https" and not is_loopback(str(settings.host)):
+        raise config.ConfigException(
+            f"the kubeconfig's server {settings.host} has no TLS, so everybody on the way could read the login; give "
+            "an address with https://"
         )
 
 

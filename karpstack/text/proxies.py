@@ -116,14 +116,16 @@ def _port(url: str) -> int:
 def _is_excepted(host: str, port: int, excepted: str) -> bool:
     """Whether NO_PROXY has what urllib does not know in it: a range of addresses, a port, or `*.` before a name."""
     address = _address(host)
-    for one in excepted.lower().split(","):
-        name, _, only = one.strip().removeprefix("*").partition(":")
+    for one in map(str.strip, excepted.lower().split(",")):
+        if one == "*":
+            return True
+        name, _, only = one.removeprefix("*").partition(":")
         if only == str(port) and (host == name or host.endswith(f".{name.lstrip('.')}")):
             return True
-        if one.strip().startswith("*.") and not only and host.endswith(name):
+        if one.startswith("*.") and not only and host.endswith(name):
             return True
         with suppress(ValueError):  # a name
-            if address and address in ip_network(one.strip(), strict=False):
+            if address and address in ip_network(one.strip("[]"), strict=False):
                 return True
     return False
 

@@ -7,17 +7,20 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 import yaml
 from kubernetes.config import ConfigException
+from pulumi import RunError
 
 from karpstack.components.kubernetes.accepted import wait_until_accepted
 from karpstack.components.kubernetes.live import wait_until_served
-from karpstack.components.workloads.api_client import query
+from karpstack.components.workloads.api_client import _within, query
 from karpstack.components.workloads.running import scaled_by, workloads_or_refusal
 from karpstack.text.kubeconfig import settings_of
 from tests.unit.preflight.fake_server import FakeServer
@@ -59,10 +62,12 @@ def status(**found: str) -> str:
         (plugin(status(token="")), "by exec: it gives neither a token nor a certificate"),
         ({"tokenFile": "/dev/null"}, "by tokenFile: it gives neither"),
         ({"token": "t", "as": "admin"}, "acts as another"),
-        ({"auth-provider": {"name": "gcp"}}, "no kubeconfig that can be used .AttributeError"),
+        ({"token": "t", "as-groups": ["admins"]}, "acts as another"),
+        ({"auth-provider": {"name": "gcp"}}, "by auth-provider: it gives neither"),
+        ({"auth-provider": "x"}, "no kubeconfig that can be used .AttributeError"),
         ({"client-certificate-data": "xx"}, "no kubeconfig that can be used .Error: Incorrect padding"),
         ({"auth-provider": {"name": "azure"}}, "by auth-provider: it gives neither"),
-        ({"auth-provider": {"name": "oidc", "config": {"id-token": "none"}}}, "by auth-provider: it gives neither"),
+        ({"auth-provider": {"name": "oidc", "config": {}}}, "by auth-provider: it gives neither"),
     ],
 )
 def test_a_login_that_fails_is_an_error_before_anything_is_asked(
@@ -78,6 +83,7 @@ def test_a_login_that_fails_is_an_error_before_anything_is_asked(
     [
         (plugin(status(token="t")), {"BearerToken": "Bearer t"}),
         ({"token": "t"}, {"BearerToken": "Bearer t"}),
+        ({"auth-provider": {"name": "oidc", "config": {"id-token": "t"}}}, {"BearerToken": "Bearer t"}),
         ({"auth-provider": {"name": "azure"}, "token": "t"}, {"BearerToken": "Bearer t"}),
         ({"client-certificate-data": "dA==", "client-key-data": "dA=="}, {}),
         ({"nothing": "as for `kubectl proxy`"}, {}),
@@ -94,13 +100,43 @@ def test_a_token_of_a_file_may_end_with_a_line_break(tmp_path: Path) -> None:
     assert settings_of(written).api_key == {"BearerToken": "Bearer t"}
 
 
+def test_an_error_does_not_show_the_user(tmp_path: Path) -> None:
+    written = kubeconfig(tmp_path, {"token": "s3cret"})
+    written.write_text(written.read_text().replace("  user:\n", "  other:\n"))
+    with pytest.raises(ConfigException, match="Expected key user in") as raised:
+        settings_of(written)
+    assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_of_several_kubeconfigs_the_first_ones_context_is_meant(tmp_path: Path) -> None:
+    """As kubectl reads KUBECONFIG; the client itself would take the last one's."""
+    paths = []
+    for name in ("none", "a", "b"):
+        (tmp_path / name).mkdir()
+        path = kubeconfig(tmp_path / name, {"token": name})
+        path.write_text(path.read_text().replace("name: a", f"name: {name}").replace(": a\n", f": {name}\n"))
+        paths.append(path)
+    paths[0].write_text(paths[0].read_text().replace("current-context: none", "current-context: ''"))
+    together = Path(os.pathsep.join(map(str, paths)))
+    assert settings_of(together).api_key == {"BearerToken": "Bearer a"}
+    assert settings_of(together, "b").api_key == {"BearerToken": "Bearer b"}
+
+
+def test_a_login_does_not_go_over_the_network_as_it_is(tmp_path: Path) -> None:
+    written = kubeconfig(tmp_path, {"token": "s3cret"})
+    written.write_text(written.read_text().replace("https:", "http:"))
+    with pytest.raises(ConfigException, match=r"http://cluster.example has no TLS") as raised:
+        settings_of(written)
+    assert "s3cret" not in str(raised.value)
+
+
 PROFILES = {
     "token file": (
         "role_arn = arn:aws:iam::1:role/r\nweb_identity_token_file = /nope",
         "No such file or directory: '/nope'",
     ),
     "no program": ("credential_process = /absent", "No such file or directory: '/absent'"),
-    "no JSON": ("credential_process = echo hello", "otherwise than AWS documents"),
+    "no JSON": ("credential_process = echo hello", "answers with no login"),
     "a code": (
         "role_arn = arn:aws:iam::1:role/r\nsource_profile = keys\nmfa_serial = arn:aws:iam::1:mfa/m",
         "which only a terminal can be asked for",
@@ -164,7 +200,25 @@ def test_a_component_waits_for_a_login_that_fails_at_first(
         assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("said", ["<html>Please log in</html>", "", "{}", "[]", '{"items": 5}'])
+def test_a_component_waits_for_no_answer_without_an_end() -> None:
+    never = Event()
+    with pytest.raises(TimeoutError, match=r"^the cluster's answer takes longer than 0.1 s$"):
+        _within(0.1, never.wait)
+    never.set()
+
+
+@pytest.mark.parametrize("said", ["<html>Please log in</html>", "", "{}", "[]", "null", '{"items": 5}'])
+def test_a_component_waits_until_it_is_a_cluster_that_answers(said: str, tmp_path: Path) -> None:
+    with FakeServer() as server:
+        server.headers["Content-Type"] = "application/json"
+        server.otherwise = (200, said)
+        written = yaml.safe_load(kubeconfig(tmp_path, {"token": "t"}).read_text())
+        written["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{server.port}"
+        with pytest.raises(RunError, match=r"did not answer within 0\.1 s: "):
+            asyncio.run(wait_until_served(json.dumps(written), within=0.1, pauses=(0.01,)))
+
+
+@pytest.mark.parametrize("said", ["<html>Please log in</html>", "", "{}", "[]", "null", '{"items": 5}'])
 def test_a_component_takes_no_other_server_for_a_cluster(said: str, tmp_path: Path) -> None:
     with FakeServer() as server:
         server.headers["Content-Type"] = "application/json"

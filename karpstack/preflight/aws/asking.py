@@ -165,9 +165,13 @@ class Aws:
             except OTHER_SHAPE as error:  # of what botocore asks for credentials
                 if isinstance(error, ProxyError):
                     raise
-                what = "the profile's credential_process, or the server of this container's credentials, answers"
-                kind = type(error).__name__
-                raise NotAskedError(asked, f"{what} otherwise than AWS documents ({kind})", refused=False) from error
+                what = (
+                    f"no client can be made ({type(error).__name__}: {error}): AWS_ENDPOINT_URL is no address, or the "
+                )
+                what += (
+                    "profile's credential_process or the server of this container's credentials answers with no login"
+                )
+                raise NotAskedError(asked, what, refused=False) from error
         return self._clients[service]
 
     def _all(self, asked: str, pages: Iterable[Any], result: str) -> list[Any]:

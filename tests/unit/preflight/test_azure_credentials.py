@@ -96,6 +96,12 @@ def test_warnings_of_azure_identity_are_not_shown() -> None:
     assert logging.getLogger("azure.identity").hasHandlers()
 
 
+@pytest.mark.parametrize("path", ["/nope", "/"])
+def test_a_certificate_that_cannot_be_read_is_an_error(path: str) -> None:
+    with pytest.raises(UnknowableError, match=r"^azure-native's credentials: \[Errno"):
+        login({}, {**APPLICATION, "ARM_CLIENT_CERTIFICATE_PATH": path})
+
+
 def test_the_configuration_goes_before_the_environment() -> None:
     raw = {"azure-native:subscriptionId": "a", "azure-native:useMsi": True, "azure-native:clientId": CLIENT}
     assert subscription(raw, {"ARM_SUBSCRIPTION_ID": "b"}) == "a"

@@ -168,6 +168,25 @@ def test_a_removal_that_is_refused_is_an_error(
     assert "error: " in capsys.readouterr().err
 
 
+def test_a_removal_after_which_something_stays_is_not_good(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "Pulumi.aks-nap.yaml"
+    text = (ROOT / written.name).read_text()
+    written.write_text(text.replace("  karpstack:tags:\n", f"  karpstack:tags:\n    {TAG}: first-run\n", 1))
+    with FakeServer() as server:
+        for name in ("ARM_RESOURCE_MANAGER_ENDPOINT", "IDENTITY_ENDPOINT"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{server.port}")
+        monkeypatch.setenv("IDENTITY_HEADER", "a")
+        monkeypatch.setenv("ARM_USE_MSI", "true")
+        group = {"id": "/subscriptions/s/resourceGroups/mine", "name": "mine", "tags": RUN}
+        server.said["/"] = 200, json.dumps({"access_token": "a", "expires_on": "9999999999", "resource": "x"})
+        server.said["/subscriptions/s/resourceGroups/mine"] = 403, "ScopeLocked"
+        server.otherwise = 200, json.dumps({"value": [group]})
+        assert commands.remove("aks-nap", config_file=written, yes=True) == Code.NO
+    assert "resource group mine stays: 403 ScopeLocked" in capsys.readouterr().out
+
+
 def azure_is_left(world: World) -> list[str]:
     return [finding.what for finding in blockers(find_azure_leftovers(azure_stack(world, "aks-nap")))]
 
