@@ -26,6 +26,17 @@ def not_run(scenario: Scenario, index: int) -> Assertion:
     return Assertion(title(scenario, index), "run", "not run", False, "the failure before it")
 
 
+def not_ended() -> Assertion:
+    """The assertion that stands for those about the clean-up, where the recording ends before it does."""
+    return Assertion(
+        "clean-up",
+        "the END of the story in the timeline",
+        "the timeline ends before it, so what the story left is not known",
+        False,
+        "why the run or the recorder ended; run the scenario again",
+    )
+
+
 def clean(replay: Replay, scenario: Scenario) -> Assertion:
     """Whether the story left nothing behind; holds after the clean-up."""
     claims = replay.claims_of(scenario)

@@ -25,7 +25,7 @@ from ..judging.replay import NodeClaim, Replay
 from ..judging.shortages import NAME as EARLIER_SHORTAGES
 from ..judging.shortages import earlier_shortages
 from ..judging.steps import StepRun
-from ..judging.story import clean, interruption_queue, not_run, resources
+from ..judging.story import clean, interruption_queue, not_ended, not_run, resources
 from ..numbers import cost, disruptions, packing, series
 from ..numbers.controller import controller, restarts
 from ..numbers.durations import durations, reach_times
@@ -147,6 +147,7 @@ class _StoryJudge:
         self._runs: list[StepRun] = []
         self._started: str | None = None
         self._ended: str | None = None
+        self._is_ended = False
         self._begin = self._last = 1
 
     def mark(self, number: int, line: Line, replay: Replay) -> None:
@@ -186,6 +187,7 @@ class _StoryJudge:
                 )
                 self._judged.append(_Judged(error, None, self._begin, number, number))
             case "END":
+                self._is_ended = True
                 for assertion in (
                     interruption_queue(replay, self._scenario, self._queue),
                     clean(replay, self._scenario),
@@ -210,6 +212,7 @@ class _StoryJudge:
                 for index in range(len(self._runs), len(scenario.steps))
             ),
             *(_Judged(assertion, None, self._begin, lines.last) for assertion in of_story),
+            *([_Judged(not_ended(), None, lines.last + 1, lines.last)] if self._started and not self._is_ended else []),
         ]
         result: dict[str, Any] = {
             "name": scenario.name,

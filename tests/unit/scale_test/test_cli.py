@@ -285,11 +285,11 @@ def test_a_recorder_that_cannot_start_says_so_in_its_timeline(tmp_path: Path, ou
     with pytest.raises(StackError):
         record(timeline, Stack("eks", {}), Sources())
     assert not timeline.exists()
-    with pytest.raises(Exception, match="Invalid kube-config file"):
+    with pytest.raises(Exception, match="there is no kubeconfig"):
         record(timeline, Stack("eks", outputs), Sources(kubeconfig=tmp_path / "no such kubeconfig"))
     (stop,) = [json.loads(line) for line in timeline.read_text().splitlines()]
     assert stop["type"] == "STOP"
-    assert "Invalid kube-config file" in stop["reason"]
+    assert "there is no kubeconfig" in stop["reason"]
 
 
 def test_the_stack_comes_out_of_the_timeline(folder: Path) -> None:

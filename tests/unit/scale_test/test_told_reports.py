@@ -80,3 +80,15 @@ def test_a_time_that_cannot_be_right_is_an_error(began: str, shipped: dict[str, 
     first, *lines = told(name)
     with pytest.raises(TimelineError, match=r"^timeline.jsonl"):
         report.make(scenarios, [{**first, "received": began}, *lines], Stack("mine", {}), version="1")
+
+
+@pytest.mark.parametrize("name", ["eks.drift", "eks.budget"])
+def test_a_timeline_that_ends_before_the_story_does_not_pass(name: str, shipped: dict[str, Scenario]) -> None:
+    """As of a job that was killed during the clean-up: nobody knows whether its nodes are gone."""
+    scenarios = [shipped[one].in_environment("eks") for one in stories_of(name)]
+    lines = list(told(name))
+    for number, line in enumerate(lines):
+        passed = report.make(scenarios, lines[:number], Stack("mine", {}), version="1")["passed"]
+        assert not passed, f"cut before line {number + 1}, {line['type']}"
+        if line["type"] == "END":
+            break
