@@ -71,7 +71,7 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
 
 
 def _within(seconds: float, ask: Callable[[], _T]) -> _T:
-    """Return the answer. A limit of the client's starts anew with each byte, and single bytes may come for ever."""
+    """Return the answer. A limit of the client starts again with each byte, and single bytes may come for ever."""
     answer: Future[_T] = Future()
 
     def run() -> None:

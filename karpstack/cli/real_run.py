@@ -50,7 +50,7 @@ def _remove(
 ) -> int:
     """Delete everything that has the tag karpstack-run of the stack, if `pulumi destroy` cannot.
 
-    Exit code 1: `--yes` is missing, and nothing was deleted.
+    Exit code 1: `--yes` is missing, and nothing was deleted; or something stays.
     """
     from karpstack.real_run import commands
 

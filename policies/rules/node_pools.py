@@ -132,7 +132,8 @@ def _budget(entry: Properties) -> dict[str, Any]:
 
 
 def _nodes(entry: Properties) -> str:
-    return str(entry.get("nodes") or "10%").removesuffix(".0")  # numbers arrive as floats
+    nodes = entry.get("nodes")
+    return "10%" if nodes in (None, "") else str(nodes).removesuffix(".0")  # numbers arrive as floats
 
 
 def _consolidation(node_pool: Properties, judgement: Judgement) -> None:
@@ -155,7 +156,7 @@ def _consolidation(node_pool: Properties, judgement: Judgement) -> None:
 def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
     path = "spec.template.spec.expireAfter"
     expire_after = section(node_pool, "spec", "template", "spec").get("expireAfter") or "720h"
-    longest = int(judgement.settings["longestHours"])
+    longest, shortest = (int(judgement.settings[key]) for key in ("longestHours", "shortestHours"))
     if expire_after == "Never":
         judgement.violation(f"{path} is Never, and at most {longest}h is wanted.")
         return
@@ -166,6 +167,10 @@ def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
         return
     if lifetime > timedelta(hours=longest):
         judgement.violation(f"{path} is {expire_after}, longer than {longest}h.")
+    if lifetime < timedelta(hours=shortest):
+        judgement.violation(
+            f"{path} is {expire_after}, shorter than {shortest}h; no disruption budget slows expiry down."
+        )
 
 
 def _termination_grace(node_pool: Properties, judgement: Judgement) -> None:
@@ -215,7 +220,10 @@ NODE_POOL_CONSOLIDATION = ResourceRule(
 
 NODE_POOL_EXPIRE_AFTER = ResourceRule(
     name="node-pool-expire-after",
-    settings={"longestHours": {"type": "integer", "minimum": 1, "default": 2160}},
+    settings={
+        "longestHours": {"type": "integer", "minimum": 1, "default": 2160},
+        "shortestHours": {"type": "integer", "minimum": 0, "default": 24},
+    },
     production={"longestHours": 720},
     enforcement=STRICTER_IN_PRODUCTION,
     checks=dict.fromkeys(_POOLS_AND_PATCHES, _expire_after),
