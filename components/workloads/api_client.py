@@ -91,7 +91,8 @@ def _see_the_login(config: Mapping[str, Any], configuration: Configuration) -> N
     """Raise `ConfigException` where the client would ask without a login, and the answer would be about rights."""
     from kubernetes.config import ConfigException
 
-    # As kubectl reads a token from a file.
+    # As kubectl reads a token from a file; the client would read it again, with its line break, before it asks.
+    configuration.refresh_api_key_hook = None
     tokens = configuration.api_key = {name: str(value).rstrip() for name, value in configuration.api_key.items()}
     if not all(value.isascii() and value.isprintable() for value in tokens.values()):
         raise ConfigException("the kubeconfig's token has a character that no request can hold (it is not shown)")

@@ -9,6 +9,7 @@ from typing import Any, Final
 from karpstack.components.settings import AksSettings, ExistingAksSettings, ExistingEksSettings
 
 from .aws import checks as aws_checks
+from .aws.account import refuse_excluded
 from .aws.asking import Aws
 from .aws.identifiers import Account, Planned
 from .aws.subject import existing_subject as existing_aws_subject
@@ -83,6 +84,7 @@ def identifiers(stack: str, *, project: Path, config_file: Path | None = None) -
             "docs/how-to/import.md; cluster.existing takes nothing over"
         )
     aws = Aws.connect(settings.region, *deployer(configured.raw))
+    refuse_excluded(aws, configured.raw)
     seen = aws_subject(aws, settings, configured.raw, State())
     return lambda planned: Account(seen, planned).identify
 
@@ -126,6 +128,7 @@ def before_destroy(
     aws = azure = None
     if known.get("cloud") == "aws":
         aws = Aws.connect(str(known.get("region", "")), *deployer(configured))
+        refuse_excluded(aws, configured)
     elif named := subscription(configured):
         azure = Azure(named, login(configured))
     is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not setting(configured, "cluster", "existing")

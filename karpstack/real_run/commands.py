@@ -19,6 +19,7 @@ from botocore.parsers import ResponseParserError
 from karpstack.components.naming import EksNames
 from karpstack.components.settings import AksSettings, EksSettings
 from karpstack.preflight.answers import OTHER_SHAPE
+from karpstack.preflight.aws.account import refuse_excluded
 from karpstack.preflight.aws.asking import LOGIN_FAILED, Aws, login_failure
 from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.azure.asking import Azure
@@ -126,6 +127,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
                 "give a profile that does"
             )
         aws = Aws.connect(settings.region, profile)
+        refuse_excluded(aws, configured.raw)
         client = session(profile, settings.region, is_short=False).client
         lines = removal_aws.remove(aws, client, EksNames(settings.name), run)
     elif isinstance(settings, AksSettings):
@@ -139,7 +141,8 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
             print(visible(line), flush=True)
             is_all_gone &= not isinstance(line, Stays)
     except _REFUSALS as error:
-        why = login_failure(error) if isinstance(error, LOGIN_FAILED) else f"{type(error).__name__}: {error}"
+        is_login = isinstance(error, LOGIN_FAILED) and not isinstance(error, BotoCoreError)
+        why = login_failure(error) if is_login else f"{type(error).__name__}: {error}"
         raise UnknowableError(
             f"the removal ends early, because the cloud did not do as asked ({why}), so the rest stays and costs; mend "
             "that, and run the command again, which goes on where it ended"
@@ -155,6 +158,8 @@ def compare(rehearsed: Path, real: Path, output: Path) -> int:
     folders = {"rehearsed": rehearsed, "real": real}
     runs = {which: _read(folder, _RUN) for which, folder in folders.items() if os.path.lexists(folder / _RUN)}
     reports = {which: _checked(folder, _report(folder)) for which, folder in folders.items()}
+    if not set.intersection(*({story["name"] for story in one["stories"]} for one in reports.values())):
+        raise InputError(f"{rehearsed} and {real} have no story in common, so there is nothing to compare")
     text = page(reports["rehearsed"], reports["real"], runs)
     files.write(output, text)
     print(f"{visible(output)}: it names no cluster, node, account or person")

@@ -64,8 +64,8 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
             continue
         yield f"resource group {group['name']} goes"
         until = clock.monotonic() + _PATIENCE
-        while send("GET", url)[0] != 404:
-            if clock.monotonic() > until:
-                yield Stays(f"resource group {group['name']} is there after an hour: look at it in the portal")
+        while (seen := send("GET", url)[0]) != 404:
+            if seen in (401, 403) or clock.monotonic() > until:
+                yield Stays(f"resource group {group['name']} was not seen to go ({seen}): look at it in the portal")
                 break
             clock.sleep(between)

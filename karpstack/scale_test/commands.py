@@ -267,6 +267,8 @@ def _made(folder: Path, source: Source) -> dict[str, Any]:
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
     about = read_timeline_info(timeline)
     _refuse_whatif(folder, about.scenarios)
+    if not about.scenarios:
+        raise InputError(f"{timeline}: has no story, so there is nothing to judge: the run ended before its first one")
     stack = Stack(source.stack, json_file.outputs(source.outputs)) if source.stack and source.outputs else about.stack
     if stack is None:
         raise InputError(

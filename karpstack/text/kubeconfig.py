@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -40,7 +40,7 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     settings = client.Configuration(proxy="", no_proxy="")
     settings.retries = _AGAIN
     try:
-        _log_in(settings, KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION or _USUAL)), context)
+        _log_in(settings, _files(kubeconfig), context)
     except config.ConfigException as error:
         # Where a key is missing, the client's own text has the whole user in it.
         raise config.ConfigException(str(error).partition("/{")[0]) from None
@@ -51,8 +51,7 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     if not settings.verify_ssl:
         # The kubeconfig says so, and kubectl is silent.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    # As kubectl reads a `tokenFile`.
-    settings.api_key = {name: str(value).rstrip() for name, value in settings.api_key.items()}
+    _strip_tokens(settings)
     if not all(str(value).isascii() and str(value).isprintable() for value in settings.api_key.values()):
         # The client's own error has the token in it.
         raise config.ConfigException(
@@ -67,6 +66,28 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     return settings
 
 
+def _files(kubeconfig: Path | None) -> KubeConfigMerger:
+    """A file that is given is one, also with a colon in its name; KUBECONFIG may list several."""
+    if kubeconfig is None or not kubeconfig.exists():
+        return KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION or _USUAL))
+    one = KubeConfigMerger("")
+    one.load_config(str(kubeconfig))
+    return one
+
+
+def _strip_tokens(settings: client.Configuration) -> None:
+    """Read tokens as kubectl reads a `tokenFile`, also after the client has read the kubeconfig's again."""
+    read_again: Callable[[client.Configuration], None] | None = settings.refresh_api_key_hook
+
+    def strip(asked: client.Configuration) -> None:
+        if read_again:
+            read_again(asked)
+        asked.api_key = {name: str(value).rstrip() for name, value in asked.api_key.items()}
+
+    strip(settings)
+    settings.refresh_api_key_hook = strip  # type: ignore[assignment]
+
+
 def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: str | None) -> None:
     """Let the client read the kubeconfig; where its user's login fails, the client itself would ask without one."""
     if files.config is None:
@@ -76,7 +97,12 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
     loader = KubeConfigLoader(
         files.config, active_context=context or next(filter(None, current), None), config_base_path=None
     )
-    found = files.config["users"].get_with_name(loader.current_context["context"].get("user"), safe=True)
+    name = loader.current_context["context"].get("user")
+    found = files.config["users"].get_with_name(name, safe=True)
+    if name and not found:
+        raise config.ConfigException(
+            f"the context names the user {name}, which is not there; add it, or name another context"
+        )
     user = found.value["user"] or {} if found else {}
     if any(key in user for key in _AS_ANOTHER):
         raise config.ConfigException(
@@ -85,6 +111,8 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         )
     named = [key for key in _LOGINS if key in user]
     provider = user.pop("auth-provider", None) or {}
+    if "tokenFile" in user:
+        user.pop("token", None)  # the file's counts
     # The client would ask the issuer for another token without its certificate, a proxy, or a limit of time.
     if token := (provider.get("config") or {}).get("id-token"):
         user.setdefault("token", token)

@@ -96,8 +96,9 @@ def test_a_login_that_works_is_used(user: dict[str, Any], key: dict[str, str], t
 def test_a_token_of_a_file_may_end_with_a_line_break(tmp_path: Path) -> None:
     """As `echo` and editors write it; kubectl reads it so."""
     (tmp_path / "token").write_text("t\n")
-    written = kubeconfig(tmp_path, {"tokenFile": str(tmp_path / "token")})
-    assert settings_of(written).api_key == {"BearerToken": "Bearer t"}
+    written = kubeconfig(tmp_path, {"tokenFile": str(tmp_path / "token"), "token": "another"})
+    for _ in range(2):
+        assert settings_of(written).get_api_key_with_prefix("BearerToken") == "Bearer t"
 
 
 def test_an_error_does_not_show_the_user(tmp_path: Path) -> None:
@@ -120,6 +121,22 @@ def test_of_several_kubeconfigs_the_first_ones_context_is_meant(tmp_path: Path) 
     together = Path(os.pathsep.join(map(str, paths)))
     assert settings_of(together).api_key == {"BearerToken": "Bearer a"}
     assert settings_of(together, "b").api_key == {"BearerToken": "Bearer b"}
+
+
+def test_a_kubeconfig_that_is_given_is_one_file(tmp_path: Path) -> None:
+    (tmp_path / "kind").mkdir()
+    path = kubeconfig(tmp_path / "kind", {"token": "t"})
+    named = path.with_name("kind:prod")
+    path.rename(named)
+    kubeconfig(tmp_path / "kind", {"token": "of another"}).rename(named.with_name("kind"))
+    assert settings_of(named).api_key == {"BearerToken": "Bearer t"}
+
+
+def test_a_user_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    written = kubeconfig(tmp_path, {"token": "t"})
+    written.write_text(written.read_text().replace("user: a", "user: ghost"))
+    with pytest.raises(ConfigException, match="the context names the user ghost, which is not there"):
+        settings_of(written)
 
 
 def test_a_login_does_not_go_over_the_network_as_it_is(tmp_path: Path) -> None:
@@ -176,7 +193,8 @@ def test_a_component_asks_no_cluster_without_the_login(user: dict[str, Any], tmp
 def test_a_component_reads_a_token_as_kubectl_does(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t\n")
     written = kubeconfig(tmp_path, {"tokenFile": str(tmp_path / "token")}).read_text()
-    assert query(written, lambda api: api.configuration.api_key) == {"BearerToken": "Bearer t"}
+    asked = query(written, lambda api: api.configuration.get_api_key_with_prefix("BearerToken"))
+    assert asked == "Bearer t"
     (tmp_path / "token").write_text("s3cret\nX: y")
     with pytest.raises(ConfigException, match=r"token has a character .* \(it is not shown\)"):
         query(written, lambda _: None)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..finding import Finding, finding
+from ..finding import Finding, UnknowableError, finding
 from ..stack import not_read
-from .subject import StackSubject
+from .asking import Aws
+from .subject import StackSubject, identify_caller
 
 _CALL = "sts:GetCallerIdentity"
+_ALLOWED, _FORBIDDEN = "aws:allowedAccountIds", "aws:forbiddenAccountIds"
 
 
 def account(subject: StackSubject) -> Iterator[Finding]:
@@ -19,15 +21,39 @@ def account(subject: StackSubject) -> Iterator[Finding]:
     where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"
     yield finding("asked-as-on-aws", _CALL, where=where)
     yield from not_read(subject.state)
-    allowed = listed(subject.raw.get("aws:allowedAccountIds"))
-    forbidden = listed(subject.raw.get("aws:forbiddenAccountIds"))
-    if (allowed and caller.account not in allowed) or caller.account in forbidden:
+    if _is_excluded(caller.account, subject.raw):
         yield finding("account-not-allowed", _CALL, account=caller.account)
     if caller.arn.endswith(":root"):
         yield finding("caller-is-root", _CALL)
 
 
+def refuse_excluded(aws: Aws, raw: Mapping[str, Any]) -> None:
+    """See that the stack's configuration does not exclude the account that the credentials are of.
+
+    In another account, none of the stack's resources would be found, and those of another stack could be deleted.
+
+    Raises:
+        UnknowableError: It does, or the account does not answer.
+    """
+    if not (raw.get(_ALLOWED) or raw.get(_FORBIDDEN)):
+        return
+    caller = identify_caller(aws)
+    if _is_excluded(caller.account, raw):
+        raise UnknowableError(
+            f"the account {caller.account} of {caller.arn} is excluded by {_ALLOWED} or {_FORBIDDEN}, so nothing is "
+            "asked or deleted there; use credentials of the stack's account"
+        )
+
+
+def _is_excluded(account: str, raw: Mapping[str, Any]) -> bool:
+    allowed, forbidden = (listed(raw.get(key)) for key in (_ALLOWED, _FORBIDDEN))
+    return bool(allowed and account not in allowed) or account in forbidden
+
+
 def listed(value: Any) -> list[str]:
     """Accounts as the provider's configuration lists them, whether Pulumi wrote it or a person."""
-    found = json.loads(value) if isinstance(value, str) and value else value
-    return [str(one) for one in found] if isinstance(found, list) else []
+    try:
+        found = json.loads(value) if isinstance(value, str) and value else value
+    except ValueError:
+        found = value
+    return [str(one) for one in (found if isinstance(found, list) else [found]) if one]

@@ -78,7 +78,7 @@ def make(
     report = {
         "schema": SCHEMA,
         "stack": stack.name,
-        "passed": all(story["passed"] for story in results),
+        "passed": bool(results) and all(story["passed"] for story in results),
         "started": started,
         "ended": ended,
         "seconds": round((replay.time - parse_time(started)).total_seconds(), 3) if started else 0.0,
@@ -154,7 +154,7 @@ class _StoryJudge:
         self._ended = line["received"]
         match line["type"]:
             case "STORY":
-                self._started = line["received"]
+                self._started, self._is_ended = line["received"], False
                 self._begin = self._last = number
             case "STEP":
                 if line["step"] >= len(self._scenario.steps):
@@ -209,7 +209,8 @@ class _StoryJudge:
             *self._judged,
             *(
                 _Judged(not_run(scenario, index), index + 1, lines.last + 1, lines.last)
-                for index in range(len(self._runs), len(scenario.steps))
+                for index in range(len(scenario.steps))
+                if index not in {run.index for run in self._runs}
             ),
             *(_Judged(assertion, None, self._begin, lines.last) for assertion in of_story),
             *([_Judged(not_ended(), None, lines.last + 1, lines.last)] if self._started and not self._is_ended else []),

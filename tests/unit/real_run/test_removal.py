@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -185,6 +185,44 @@ def test_a_removal_after_which_something_stays_is_not_good(
         server.otherwise = 200, json.dumps({"value": [group]})
         assert commands.remove("aks-nap", config_file=written, yes=True) == Code.NO
     assert "resource group mine stays: 403 ScopeLocked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("written", ['["999999999999"]', "'[\"999999999999\"]'", '"999999999999"'])
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda file: commands.remove("eks", config_file=file, yes=True),
+        lambda file: commands.list_leftovers("eks", config_file=file),
+    ],
+    ids=["remove", "left"],
+)
+def test_nothing_is_done_in_an_account_that_the_stack_excludes(
+    act: Callable[[Path], int],
+    written: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = (ROOT / "Pulumi.eks.yaml").read_text()
+    text = text.replace(
+        "  karpstack:tags:\n", f"  aws:allowedAccountIds: {written}\n  karpstack:tags:\n    {TAG}: first-run\n", 1
+    )
+    (file := tmp_path / "Pulumi.eks.yaml").write_text(text)
+    caller = "<Arn>arn:aws:iam::123456789012:user/mona</Arn><Account>123456789012</Account>"
+    with FakeServer() as server:
+        for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{server.port}")
+        server.headers["x-amzn-RequestId"] = "a"
+        server.otherwise = (
+            200,
+            (
+                f"<GetCallerIdentityResponse><GetCallerIdentityResult>{caller}</GetCallerIdentityResult>"
+                "<ResponseMetadata><RequestId>a</RequestId></ResponseMetadata></GetCallerIdentityResponse>"
+            ),
+        )
+        assert act(file) == Code.UNKNOWN
+        assert len(server.sent) == 1
+    assert "the account 123456789012 of arn:aws:iam::123456789012:user/mona is excluded" in capsys.readouterr().err
 
 
 def azure_is_left(world: World) -> list[str]:

@@ -224,6 +224,16 @@ def test_what_is_no_comparison_is_not_overwritten(folder: Path, capsys: pytest.C
     assert notes.read_bytes() == b"years of work, in Latin-1: \xe9"
 
 
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_run_that_ended_before_its_first_story_does_not_pass(
+    folder: Path, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timeline = folder / "timeline.jsonl"
+    timeline.write_bytes(b"".join(timeline.read_bytes().splitlines(keepends=True)[:lines]))
+    assert main(["report", str(folder)]) == 2
+    assert "has no story, so there is nothing to judge" in capsys.readouterr().err
+
+
 def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What passed when it was recorded fails by a stricter expectation."""
     scenarios = tmp_path_factory.mktemp("scenarios")

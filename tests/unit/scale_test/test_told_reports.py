@@ -92,3 +92,16 @@ def test_a_timeline_that_ends_before_the_story_does_not_pass(name: str, shipped:
         assert not passed, f"cut before line {number + 1}, {line['type']}"
         if line["type"] == "END":
             break
+
+
+def test_what_did_not_run_does_not_pass(shipped: dict[str, Scenario]) -> None:
+    """No story at all, a story that begins again and has no second end, and steps that are told of twice."""
+    scenarios = [shipped[one].in_environment("eks") for one in stories_of("eks.budget")]
+    lines = list(told("eks.budget"))
+    assert report.make(scenarios, lines, Stack("mine", {}), version="1")["passed"]
+    assert not report.make([], lines, Stack("mine", {}), version="1")["passed"]
+    again = [*lines, {**next(line for line in lines if line["type"] == "STORY"), "received": lines[-1]["received"]}]
+    with pytest.raises(TimelineError, match=r"steps\.0\.ended would be -"):
+        report.make(scenarios, again, Stack("mine", {}), version="1")
+    twice = [line | ({"step": 0} if line["type"] == "STEP" else {}) for line in lines]
+    assert not report.make(scenarios, twice, Stack("mine", {}), version="1")["passed"]
