@@ -50,7 +50,7 @@ def remove(aws: Aws, client: Client, names: EksNames, run: str, *, between: floa
         run: Value of the tag.
         between: Seconds until it is seen again whether something is gone.
     """
-    yield from _cluster(client("eks"), names.cluster, run, between)
+    yield from _or_stays(f"cluster {names.cluster}", _cluster(client("eks"), names.cluster, run, between))
     yield from _ec2(aws, client("ec2"), run, between)
     yield from _others(client, names, run)
 

@@ -223,6 +223,7 @@ def compare(
         print(
             visible(f"{result.verdict.capitalize()}. {result.sentence}"),
             *map(visible, comparison.what_got_worse(result)),
+            *(visible(f"Not compared: {one}.") for one in result.not_compared),
             sep="\n",
         )
     if result.verdict == "not comparable":

@@ -83,9 +83,9 @@ def _strip_tokens(settings: client.Configuration) -> None:
         if read_again:
             read_again(asked)
         asked.api_key = {name: str(value).rstrip() for name, value in asked.api_key.items()}
+        asked.refresh_api_key_hook = strip  # type: ignore[assignment]  # reading again sets the client's own
 
     strip(settings)
-    settings.refresh_api_key_hook = strip  # type: ignore[assignment]
 
 
 def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: str | None) -> None:

@@ -307,7 +307,7 @@ def api_time(kept: Line) -> str | None:
         *(kept.get(key) for key in ("firstTimestamp", "lastTimestamp", "eventTime")),
         *(condition.get("lastTransitionTime") for condition in kept.get("conditions", ())),
     ]
-    return max((time for time in times if time), default=None, key=parse_time)
+    return max((time for time in times if time and isinstance(time, str)), default=None, key=parse_time)
 
 
 def _annotated(item: dict[str, Any], *wanted: tuple[str, str]) -> Line:

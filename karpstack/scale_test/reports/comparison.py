@@ -181,6 +181,7 @@ class Comparison:
         controller: Differences of Karpenter's controller.
         settings: Versions, environment and thresholds that differ: (key, before, after).
         not_compared: What could not be compared, and why.
+        failed: Names of the stories that fail in the second report, also of those that only it has.
     """
 
     verdict: Verdict
@@ -189,6 +190,7 @@ class Comparison:
     controller: tuple[Difference, ...]
     settings: tuple[tuple[str, str, str], ...]
     not_compared: tuple[str, ...]
+    failed: tuple[str, ...] = ()
 
 
 def compare(before: Report, after: Report, rules: Rules) -> Comparison:
@@ -239,14 +241,14 @@ def compare(before: Report, after: Report, rules: Rules) -> Comparison:
             for setting in _settings(before.get(key), after.get(key), key)
         ),
         tuple(not_compared),
+        tuple(name for name, story in news.items() if not story["passed"]),
     )
 
 
 def what_got_worse(comparison: Comparison) -> list[str]:
     """A text for each story that fails now and each value that got worse."""
-    lost = [
-        f"{story.name}: passed before and fails now" for story in comparison.stories if story.passed == (True, False)
-    ]
+    passed = {story.name for story in comparison.stories if story.passed[0]}
+    lost = [f"{name}: {'passed before and ' if name in passed else ''}fails now" for name in comparison.failed]
     groups = [(story.name, story.differences) for story in comparison.stories]
     groups.append(("Karpenter's controller", comparison.controller))
     return lost + [

@@ -185,7 +185,7 @@ def test_reasons_and_a_comparison_as_data(
     assert (told["stack"], list(group)) == ("eks", ["nodes", "what", "short", "sentences"])
     assert main(["compare", str(folder), str(folder), "--output", str(page), "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["verdict", "sentence", "stories", "controller", "settings", "not_compared", "worse"]
+    assert list(told) == ["verdict", "sentence", "stories", "controller", "settings", "not_compared", "failed", "worse"]
     assert list(told["stories"][0]) == ["name", "verdict", "passed", "differences", "instance_types", "settings"]
     assert page.is_file()
 

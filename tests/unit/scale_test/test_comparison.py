@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from karpstack.scale_test.reports import comparison, comparison_page
-from karpstack.scale_test.reports.comparison import Comparison, Rules, compare, what_got_worse
+from karpstack.scale_test.reports.comparison import Comparison, Rules, compare, refused, what_got_worse
 from tests.unit.scale_test.example_report import Example
 
 DATA = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "comparison.yml"
@@ -42,6 +42,21 @@ def test_the_same_report_is_the_same(before: dict[str, Any], rules: Rules) -> No
     assert (found.verdict, found.settings, found.not_compared, what_got_worse(found)) == ("the same", (), (), [])
     assert found.sentence.startswith("All ")
     assert values(found, "the same")
+
+
+def test_a_story_that_fails_now_counts_whatever_it_did_before(before: dict[str, Any], rules: Rules) -> None:
+    failed, more = copy.deepcopy(before), copy.deepcopy(before)
+    failed["stories"][0]["passed"] = False
+    more["stories"].append(failed["stories"][0] | {"name": "another"})
+    name = failed["stories"][0]["name"]
+    for pair, said in (
+        ((before, failed), f"{name}: passed before and fails now"),
+        ((failed, failed), f"{name}: fails now"),
+        ((before, more), "another: fails now"),
+    ):
+        found = compare(*copy.deepcopy(pair), rules)
+        assert said in what_got_worse(found)
+        assert refused(found, "any-worse")
 
 
 def test_runs_of_the_same_thing_are_called_the_same(rules: Rules) -> None:
