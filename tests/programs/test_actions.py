@@ -93,7 +93,7 @@ def test_a_missing_toolkit_is_said_with_the_command_that_installs_it(module: str
     ("module", "options", "says"),
     [
         ("compare", {"rules": {"colour": 1}}, "before = /proc/none: its report.json cannot be read"),
-        ("move", {}, "Invalid kube-config file"),
+        ("move", {}, "there is no kubeconfig"),
         ("move", {"state": "drained"}, "state is drained but all of the following are missing: node"),
         ("preflight", {}, "Pulumi.eks.yaml"),
         ("recorder", {"state": "started"}, "started but all of the following are missing: stack, stack_outputs"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -24,6 +23,7 @@ from karpstack.components.workloads.api_client import _within, query
 from karpstack.components.workloads.running import scaled_by, workloads_or_refusal
 from karpstack.text.kubeconfig import settings_of
 from tests.unit.preflight.fake_server import FakeServer
+from tests.unit.test_live import run
 
 ROOT = Path(__file__).resolve().parents[2]
 V1 = "client.authentication.k8s.io/v1"
@@ -215,7 +215,7 @@ def test_a_component_waits_for_a_login_that_fails_at_first(
         server.headers["Content-Type"] = "application/json"
         server.otherwise = (200, json.dumps({"items": [], "status": {"allowed": True}, "spec": {}}))
         written["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{server.port}"
-        asyncio.run(wait(json.dumps(written), pauses=(0.01,)))
+        run(wait(json.dumps(written), pauses=(0.01,)))
         assert len(server.asked) == 1
 
 
@@ -234,7 +234,7 @@ def test_a_component_waits_until_it_is_a_cluster_that_answers(said: str, tmp_pat
         written = yaml.safe_load(kubeconfig(tmp_path, {"token": "t"}).read_text())
         written["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{server.port}"
         with pytest.raises(RunError, match=r"did not answer within 0\.1 s: "):
-            asyncio.run(wait_until_served(json.dumps(written), within=0.1, pauses=(0.01,)))
+            run(wait_until_served(json.dumps(written), within=0.1, pauses=(0.01,)))
 
 
 @pytest.mark.parametrize("said", ["<html>Please log in</html>", "", "{}", "[]", "null", '{"items": 5}'])

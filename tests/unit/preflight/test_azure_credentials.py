@@ -21,7 +21,6 @@ from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login, login, subscription
 from karpstack.preflight.finding import NotAskedError, UnknowableError
 from karpstack.preflight.stack import CLOSED
-from karpstack.text import answers
 from tests.unit.preflight.fake_server import FakeServer
 
 TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "22222222-2222-3333-4444-555555555555"
@@ -72,7 +71,6 @@ def test_the_server_of_a_machines_identity_is_asked_without_a_proxy(
     kind: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
-    monkeypatch.setattr(answers, "BYTES", 50_000)
     with FakeServer() as server, FakeServer() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
