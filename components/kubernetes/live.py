@@ -112,15 +112,13 @@ def unmet_conditions(api: ApiClient, manifest: Mapping[str, Any]) -> str:
 
 
 def _reason(config: Mapping[str, Any]) -> str:
-    """Why a cluster does not serve whoever has a kubeconfig, whose login may fail for a while; empty if it does."""
+    """Why the cluster does not serve the user of the kubeconfig, whose login may fail for a while; empty if it does."""
     from kubernetes.config import ConfigException
 
     try:
         return query_with_config(config, _refusal)
     except (ConfigException, OSError) as error:
         return str(error)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the client's models
-        return f"what answers is no API server of Kubernetes ({type(error).__name__})"
 
 
 def _refusal(api: ApiClient) -> str:

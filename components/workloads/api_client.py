@@ -26,8 +26,7 @@ def query(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
     Raises:
         ConfigException: The kubeconfig or its login cannot be used, or the proxy is no address of one; the text has no
             secret.
-        OSError: The answer takes too long.
-        ValueError: What answers is no API server.
+        OSError: The answer takes too long, or is not that of an API server.
     """
     import yaml
 
@@ -67,7 +66,12 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
             "http://proxy.example.com:3128"
         ) from None
     with client as api:
-        return _within(_LONGEST, lambda: question(api))
+        try:
+            return _within(_LONGEST, lambda: question(api))
+        except HTTPError:  # some of urllib3's errors are a ValueError too
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the client's models
+            raise ConnectionError(f"what answers is no API server of Kubernetes ({type(error).__name__})") from error
 
 
 def _within(seconds: float, ask: Callable[[], _T]) -> _T:

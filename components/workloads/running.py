@@ -39,8 +39,6 @@ def workloads_or_refusal(kubeconfig: str, question: Callable[[ApiClient], Worklo
         return Workloads(refusal=f"{error.status} {error.reason}")
     except (HTTPError, OSError, ConfigException) as error:
         return Workloads(refusal=str(error))
-    except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the client's models
-        return Workloads(refusal=f"what answers is no API server of Kubernetes ({type(error).__name__})")
 
 
 def scaled_by(api: ApiClient, stack: str, kind: str) -> Workloads:

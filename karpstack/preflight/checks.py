@@ -9,7 +9,7 @@ from typing import Any, Final
 from karpstack.components.settings import AksSettings, ExistingAksSettings, ExistingEksSettings
 
 from .aws import checks as aws_checks
-from .aws.account import refuse_excluded
+from .aws.account import connect
 from .aws.asking import Aws
 from .aws.identifiers import Account, Planned
 from .aws.subject import existing_subject as existing_aws_subject
@@ -83,8 +83,7 @@ def identifiers(stack: str, *, project: Path, config_file: Path | None = None) -
             "Properties, and `az resource list` prints them. What is in the way of such an import says "
             "docs/how-to/import.md; cluster.existing takes nothing over"
         )
-    aws = Aws.connect(settings.region, *deployer(configured.raw))
-    refuse_excluded(aws, configured.raw)
+    aws = connect(settings.region, configured.raw)
     seen = aws_subject(aws, settings, configured.raw, State())
     return lambda planned: Account(seen, planned).identify
 
@@ -127,8 +126,7 @@ def before_destroy(
     configured = raw(file) if config_file or file.is_file() else {}
     aws = azure = None
     if known.get("cloud") == "aws":
-        aws = Aws.connect(str(known.get("region", "")), *deployer(configured))
-        refuse_excluded(aws, configured)
+        aws = connect(str(known.get("region", "")), configured)
     elif named := subscription(configured):
         azure = Azure(named, login(configured))
     is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not setting(configured, "cluster", "existing")

@@ -36,8 +36,8 @@ def headline(checked: Sequence[Checked]) -> str:
     errors, warnings = found.count("error"), found.count("warning")
     blocking = _number(errors, "blocker", "blockers") if errors else "no blocker"
     unknown = sum(bool(not_checked([one])) for one in checked)
-    open_ = f", {unknown} of them without an answer" if unknown else ""
-    return f"{blocking} ({len(checked)} checks{open_}, {_number(warnings, 'warning', 'warnings')})"
+    unanswered = f", {unknown} of them without an answer" if unknown else ""
+    return f"{blocking} ({len(checked)} checks{unanswered}, {_number(warnings, 'warning', 'warnings')})"
 
 
 def table(title: str, checked: Iterable[Checked]) -> str:

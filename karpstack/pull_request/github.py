@@ -30,7 +30,7 @@ _HEADERS: Final = {
 _RETRIES: Final = urllib3.Retry(total=None, connect=3, redirect=False, read=False, status=False, other=False)
 _MOVED: Final = (301, 302, 307, 308)
 _REDIRECTS: Final = 3
-_TIMEOUT: Final = urllib3.Timeout(30.0)
+_TIMEOUT: Final = urllib3.Timeout(connect=30.0, read=30.0)
 _ATTEMPTS: Final = 6
 #: A pull request has at most 2,500 comments.
 _PAGES: Final = 100

@@ -19,8 +19,8 @@ from botocore.parsers import ResponseParserError
 from karpstack.components.naming import EksNames
 from karpstack.components.settings import AksSettings, EksSettings
 from karpstack.preflight.answers import OTHER_SHAPE
-from karpstack.preflight.aws.account import refuse_excluded
-from karpstack.preflight.aws.asking import LOGIN_FAILED, Aws, login_failure
+from karpstack.preflight.aws.account import connect
+from karpstack.preflight.aws.asking import LOGIN_FAILED, login_failure
 from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
@@ -126,8 +126,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
                 "aws:assumeRoles is set, and the kill switch uses the credentials at hand; take the role yourself, or "
                 "give a profile that does"
             )
-        aws = Aws.connect(settings.region, profile)
-        refuse_excluded(aws, configured.raw)
+        aws = connect(settings.region, configured.raw)
         client = session(profile, settings.region, is_short=False).client
         lines = removal_aws.remove(aws, client, EksNames(settings.name), run)
     elif isinstance(settings, AksSettings):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from karpstack.components.settings import AksSettings, EksSettings
 from karpstack.preflight.aws import names as aws_names
-from karpstack.preflight.aws.account import refuse_excluded
+from karpstack.preflight.aws.account import connect
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.subject import Subject as AwsSubject
 from karpstack.preflight.aws.subject import cluster_tag
@@ -20,7 +20,7 @@ from karpstack.preflight.azure.subject import Subject as AzureSubject
 from karpstack.preflight.azure.subject import subject as azure_subject
 from karpstack.preflight.finding import Checked, Finding, InputError, finding
 from karpstack.preflight.finding import run as run_checks
-from karpstack.preflight.stack import Configuration, State, deployer
+from karpstack.preflight.stack import Configuration, State
 
 #: The tag of a run, which each resource of the stack has (karpstack:tags).
 TAG: Final = "karpstack-run"
@@ -63,8 +63,7 @@ def find_leftovers(configured: Configuration) -> list[Checked]:
     """
     settings, raw = configured.settings, configured.raw
     if isinstance(settings, EksSettings):
-        aws = Aws.connect(settings.region, *deployer(raw))
-        refuse_excluded(aws, raw)
+        aws = connect(settings.region, raw)
         return find_aws_leftovers(aws_subject(aws, settings, raw, State()))
     if isinstance(settings, AksSettings):
         return find_azure_leftovers(azure_subject(Azure(settings.subscription_id, login(raw)), settings, State()))

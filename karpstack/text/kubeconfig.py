@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import urllib3
@@ -97,18 +97,7 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
     loader = KubeConfigLoader(
         files.config, active_context=context or next(filter(None, current), None), config_base_path=None
     )
-    name = loader.current_context["context"].get("user")
-    found = files.config["users"].get_with_name(name, safe=True)
-    if name and not found:
-        raise config.ConfigException(
-            f"the context names the user {name}, which is not there; add it, or name another context"
-        )
-    user = found.value["user"] or {} if found else {}
-    if any(key in user for key in _AS_ANOTHER):
-        raise config.ConfigException(
-            "the kubeconfig's user acts as another (`as`), which this client cannot do: it would ask as the user "
-            "itself; name a user without it"
-        )
+    user = _user(files, loader)
     named = [key for key in _LOGINS if key in user]
     provider = user.pop("auth-provider", None) or {}
     if "tokenFile" in user:
@@ -132,9 +121,26 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         )
 
 
+def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
+    """Return the user of the loader's context, as the loader reads it; empty for a context without one."""
+    name = loader.current_context["context"].get("user")
+    found = files.config["users"].get_with_name(name, safe=True)
+    if name and not found:
+        raise config.ConfigException(
+            f"the context names the user {name}, which is not there; add it, or name another context"
+        )
+    user: dict[str, Any] = found.value["user"] or {} if found else {}
+    if any(key in user for key in _AS_ANOTHER):
+        raise config.ConfigException(
+            "the kubeconfig's user acts as another (`as`), which this client cannot do: it would ask as the user "
+            "itself; name a user without it"
+        )
+    return user
+
+
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """Yield what the client writes into the log about a login that failed; nobody else shows it."""
+    """Yield what the client logs about a failed login, and keep it from stderr."""
     said: list[str] = []
 
     class Heard(logging.Handler):

@@ -109,7 +109,7 @@ def _port(url: str) -> int:
     address = urlsplit(url)
     try:
         return address.port or _PORTS.get(address.scheme, 0)
-    except ValueError:  # out of range, which whoever asks there says
+    except ValueError:  # out of range; the client that asks there has an error for it
         return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..finding import Finding, UnknowableError, finding
-from ..stack import not_read
+from ..stack import deployer, not_read
 from .asking import Aws
 from .subject import StackSubject, identify_caller
 
@@ -27,22 +27,28 @@ def account(subject: StackSubject) -> Iterator[Finding]:
         yield finding("caller-is-root", _CALL)
 
 
-def refuse_excluded(aws: Aws, raw: Mapping[str, Any]) -> None:
-    """See that the stack's configuration does not exclude the account that the credentials are of.
+def connect(region: str, raw: Mapping[str, Any]) -> Aws:
+    """Return the stack's account as its provider sees it, unless the stack's configuration excludes that account.
 
     In another account, none of the stack's resources would be found, and those of another stack could be deleted.
 
+    Args:
+        region: Where the stack is.
+        raw: The stack's configuration, with `aws:` keys.
+
     Raises:
-        UnknowableError: It does, or the account does not answer.
+        UnknowableError: The account is excluded, does not answer, or there is no login.
     """
+    aws = Aws.connect(region, *deployer(raw))
     if not (raw.get(_ALLOWED) or raw.get(_FORBIDDEN)):
-        return
+        return aws
     caller = identify_caller(aws)
     if _is_excluded(caller.account, raw):
         raise UnknowableError(
             f"the account {caller.account} of {caller.arn} is excluded by {_ALLOWED} or {_FORBIDDEN}, so nothing is "
             "asked or deleted there; use credentials of the stack's account"
         )
+    return aws
 
 
 def _is_excluded(account: str, raw: Mapping[str, Any]) -> bool:

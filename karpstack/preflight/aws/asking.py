@@ -28,8 +28,8 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "elbv2": "elasticloadbalancing",
     "service-quotas": "servicequotas",
 }
-#: What botocore raises where a file or program that a profile names for the login cannot be used, and where the profile
-#: wants a code that nobody can be asked for; it has its own errors for the network.
+#: What botocore raises if it cannot use a file or program that a profile names for the login, or if the profile wants a
+#: code and there is no terminal. For the network, it has errors of its own.
 LOGIN_FAILED: Final = (OSError, EOFError)
 _SESSION: Final = "karpstack-preflight"
 
@@ -162,13 +162,11 @@ class Aws:
         if service not in self._clients:
             try:
                 self._clients[service] = self._client(service)
+            except ProxyError:
+                raise
             except OTHER_SHAPE as error:  # of what botocore asks for credentials
-                if isinstance(error, ProxyError):
-                    raise
                 what = (
                     f"no client can be made ({type(error).__name__}: {error}): AWS_ENDPOINT_URL is no address, or the "
-                )
-                what += (
                     "profile's credential_process or the server of this container's credentials answers with no login"
                 )
                 raise NotAskedError(asked, what, refused=False) from error

@@ -205,16 +205,14 @@ class _StoryJudge:
     ) -> dict[str, Any]:
         scenario = self._scenario
         of_story = [found for found in (earlier_shortages(replay, scenario), resources(replay, scenario)) if found]
+        missing = sorted(set(range(len(scenario.steps))) - {run.index for run in self._runs})
         judged = [
             *self._judged,
-            *(
-                _Judged(not_run(scenario, index), index + 1, lines.last + 1, lines.last)
-                for index in range(len(scenario.steps))
-                if index not in {run.index for run in self._runs}
-            ),
+            *(_Judged(not_run(scenario, index), index + 1, lines.last + 1, lines.last) for index in missing),
             *(_Judged(assertion, None, self._begin, lines.last) for assertion in of_story),
-            *([_Judged(not_ended(), None, lines.last + 1, lines.last)] if self._started and not self._is_ended else []),
         ]
+        if self._started and not self._is_ended:
+            judged.append(_Judged(not_ended(), None, lines.last + 1, lines.last))
         result: dict[str, Any] = {
             "name": scenario.name,
             "description": scenario.description,

@@ -1,4 +1,4 @@
-"""A server on this machine that answers GET, POST and DELETE as it is told; as a proxy, it opens no tunnel."""
+"""A server on this machine that gives the answers of a test. If it is asked as a proxy, it opens no tunnel."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def ask_github(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
 
 
 def ask_for_a_login(variable: str, port: int, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Whoever else gave it, botocore asks no more."""
+    """The variables of keys would keep botocore from asking this server."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     for name in ("HTTP_PROXY", "http_proxy"):

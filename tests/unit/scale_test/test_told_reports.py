@@ -84,7 +84,7 @@ def test_a_time_that_cannot_be_right_is_an_error(began: str, shipped: dict[str, 
 
 @pytest.mark.parametrize("name", ["eks.drift", "eks.budget"])
 def test_a_timeline_that_ends_before_the_story_does_not_pass(name: str, shipped: dict[str, Scenario]) -> None:
-    """As of a job that was killed during the clean-up: nobody knows whether its nodes are gone."""
+    """A job was killed during the clean-up, for example: it is not known whether the nodes are gone."""
     scenarios = [shipped[one].in_environment("eks") for one in stories_of(name)]
     lines = list(told(name))
     for number, line in enumerate(lines):
@@ -95,7 +95,7 @@ def test_a_timeline_that_ends_before_the_story_does_not_pass(name: str, shipped:
 
 
 def test_what_did_not_run_does_not_pass(shipped: dict[str, Scenario]) -> None:
-    """No story at all, a story that begins again and has no second end, and steps that are told of twice."""
+    """There is no story at all, or a story begins again and does not end, or a step stands there twice."""
     scenarios = [shipped[one].in_environment("eks") for one in stories_of("eks.budget")]
     lines = list(told("eks.budget"))
     assert report.make(scenarios, lines, Stack("mine", {}), version="1")["passed"]
