@@ -7,7 +7,7 @@ again without tags, by its name, once no cluster of that name is there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
@@ -55,7 +55,7 @@ def remove(aws: Aws, client: Client, names: EksNames, run: str, *, between: floa
     yield from _others(client, names, run)
 
 
-def _cluster(eks: Any, name: str, run: str, between: float) -> Iterator[str]:
+def _cluster(eks: Any, name: str, run: str, between: float, patience: float = _PATIENCE) -> Iterator[str]:
     """The node groups with the controller first: it would launch again what is terminated."""
     try:
         cluster = eks.describe_cluster(name=name)["cluster"]
@@ -64,16 +64,23 @@ def _cluster(eks: Any, name: str, run: str, between: float) -> Iterator[str]:
     if cluster.get("tags", {}).get(TAG) != run:
         yield Stays(f"cluster {name} stays: its tag {TAG} is not {run}")
         return
-    groups = eks.list_nodegroups(clusterName=name)["nodegroups"]
-    for group in groups:
+    for group in _node_groups(eks, name):
         eks.delete_nodegroup(clusterName=name, nodegroupName=group)
         yield f"node group {group} goes"
-    _wait(lambda: not eks.list_nodegroups(clusterName=name)["nodegroups"], between)
+    _wait(lambda: not _node_groups(eks, name), between, patience=patience)
     if cluster.get("deletionProtection"):
         eks.update_cluster_config(name=name, deletionProtection=False)
+        # Until then, its deletion would be refused.
+        _wait(lambda: eks.describe_cluster(name=name)["cluster"]["status"] == "ACTIVE", between, patience=patience)
     eks.delete_cluster(name=name)
     yield f"cluster {name} goes"
-    _wait(lambda: name not in eks.list_clusters()["clusters"], between)
+    if not _wait(lambda: not _has_cluster(eks, name), between, patience=patience):
+        yield Stays(f"cluster {name} stays: it is still there {patience / 60:.0f} minutes after its deletion began")
+
+
+def _node_groups(eks: Any, cluster: str) -> list[str]:
+    pages = eks.get_paginator("list_nodegroups").paginate(clusterName=cluster)
+    return [group for page in pages for group in page["nodegroups"]]
 
 
 def _ec2(aws: Aws, ec2: Any, run: str, between: float) -> Iterator[str]:
@@ -131,7 +138,7 @@ def _are_terminated(ec2: Any, instances: list[str]) -> bool:
 def _others(client: Client, names: EksNames, run: str) -> Iterator[str]:
     """Roles, policies, the queue, rules, keys and log groups."""
     events, logs = client("events"), client("logs")
-    yield from _or_stays("role or policy", _iam(client("iam"), run))
+    yield from _or_stays("each role and policy", _iam(client("iam"), run))
     yield from _or_stays(f"queue {names.interruption_queue}", _queue(client("sqs"), names.interruption_queue, run))
     for rule in map(names.event_rule, EVENT_PATTERNS):
         yield from _or_stays(f"rule {rule}", _rule(events, rule, run))
@@ -194,22 +201,29 @@ def _has_cluster(eks: Any, name: str) -> bool:
 
 def _iam(iam: Any, run: str) -> Iterator[str]:
     for role in [one["RoleName"] for page in iam.get_paginator("list_roles").paginate() for one in page["Roles"]]:
-        if _pairs(iam.list_role_tags(RoleName=role)["Tags"]).get(TAG) != run:
-            continue
-        for profile in iam.list_instance_profiles_for_role(RoleName=role)["InstanceProfiles"]:
-            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
-            iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
-        for policy in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
-            iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
-        for policy in iam.list_role_policies(RoleName=role)["PolicyNames"]:
-            iam.delete_role_policy(RoleName=role, PolicyName=policy)
-        iam.delete_role(RoleName=role)
-        yield f"role {role} goes"
+        if _pairs(iam.list_role_tags(RoleName=role)["Tags"]).get(TAG) == run:
+            yield from _or_stays(f"role {role}", _role(iam, role))
     for page in iam.get_paginator("list_policies").paginate(Scope="Local"):
         for policy in page["Policies"]:
             if _pairs(iam.list_policy_tags(PolicyArn=policy["Arn"])["Tags"]).get(TAG) == run:
-                iam.delete_policy(PolicyArn=policy["Arn"])
-                yield f"policy {policy['PolicyName']} goes"
+                yield from _or_stays(f"policy {policy['PolicyName']}", _policy(iam, policy))
+
+
+def _role(iam: Any, role: str) -> Iterator[str]:
+    for profile in iam.list_instance_profiles_for_role(RoleName=role)["InstanceProfiles"]:
+        iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+        iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
+    for policy in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
+        iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
+    for policy in iam.list_role_policies(RoleName=role)["PolicyNames"]:
+        iam.delete_role_policy(RoleName=role, PolicyName=policy)
+    iam.delete_role(RoleName=role)
+    yield f"role {role} goes"
+
+
+def _policy(iam: Any, policy: Mapping[str, str]) -> Iterator[str]:
+    iam.delete_policy(PolicyArn=policy["Arn"])
+    yield f"policy {policy['PolicyName']} goes"
 
 
 def _pairs(tags: list[dict[str, str]]) -> dict[str, str]:

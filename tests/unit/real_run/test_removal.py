@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ClientError
 
 from karpstack.components.documents.events import EVENT_PATTERNS
 from karpstack.components.naming import EksNames
@@ -142,6 +145,34 @@ def test_a_refusal_does_not_keep_the_rest(aws: Account) -> None:
     assert len(rules) == len(EVENT_PATTERNS)
     assert all(line.endswith("stays, if there is one: not you") for line in rules)
     assert found[-1] == f"log group {EksNames(CLUSTER).flow_log_group} goes"
+
+
+def test_a_policy_that_stays_does_not_keep_the_others(aws: Account) -> None:
+    iam = aws.client("iam")
+    for name in ("a", "b", "c"):
+        iam.create_policy(PolicyName=name, PolicyDocument=document(Action="s3:*", Resource="*"), Tags=TAGS)
+
+    def refuse(params: dict[str, Any], **_: object) -> None:
+        if params["PolicyArn"].endswith("/b"):
+            raise ClientError({"Error": {"Code": "DeleteConflict", "Message": "attached"}}, "DeletePolicy")
+
+    iam.meta.events.register("provide-client-params.iam.DeletePolicy", refuse)
+    assert list(removal_aws._iam(iam, "first-run")) == [
+        "policy a goes",
+        "policy b stays, if there is one: attached",
+        "policy c goes",
+    ]
+
+
+def test_all_node_groups_go_and_a_cluster_that_does_not_end_is_said(aws: Account) -> None:
+    stack, eks = Stack(aws), aws.client("eks")
+    stack.add_cluster(tags=RUN)
+    for number in range(101):  # a page has 100
+        stack.add_node_group(0, nodegroupName=f"n{number}")
+    eks.meta.events.register("before-call.eks.DeleteCluster", lambda **_: (AWSResponse("", 200, {}, None), {}))
+    lines = list(removal_aws._cluster(eks, CLUSTER, "first-run", 0.01, patience=0))
+    assert len([line for line in lines if line.startswith("node group ")]) == 101
+    assert lines[-1] == f"cluster {CLUSTER} stays: it is still there 0 minutes after its deletion began"
 
 
 @pytest.mark.parametrize("stack", ["eks", "aks-nap"])

@@ -188,11 +188,10 @@ class Stack:
             "subnets": self.subnets,
             "instanceTypes": ["m5.large"],
             "scalingConfig": {"minSize": 0, "desiredSize": size, "maxSize": 5},
+            "nodegroupName": "system",
             **options,
         }
-        made: dict[str, Any] = self.account.client("eks").create_nodegroup(
-            clusterName=CLUSTER, nodegroupName="system", **request
-        )["nodegroup"]
+        made: dict[str, Any] = self.account.client("eks").create_nodegroup(clusterName=CLUSTER, **request)["nodegroup"]
         return made
 
     def add_way_out(self) -> str:
