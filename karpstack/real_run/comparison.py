@@ -32,7 +32,9 @@ def page(rehearsed: Report, real: Report, runs: Mapping[str, Report]) -> str:
         f"{name}: {what}" for name in both for what, one, other in rows[name] if one != other and _judged(what)
     ]
     lines = [TITLE, "", _environment(rehearsed, real), ""]
-    lines += [f"{len(both)} stories were run in both. " + (_differing(differing) if differing else "Nothing differs.")]
+    lines += [
+        f"{len(both)} stories were run in both. " + (_differing(differing) if differing else "Nothing of them differs.")
+    ]
     missing = sorted(before.keys() ^ after.keys())
     if missing:
         lines += ["", f"Run in one of the two only: {', '.join(map(escape, missing))}."]

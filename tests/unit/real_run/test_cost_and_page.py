@@ -191,4 +191,4 @@ def test_what_is_no_report_is_refused(project: Path, content: str, capsys: pytes
 
 def test_the_same_run_differs_in_nothing() -> None:
     same = Example().report()
-    assert "Nothing differs." in page(same, same, {})
+    assert "Nothing of them differs." in page(same, same, {})
