@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
@@ -112,6 +113,8 @@ def test_no_process_gets_the_users_secrets_and_a_dead_etcd_ends_a_story(run: Run
         elif "pulumi up" in line or "ansible-playbook" in line:
             assert environment[PASSED] == "passed"
     assert not run.sung.exists()
+    start = json.loads((run.report / "timeline.jsonl").read_text().splitlines()[0])
+    assert (start["type"], start["scenarios"]) == ("START", [STORY])
 
     next(process for process, line in of(run.stack.folder) if "/etcd " in line).kill()
     assert run.ends(within=10) == 3

@@ -148,6 +148,7 @@ class _Start(_Line):
     prices: bool = False
     kubernetes: str | None = None
     stack: _Stack | None = None
+    scenarios: list[str] = Field(default_factory=list)
 
 
 class _Clock(_Part):

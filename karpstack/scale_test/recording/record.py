@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,10 +38,13 @@ class Sources:
     facts: Path | None = None
 
 
-def record(timeline: Path, stack: Stack, sources: Sources, owner: int | None = None) -> str:
+def record(
+    timeline: Path, stack: Stack, sources: Sources, owner: int | None = None, scenarios: Sequence[str] = ()
+) -> str:
     """Record until SIGTERM, or until the process `owner` is gone; why it ended.
 
-    An error is told in the timeline too, where those who wait see it.
+    An error is told in the timeline too, where those who wait see it, and so are the names of the scenarios that are
+    to run.
 
     Raises:
         RecordedError: Another recorder writes to the timeline.
@@ -67,6 +71,7 @@ def record(timeline: Path, stack: Stack, sources: Sources, owner: int | None = N
                 table,
                 metrics_token=sources.metrics_token,
                 stack=stack,
+                scenarios=scenarios,
             )
             signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
             reason = recorder.run(owner)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +85,7 @@ class Recorder:
             without.
         metrics_token: Bearer token for the metrics, if they ask for one.
         stack: The stack that is tested, so that the timeline can be judged by itself; None if it is not known.
+        scenarios: Names of those that are to run, so that one that never begins is known; empty if they are not known.
         pace: How often the metrics are read.
     """
 
@@ -98,9 +99,10 @@ class Recorder:
         *,
         metrics_token: str = "",
         stack: Stack | None = None,
+        scenarios: Sequence[str] = (),
         pace: Pace = Pace(),
     ) -> None:
-        self._stack, self._pace = stack, pace
+        self._stack, self._scenarios, self._pace = stack, tuple(scenarios), pace
         self._api: client.ApiClient = connect(kubeconfig)
         self._writer = writer
         self._watched = watched
@@ -136,6 +138,7 @@ class Recorder:
             prices=self._source == "controller",
             kubernetes=client.VersionApi(self._api).get_code().git_version,
             **({"stack": recorded(self._stack)} if self._stack else {}),
+            **({"scenarios": self._scenarios} if self._scenarios else {}),
         )
         if self._metrics_url:
             # Reading all prices takes a second, and nothing goes by yet that would have to wait for its turn.

@@ -3,9 +3,10 @@
 Each line has `type` and `received` (our clock, UTC, microseconds). Types:
 
     START, SYNCED, STOP       the recorder: begun (pid, kubernetes; prices: whether the controller is asked for them, so
-                              that they may come late; stack: name, and the outputs that a run is judged by), all lists
-                              read, ended (reason; clock: {speed, late}, how fast cluster time ran on average, and by
-                              how many seconds of it a timer was late at most; missing where it was real time)
+                              that they may come late; stack: name, and the outputs that a run is judged by; scenarios:
+                              names of those that are to run, where the playbook says), all lists read, ended (reason;
+                              clock: {speed, late}, how fast cluster time ran on average, and by how many seconds of it
+                              a timer was late at most; missing where it was real time)
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read again
     PRICE                     instanceType, capacityType, zone, pricePerHour (USD) of something that was launched, and

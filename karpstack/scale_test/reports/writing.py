@@ -36,7 +36,8 @@ class TimelineInfo(NamedTuple):
 
     Attributes:
         stack: The stack; None where its START line, of an older version, names none.
-        scenarios: Names of the scenarios, in the order in which they were run.
+        scenarios: Names of the scenarios that were to run, where its START line says, and of those that began; each in
+            its order.
     """
 
     stack: Stack | None
@@ -51,9 +52,12 @@ def read_timeline_info(timeline: Path) -> TimelineInfo:
     """
     stack, scenarios = None, dict[str, None]()
     for line in Reader(timeline).new_lines():
-        if line.get("type") == "START" and stack is None and isinstance(line.get("stack"), dict):
-            outputs = line["stack"].get("outputs")
-            stack = Stack(str(line["stack"].get("name")), outputs if isinstance(outputs, dict) else {})
+        if line.get("type") == "START":
+            if stack is None and isinstance(line.get("stack"), dict):
+                outputs = line["stack"].get("outputs")
+                stack = Stack(str(line["stack"].get("name")), outputs if isinstance(outputs, dict) else {})
+            if isinstance(line.get("scenarios"), list):
+                scenarios |= dict.fromkeys(map(str, line["scenarios"]))
         elif line.get("type") == "STORY":
             scenarios[str(line.get("scenario"))] = None
     return TimelineInfo(stack, list(scenarios))

@@ -49,6 +49,11 @@ options:
   owner:
     description: Process id. The recorder ends when this process ends.
     type: int
+  scenarios:
+    description: Names of the scenarios that are to run. One that does not begin before the recording ends has not
+      passed.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""

@@ -234,6 +234,21 @@ def test_a_run_that_ended_before_its_first_story_does_not_pass(
     assert "has no story, so there is nothing to judge" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("planned", "code"), [(["eks-cheapest-fit", "eks-spot-consolidation"], 1), ([], 0)])
+def test_a_story_that_was_planned_and_never_began_does_not_pass(
+    folder: Path, planned: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timeline = folder / "timeline.jsonl"
+    lines = [json.loads(line) for line in timeline.read_text().splitlines()]
+    lines[0] |= {"scenarios": planned} if planned else {}
+    cut = [line["type"] for line in lines].index("END") + 1
+    timeline.write_text("".join(json.dumps(line) + "\n" for line in lines[:cut]))
+    assert main(["report", str(folder)]) == code
+    said = capsys.readouterr().out
+    assert ("eks-spot-consolidation" in said) is bool(planned)
+    assert ("not run" in said) is bool(planned)
+
+
 def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What passed when it was recorded fails by a stricter expectation."""
     scenarios = tmp_path_factory.mktemp("scenarios")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -29,6 +30,7 @@ def record(
     metrics_token: str = "",
     facts: Path = FOLDER,
     owner: int | None = None,
+    scenarios: Sequence[str] = (),
 ) -> Result:
     """Record a stack until the recorder is stopped, or stop the recorder of a timeline."""
     if state == "stopped":
@@ -36,5 +38,5 @@ def record(
     sources = Sources(kubeconfig, metrics_url or None, metrics_token, facts)
     return {
         "changed": True,
-        "reason": record_until_stopped(timeline, Stack(stack, stack_outputs or {}), sources, owner),
+        "reason": record_until_stopped(timeline, Stack(stack, stack_outputs or {}), sources, owner, scenarios),
     }
