@@ -138,8 +138,14 @@ def deployer(values: Mapping[str, Any]) -> tuple[str, tuple[dict[str, str], ...]
         `ExternalId` and `RoleSessionName` where they are said.
 
     Raises:
-        UnknowableError: The roles are not what the provider takes, or have what is not understood here.
+        UnknowableError: The roles are not what the provider takes, or have what is not understood here; or the provider
+            asks other addresses than AWS's.
     """
+    if values.get("aws:endpoints"):
+        raise InputError(
+            "aws:endpoints is not followed here, so another account would be asked than the stack's provider asks; give "
+            "the addresses in AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>, which both read, and remove the key"
+        )
     given = values.get("aws:assumeRoles") or []
     try:
         # `pulumi config set` writes text, `--path` a list.

@@ -141,14 +141,14 @@ def _objects(api: client.ApiClient, collection: Collection, allowance: answers.A
 def _page(
     api: client.ApiClient, collection: Collection, query: dict[str, str], allowance: answers.Allowance
 ) -> dict[str, Any]:
-    request = api.param_serialize(
-        "GET",
-        collection.path,
-        query_params=list(query.items()),
-        header_params={"Accept": "application/json"},
-        auth_settings=["BearerToken"],
-    )
     try:
+        request = api.param_serialize(
+            "GET",
+            collection.path,
+            query_params=list(query.items()),
+            header_params={"Accept": "application/json"},
+            auth_settings=["BearerToken"],
+        )
         ask = partial(api.call_api, *request, _request_timeout=_TIMEOUTS)
         answer, content = answers.read(ask, attrgetter("response"), allowance=allowance)
     except (urllib3.exceptions.HTTPError, OSError) as error:
@@ -157,8 +157,10 @@ def _page(
         ) from error
     except answers.AnswerError as error:
         raise _unusable(collection, error) from error
-    if answer.status == HTTPStatus.NOT_FOUND and "continue" in query:
-        raise _unusable(collection, "the list ended before its last page")
+    if answer.status >= HTTPStatus.BAD_REQUEST and "continue" in query:
+        if more := _go_on(content):
+            return {"items": [], "metadata": {"continue": more}}
+        raise _unusable(collection, f"the list ended before its last page, with {answer.status}")
     if answer.status == HTTPStatus.NOT_FOUND and collection.needed:
         raise _unusable(collection, "404 is no answer to it; the address may be that of another server, or of a proxy")
     if answer.status >= HTTPStatus.BAD_REQUEST:
@@ -175,9 +177,21 @@ def _page(
         listed = list(answers.items(page, "items"))
     except answers.AnswerError as error:
         raise _unusable(collection, error) from error
-    if not all(isinstance(one.get("metadata"), dict) for one in (page, *listed)) or "apiVersion" not in page:
+    is_list = page.get("kind") == f"{collection.kind}List" and "apiVersion" in page
+    if not is_list or not all(isinstance(one.get("metadata"), dict) for one in (page, *listed)):
         raise _unusable(collection, "what it has is no list of Kubernetes")
     return page
+
+
+def _go_on(content: bytes) -> str:
+    """Where a list goes on that took so long that its pages have expired: the API server says it in its refusal."""
+    try:
+        status = answers.parse(content)
+    except answers.AnswerError:
+        return ""
+    metadata = status.get("metadata")
+    is_expired = status.get("code") == HTTPStatus.GONE and isinstance(metadata, dict)
+    return str(metadata.get("continue") or "") if is_expired else ""
 
 
 def _unusable(collection: Collection, why: object) -> ClusterError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +24,14 @@ _LOGINS: Final = ("exec", "auth-provider", "tokenFile")
 _REASON: Final = 300  # characters of what a plugin says
 
 
+class LoginError(config.ConfigException, OSError):
+    """The login of the kubeconfig's user failed: at first, or when it was renewed for a request. It shows no secret."""
+
+
 def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> client.Configuration:
     """Return the settings of a client; on this machine, the environment's proxy is not asked.
+
+    A login that ends is renewed before a request; where that fails, the request is not sent, by a `LoginError`.
 
     Args:
         kubeconfig: The kubeconfig; None for the usual one.
@@ -51,13 +57,7 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     if not settings.verify_ssl:
         # The kubeconfig says so, and kubectl is silent.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    _strip_tokens(settings)
-    if not all(str(value).isascii() and str(value).isprintable() for value in settings.api_key.values()):
-        # The client's own error has the token in it.
-        raise config.ConfigException(
-            "the token of the kubeconfig's user has a line break, or another character that no request can hold (the "
-            "token is not shown), so the cluster cannot be asked; write it on one line, without quotes"
-        )
+    _read_tokens(settings)
     try:
         settings.proxy = proxy_of_cluster(str(settings.host), settings.proxy)
     except ProxyError as error:
@@ -75,17 +75,34 @@ def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     return one
 
 
-def _strip_tokens(settings: client.Configuration) -> None:
+def _read_tokens(settings: client.Configuration) -> None:
     """Read tokens as kubectl reads a `tokenFile`, also after the client has read the kubeconfig's again."""
     read_again: Callable[[client.Configuration], None] | None = settings.refresh_api_key_hook
 
-    def strip(asked: client.Configuration) -> None:
+    def read(asked: client.Configuration) -> None:
         if read_again:
-            read_again(asked)
+            with _logged() as said:
+                read_again(asked)
+            if said:  # and the client would go on with the token that has ended
+                raise _failed("which had to be renewed", said)
         asked.api_key = {name: str(value).rstrip() for name, value in asked.api_key.items()}
-        asked.refresh_api_key_hook = strip  # type: ignore[assignment]  # reading again sets the client's own
+        asked.refresh_api_key_hook = read  # type: ignore[assignment]  # reading again sets the client's own
+        if not all(value.isascii() and value.isprintable() for value in asked.api_key.values()):
+            # The client's own error has the token in it.
+            raise LoginError(
+                "the token of the kubeconfig's user has a line break, or another character that no request can hold "
+                "(the token is not shown), so the cluster cannot be asked; write it on one line, without quotes"
+            )
 
-    strip(settings)
+    read(settings)
+
+
+def _failed(how: str, said: Sequence[str]) -> LoginError:
+    why = cut(visible("; ".join(said)), _REASON) or "it gives neither a token nor a certificate"
+    return LoginError(
+        f"the login of the kubeconfig's user failed, {how}: {why}; the cluster is not asked without one, so see that "
+        "the login works with kubectl, or name a user with a token or a certificate"
+    )
 
 
 def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: str | None) -> None:
@@ -98,6 +115,9 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         files.config, active_context=context or next(filter(None, current), None), config_base_path=None
     )
     user = _user(files, loader)
+    for key in _LOGINS:
+        if not user.get(key):  # as if it were not there
+            user.pop(key, None)
     named = [key for key in _LOGINS if key in user]
     provider = user.pop("auth-provider", None) or {}
     if "tokenFile" in user:
@@ -107,14 +127,17 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         user.setdefault("token", token)
     with _logged() as said:
         loader.load_and_set(settings)
-    has_token = any(str(value).removeprefix("Bearer").strip() for value in settings.api_key.values())
+    tokens = {str(value).removeprefix("Bearer").strip() for value in settings.api_key.values()}
+    has_token = bool(tokens - {"", "None"})  # what the client makes of a null
     if said or (named and not (has_token or settings.cert_file)):
-        why = cut(visible("; ".join(said)), _REASON) or "it gives neither a token nor a certificate"
+        raise _failed(f"by {' or '.join(named)}", said)
+    server = urlsplit(str(settings.host))
+    if "@" in server.netloc or server.query or server.fragment:
         raise config.ConfigException(
-            f"the login of the kubeconfig's user failed, by {' or '.join(named)}: {why}; the cluster is not asked "
-            "without one, so see that the login works with kubectl, or name a user with a token or a certificate"
+            "the kubeconfig's server has a user, a question mark or a # in its address (it is not shown, because it "
+            "may hold a password), so another address would be asked; write https://HOST:PORT, and the user under users"
         )
-    if has_token and urlsplit(str(settings.host)).scheme != "https" and not is_loopback(str(settings.host)):
+    if has_token and server.scheme != "https" and not is_loopback(str(settings.host)):
         raise config.ConfigException(
             f"the kubeconfig's server {settings.host} has no TLS, so everybody on the way could read the login; give "
             "an address with https://"
@@ -130,7 +153,7 @@ def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
             f"the context names the user {name}, which is not there; add it, or name another context"
         )
     user: dict[str, Any] = found.value["user"] or {} if found else {}
-    if any(key in user for key in _AS_ANOTHER):
+    if any(user.get(key) for key in _AS_ANOTHER):
         raise config.ConfigException(
             "the kubeconfig's user acts as another (`as`), which this client cannot do: it would ask as the user "
             "itself; name a user without it"

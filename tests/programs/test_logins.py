@@ -21,6 +21,10 @@ from karpstack.components.kubernetes.accepted import wait_until_accepted
 from karpstack.components.kubernetes.live import wait_until_served
 from karpstack.components.workloads.api_client import _within, query
 from karpstack.components.workloads.running import scaled_by, workloads_or_refusal
+from karpstack.scale_test.connecting import connect
+from karpstack.scale_test.recording.following import BrokenError, Resource
+from karpstack.scale_test.recording.request import ask
+from karpstack.snapshot.cluster import ClusterError, take
 from karpstack.text.kubeconfig import settings_of
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.test_live import run
@@ -48,7 +52,7 @@ def plugin(script: str) -> dict[str, Any]:
     return {"exec": {"apiVersion": V1, "command": "sh", "args": ["-c", script]}}
 
 
-def status(**found: str) -> str:
+def status(**found: str | None) -> str:
     return f"echo '{json.dumps({'apiVersion': V1, 'kind': 'ExecCredential', 'status': found})}'"
 
 
@@ -58,6 +62,7 @@ def status(**found: str) -> str:
         ({"exec": {"apiVersion": V1, "command": "/missing"}}, "by exec: .*No such file"),
         (plugin("printf 'not \\033[1mhere' >&2; exit 3"), r"by exec: exec: process returned 3. not \\x1b\[1mhere;"),
         (plugin("echo '[]'"), "by exec: exec: malformed response"),
+        (plugin(status(token=None)), "by exec: it gives neither a token nor a certificate"),
         (plugin(status()), "by exec: exec: missing token"),
         (plugin(status(token="")), "by exec: it gives neither a token nor a certificate"),
         ({"tokenFile": "/dev/null"}, "by tokenFile: it gives neither"),
@@ -91,6 +96,33 @@ def test_a_login_that_fails_is_an_error_before_anything_is_asked(
 )
 def test_a_login_that_works_is_used(user: dict[str, Any], key: dict[str, str], tmp_path: Path) -> None:
     assert settings_of(kubeconfig(tmp_path, user)).api_key == key
+
+
+def test_a_login_that_cannot_be_renewed_ends_before_the_request(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And what the plugin says reaches no terminal as it is."""
+    said = "printf 'token=\\033[1mSECRET' >&2"
+    first = status(token="t", expirationTimestamp="2020-01-01T00:00:00Z")
+    # It is asked for a login, and at once for another, because the first one has expired; and then for the request.
+    script = f"cd {tmp_path}; if [ -e b ]; then {said}; exit 1; fi; [ ! -e a ] || touch b; touch a; {first}"
+    with FakeServer() as server:
+        path = kubeconfig(tmp_path, plugin(script))
+        path.write_text(path.read_text().replace("https://cluster.example", f"http://127.0.0.1:{server.port}"))
+        why = r"which had to be renewed: exec: process returned 1. token=\\x1b\[1m"
+        with pytest.raises(ClusterError, match=why):
+            take(path)
+        for name in ("a", "b"):
+            (tmp_path / name).unlink()
+        with pytest.raises(BrokenError, match=why), ask(connect(path), Resource("Pod", "/api/v1/pods"), {}, (1, 1)):
+            pass
+        assert server.sent == []
+    assert capfd.readouterr().err == ""
+
+
+def test_keys_of_a_user_that_are_empty_are_none(tmp_path: Path) -> None:
+    empty = {"tokenFile": "", "exec": None, "as": "", "token": "t"}
+    assert settings_of(kubeconfig(tmp_path, empty)).api_key == {"BearerToken": "Bearer t"}
 
 
 def test_a_token_of_a_file_may_end_with_a_line_break(tmp_path: Path) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from ..finding import Finding, UnknowableError, finding
+from ..finding import Finding, InputError, UnknowableError, finding
 from ..stack import deployer, not_read
 from .asking import Aws
 from .subject import StackSubject, identify_caller
 
 _CALL = "sts:GetCallerIdentity"
+_ACCOUNT: Final = re.compile("[0-9]{12}")
 _ALLOWED, _FORBIDDEN = "aws:allowedAccountIds", "aws:forbiddenAccountIds"
 
 
@@ -21,7 +23,7 @@ def account(subject: StackSubject) -> Iterator[Finding]:
     where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"
     yield finding("asked-as-on-aws", _CALL, where=where)
     yield from not_read(subject.state)
-    if _is_excluded(caller.account, subject.raw):
+    if _is_excluded(caller.account, *_lists(subject.raw)):
         yield finding("account-not-allowed", _CALL, account=caller.account)
     if caller.arn.endswith(":root"):
         yield finding("caller-is-root", _CALL)
@@ -39,11 +41,12 @@ def connect(region: str, raw: Mapping[str, Any]) -> Aws:
     Raises:
         UnknowableError: The account is excluded, does not answer, or there is no login.
     """
+    allowed, forbidden = _lists(raw)
     aws = Aws.connect(region, *deployer(raw))
-    if not (raw.get(_ALLOWED) or raw.get(_FORBIDDEN)):
+    if not (allowed or forbidden):
         return aws
     caller = identify_caller(aws)
-    if _is_excluded(caller.account, raw):
+    if _is_excluded(caller.account, allowed, forbidden):
         raise UnknowableError(
             f"the account {caller.account} of {caller.arn} is excluded by {_ALLOWED} or {_FORBIDDEN}, so nothing is "
             "asked or deleted there; use credentials of the stack's account"
@@ -51,15 +54,29 @@ def connect(region: str, raw: Mapping[str, Any]) -> Aws:
     return aws
 
 
-def _is_excluded(account: str, raw: Mapping[str, Any]) -> bool:
-    allowed, forbidden = (listed(raw.get(key)) for key in (_ALLOWED, _FORBIDDEN))
+def _lists(raw: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return which accounts a stack's configuration allows, and which it forbids."""
+    return listed(raw.get(_ALLOWED)), listed(raw.get(_FORBIDDEN))
+
+
+def _is_excluded(account: str, allowed: Sequence[str], forbidden: Sequence[str]) -> bool:
     return bool(allowed and account not in allowed) or account in forbidden
 
 
 def listed(value: Any) -> list[str]:
-    """Accounts as the provider's configuration lists them, whether Pulumi wrote it or a person."""
+    """Accounts as the provider's configuration lists them, whether Pulumi wrote it or a person.
+
+    Raises:
+        InputError: One is no account, for example a secret: it would exclude nothing.
+    """
     try:
         found = json.loads(value) if isinstance(value, str) and value else value
     except ValueError:
         found = value
-    return [str(one) for one in (found if isinstance(found, list) else [found]) if one]
+    accounts = [str(one) for one in (found if isinstance(found, list) else [found]) if one]
+    if wrong := [one for one in accounts if not _ACCOUNT.fullmatch(one)]:
+        raise InputError(
+            f"{_ALLOWED} or {_FORBIDDEN} has {', '.join(wrong)}, which is no account, so it is not known which ones "
+            "are excluded; write 12 digits in quotes, and not as a secret"
+        )
+    return accounts

@@ -195,15 +195,15 @@ class Cluster:
 
     def _send(self, method: str, path: str, body: Object | None = None) -> tuple[int, bytes]:
         content = {"Content-Type": "application/json"} if body else {}
-        request = self._api.param_serialize(
-            method,
-            path,
-            header_params={"Accept": "application/json", **content},
-            body=body,
-            auth_settings=["BearerToken"],
-        )
         call = _call(path.partition("?")[0], method)
         try:
+            request = self._api.param_serialize(
+                method,
+                path,
+                header_params={"Accept": "application/json", **content},
+                body=body,
+                auth_settings=["BearerToken"],
+            )
             ask = partial(self._api.call_api, *request, _request_timeout=_TIMEOUTS)
             answer, answered = read(call, ask, attrgetter("response"), self._allowance)
             return answer.status, answered

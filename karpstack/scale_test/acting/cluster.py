@@ -193,10 +193,10 @@ class Cluster:
         headers = {"Accept": "application/json", "Content-Type": kind}
         asked = {**query, **(_STRICT if method in ("POST", "PATCH") else {})}
         resource = f"{path}?{urlencode(asked)}" if asked else path
-        request = self._api.param_serialize(
-            method, resource, body=body, header_params=headers, auth_settings=["BearerToken"]
-        )
         try:
+            request = self._api.param_serialize(
+                method, resource, body=body, header_params=headers, auth_settings=["BearerToken"]
+            )
             response: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
             content = response.read()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example

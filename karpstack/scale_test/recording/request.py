@@ -53,14 +53,14 @@ def ask(
     Raises:
         BrokenError: There is no answer, or one that refuses; also while the lines come.
     """
-    request = api.param_serialize(
-        "GET",
-        resource.path,
-        query_params=[*resource.selectors, *query.items()],
-        header_params={"Accept": "application/json"},
-        auth_settings=["BearerToken"],
-    )
     try:
+        request = api.param_serialize(
+            "GET",
+            resource.path,
+            query_params=[*resource.selectors, *query.items()],
+            header_params={"Accept": "application/json"},
+            auth_settings=["BearerToken"],
+        )
         answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=timeouts).response
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example
         raise BrokenError(str(error)) from error

@@ -298,7 +298,7 @@ def test_many_answers_that_are_not_too_long_do_not_fill_the_memory(
     with FakeServer() as cloud:
         aws: dict[str, object] = {"clusters": [], "nextToken": "more"}
         azure = {"value": [], "nextLink": f"http://127.0.0.1:{cloud.port}/subscriptions/sub/x?more"}
-        kubernetes = {"apiVersion": "v1", "metadata": {"continue": "more"}, "items": []}
+        kubernetes = {"kind": "NodeList", "apiVersion": "v1", "metadata": {"continue": "more"}, "items": []}
         cloud.headers["x-amzn-RequestId"] = "a"
         cloud.otherwise = (200, json.dumps(aws | azure | kubernetes | {"long": "x" * 900_000}))
         with pytest.raises((NotAskedError, ClusterError), match="all answers together are longer"):

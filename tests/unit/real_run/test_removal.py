@@ -256,6 +256,43 @@ def test_nothing_is_done_in_an_account_that_the_stack_excludes(
     assert "the account 123456789012 of arn:aws:iam::123456789012:user/mona is excluded" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        (
+            "aws:forbiddenAccountIds: {secure: v1:a}",
+            "a secret that only the stack's own key opens, which is no account",
+        ),
+        ("aws:allowedAccountIds: {secure: v1:a}", "a secret that only the stack's own key opens, which is no account"),
+        ("aws:forbiddenAccountIds: [012345670123]", "which is no account, so it is not known which ones are excluded"),
+        ("aws:endpoints: [{sts: 'http://127.0.0.1:1'}]", "aws:endpoints is not followed here"),
+        ("aws:endpoints: {secure: v1:a}", "aws:endpoints is not followed here"),
+    ],
+)
+@pytest.mark.parametrize("act", ["remove", "left"])
+def test_an_account_that_is_not_known_to_be_the_stacks_is_not_asked(
+    act: str,
+    setting: str,
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = (ROOT / "Pulumi.eks.yaml").read_text()
+    text = text.replace("  karpstack:tags:\n", f"  {setting}\n  karpstack:tags:\n    {TAG}: first-run\n", 1)
+    (file := tmp_path / "Pulumi.eks.yaml").write_text(text)
+    with FakeServer() as server:
+        for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{server.port}")
+        told = (
+            commands.remove("eks", config_file=file, yes=True)
+            if act == "remove"
+            else commands.list_leftovers("eks", config_file=file)
+        )
+        assert told in (Code.UNKNOWN, Code.WRONG)
+    assert why in capsys.readouterr().err
+
+
 def azure_is_left(world: World) -> list[str]:
     return [finding.what for finding in blockers(find_azure_leftovers(azure_stack(world, "aks-nap")))]
 

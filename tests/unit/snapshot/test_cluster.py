@@ -111,11 +111,22 @@ def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
         (200, "[" * 100_000, "half-answer", "the answer is no JSON"),
         (200, "{}", "half-answer", "no list of objects under items"),
         (200, '{"items": null, "metadata": {}}', "half-answer", "no list of objects under items"),
-        (200, '{"items": [{}], "metadata": {}, "apiVersion": "v1"}', "half-answer", "no list of Kubernetes"),
-        (200, '{"items": [], "metadata": {}}', "half-answer", "no list of Kubernetes"),
         (
             200,
-            '{"items": [], "metadata": {"continue": "gone"}, "apiVersion": "v1"}',
+            '{"items": [{}], "metadata": {}, "apiVersion": "v1", "kind": "PodList"}',
+            "half-answer",
+            "no list of Kubernetes",
+        ),
+        (200, '{"kind": "PodList", "items": [], "metadata": {}}', "half-answer", "no list of Kubernetes"),
+        (
+            200,
+            '{"kind": "Status", "items": [], "metadata": {}, "apiVersion": "v1"}',
+            "half-answer",
+            "no list of Kubernetes",
+        ),
+        (
+            200,
+            '{"kind": "PodList", "items": [], "metadata": {"continue": "gone"}, "apiVersion": "v1"}',
             "half-answer",
             "before its last page",
         ),
@@ -136,10 +147,49 @@ def test_there_is_no_snapshot_without_pods(
 
 def test_a_list_of_endless_pages_ends(server: FakeServer, kubeconfig: Path) -> None:
     serve(server)
-    page = json.dumps({"apiVersion": "v1", "items": [], "metadata": {"continue": "here"}})
+    page = json.dumps({"kind": "PodList", "apiVersion": "v1", "items": [], "metadata": {"continue": "here"}})
     server.said["/api/v1/pods?limit=500"] = server.said["/api/v1/pods?limit=500&continue=here"] = 200, page
     with pytest.raises(ClusterError, match="more than 1,000 pages"):
         take(kubeconfig)
+
+
+def expired(go_on: str) -> str:
+    """What an API server answers if a page comes later than etcd's history reaches (apiserver, handlers/get.go)."""
+    metadata = {"continue": go_on} if go_on else {}
+    return json.dumps({"kind": "Status", "metadata": metadata, "reason": "Expired", "code": 410})
+
+
+def test_a_list_whose_pages_expire_goes_on_where_the_api_server_says(server: FakeServer, kubeconfig: Path) -> None:
+    serve(server)
+    pages = server.said
+    pages["/api/v1/pods?limit=500&continue=newer"] = pages["/api/v1/pods?limit=500&continue=here"]
+    whole = take(kubeconfig)
+    pages["/api/v1/pods?limit=500&continue=here"] = 410, expired("newer")
+    assert take(kubeconfig).workloads == whole.workloads
+
+
+@pytest.mark.parametrize("path", ["/api/v1/pods", "/apis/policy/v1/poddisruptionbudgets"])
+@pytest.mark.parametrize("answer", [(410, expired("")), (410, "gone"), (403, "{}"), (400, expired(""))])
+def test_half_a_list_is_no_list(answer: tuple[int, str], path: str, server: FakeServer, kubeconfig: Path) -> None:
+    serve(server)
+    kind = "PodList" if "pods" in path else "PodDisruptionBudgetList"
+    page = {"kind": kind, "apiVersion": "v1", "items": [], "metadata": {"continue": "x"}}
+    server.said[f"{path}?limit=500"] = 200, json.dumps(page)
+    server.said[f"{path}?limit=500&continue=x"] = answer
+    with pytest.raises(ClusterError, match=f"the list ended before its last page, with {answer[0]}"):
+        take(kubeconfig)
+
+
+@pytest.mark.parametrize("about", ["?x=1", "#x"])
+def test_an_address_that_is_more_than_a_servers_is_refused(about: str, kubeconfig: Path, server: FakeServer) -> None:
+    address = f"http://127.0.0.1:{server.port}"
+    for other in (address + about, address.replace("//", "//mona:hidden@")):
+        kubeconfig.write_text(kubeconfig.read_text().replace(address, other))
+        with pytest.raises(ClusterError, match="so another address would be asked") as error:
+            take(kubeconfig)
+        assert "hidden" not in str(error.value)
+        kubeconfig.write_text(kubeconfig.read_text().replace(other, address))
+    assert server.asked == []
 
 
 def test_a_redirect_is_not_followed(server: FakeServer, kubeconfig: Path) -> None:
