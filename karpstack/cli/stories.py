@@ -189,7 +189,7 @@ def _compare(
         Literal["worse", "any-worse"] | None,
         option(
             "--fail-if",
-            help="exit with 1 if the verdict is worse; or if any value got worse, or any story fails now",
+            help="exit with 1 if the verdict is worse; or if any value got worse, any story fails now or was not run",
         ),
     ] = None,
     form: Format = "text",

@@ -143,7 +143,7 @@ def deployer(values: Mapping[str, Any]) -> tuple[str, tuple[dict[str, str], ...]
     """
     if values.get("aws:endpoints"):
         raise InputError(
-            "aws:endpoints is not followed here, so another account would be asked than the stack's provider asks; give "
+            "aws:endpoints is not followed here, so the stack's provider would ask another account; give "
             "the addresses in AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>, which both read, and remove the key"
         )
     given = values.get("aws:assumeRoles") or []

@@ -190,8 +190,9 @@ def _go_on(content: bytes) -> str:
     except answers.AnswerError:
         return ""
     metadata = status.get("metadata")
-    is_expired = status.get("code") == HTTPStatus.GONE and isinstance(metadata, dict)
-    return str(metadata.get("continue") or "") if is_expired else ""
+    if status.get("code") != HTTPStatus.GONE or not isinstance(metadata, dict):
+        return ""
+    return str(metadata.get("continue") or "")
 
 
 def _unusable(collection: Collection, why: object) -> ClusterError:

@@ -24,7 +24,8 @@ from .tokens import (
 # AWS's own policies that grant whole services.
 _BROAD_POLICY = re.compile(
     r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess.*|\w*PowerUser\w*|\w*FullAccess.*|\w*ReadWrite\w*"
-    r"|SystemAdministrator|DatabaseAdministrator|NetworkAdministrator|DataScientist|AmazonElasticMapReduceRole)"
+    r"|SystemAdministrator|DatabaseAdministrator|NetworkAdministrator|DataScientist"
+    r"|AmazonElasticMapReduceRole|AmazonElasticMapReduceforEC2Role)"
 )
 _ARN_PARTS = 6
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?$]+")
@@ -40,6 +41,17 @@ _FORM = re.compile(
 )
 # Kinds of EC2 of which people choose the names. Other names are IDs of random digits, of which a part is any one's.
 _NAMED_IN_EC2 = frozenset({"key-pair", "placement-group"})
+# Kinds of other services whose names are such IDs.
+_IDENTIFIED = frozenset(
+    {
+        ("cloudfront", "distribution"),
+        ("elasticfilesystem", "access-point"),
+        ("elasticfilesystem", "file-system"),
+        ("fsx", "file-system"),
+        ("kms", "key"),
+        ("route53", "hostedzone"),
+    }
+)
 # An account that is left open, and conditions that name it.
 _ANY_ACCOUNT = re.compile(r"arn:[^:]*:iam:[^:]*:[^:]*[*?]")
 _ACCOUNTS = frozenset({"aws:resourceaccount", "aws:resourceorgid"})
@@ -150,7 +162,7 @@ def _whole_kind(arn: str) -> str | None:
     name = resource[len(kind) + 1 :].lstrip("/")  # of CloudWatch Logs: log-group:/aws/eks
     if set(kind) & set("*?") or name[:1] in ("*", "?", "$"):
         return kind
-    is_id = (parts[2], kind) == ("kms", "key") or (parts[2] == "ec2" and kind not in _NAMED_IN_EC2)
+    is_id = (parts[2], kind) in _IDENTIFIED or (parts[2] == "ec2" and kind not in _NAMED_IN_EC2)
     return kind if is_id and not EXACT.fullmatch(name) else None
 
 

@@ -182,6 +182,7 @@ class Comparison:
         settings: Versions, environment and thresholds that differ: (key, before, after).
         not_compared: What could not be compared, and why.
         failed: Names of the stories that fail in the second report, also of those that only it has.
+        missing: Names of the stories that only the first report has.
     """
 
     verdict: Verdict
@@ -191,6 +192,7 @@ class Comparison:
     settings: tuple[tuple[str, str, str], ...]
     not_compared: tuple[str, ...]
     failed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def compare(before: Report, after: Report, rules: Rules) -> Comparison:
@@ -242,13 +244,15 @@ def compare(before: Report, after: Report, rules: Rules) -> Comparison:
         ),
         tuple(not_compared),
         tuple(name for name, story in news.items() if not story["passed"]),
+        tuple(name for name in olds if name not in news),
     )
 
 
 def what_got_worse(comparison: Comparison) -> list[str]:
-    """A text for each story that fails now and each value that got worse."""
+    """A text for each story that fails now or was not run, and each value that got worse."""
     passed = {story.name for story in comparison.stories if story.passed[0]}
     lost = [f"{name}: {'passed before and ' if name in passed else ''}fails now" for name in comparison.failed]
+    lost += [f"{name}: was not run now" for name in comparison.missing]
     groups = [(story.name, story.differences) for story in comparison.stories]
     groups.append(("Karpenter's controller", comparison.controller))
     return lost + [

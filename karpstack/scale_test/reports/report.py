@@ -155,8 +155,15 @@ class _StoryJudge:
         match line["type"]:
             case "STORY":
                 self._started, self._is_ended = line["received"], False
+                # Of an earlier run in the same file, what failed still counts, and no step stands for one of this run.
+                self._runs, self._phases, self._reached = [], [], []
                 self._begin = self._last = number
             case "STEP":
+                if self._started is None:
+                    raise TimelineError(
+                        f"timeline.jsonl, line {number}: a step of {self._scenario.name}, of which the file has no "
+                        "beginning, so it cannot be judged; run the scenario again"
+                    )
                 if line["step"] >= len(self._scenario.steps):
                     raise TimelineError(
                         f"timeline.jsonl, line {number}: step {line['step'] + 1} of {self._scenario.name}, which has "

@@ -7,9 +7,9 @@ Times `t` are seconds after the story's start, money is USD, memory is bytes.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 SCHEMA = 2
 _LONGEST = 1e9  # seconds: thirty years
@@ -431,3 +431,11 @@ class Report(_Model):
     thresholds: dict[str, dict[str, Any]] = Field(description="The limits that were applied.")
     controller: Controller | None = Field(description="Karpenter's process; null without its metrics.")
     stories: list[StoryOfRun] = Field(description="One entry for each run of a scenario.")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if len({story.name for story in self.stories}) < len(self.stories):
+            raise ValueError("two stories have one name")
+        if self.passed and not all(story.passed for story in self.stories):
+            raise ValueError("it passed, and one of its stories did not")
+        return self

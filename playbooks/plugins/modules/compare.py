@@ -36,7 +36,7 @@ options:
     required: true
   fail_if:
     description: When RV(refused) is true. V(worse) means that the verdict is C(worse). V(any-worse) means that any
-      value got worse or any story fails now, even if others got better. Empty means never.
+      value got worse, or any story fails now or was not run, even if others got better. Empty means never.
     type: str
     choices: ["", worse, any-worse]
     default: ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,17 @@ def test_reasons_and_a_comparison_as_data(
     assert (told["stack"], list(group)) == ("eks", ["nodes", "what", "short", "sentences"])
     assert main(["compare", str(folder), str(folder), "--output", str(page), "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["verdict", "sentence", "stories", "controller", "settings", "not_compared", "failed", "worse"]
+    assert list(told) == [
+        "verdict",
+        "sentence",
+        "stories",
+        "controller",
+        "settings",
+        "not_compared",
+        "failed",
+        "missing",
+        "worse",
+    ]
     assert list(told["stories"][0]) == ["name", "verdict", "passed", "differences", "instance_types", "settings"]
     assert page.is_file()
 
@@ -247,6 +258,48 @@ def test_a_story_that_was_planned_and_never_began_does_not_pass(
     said = capsys.readouterr().out
     assert ("eks-spot-consolidation" in said) is bool(planned)
     assert ("not run" in said) is bool(planned)
+
+
+def judged(folder: Path, lines: list[Line]) -> int:
+    (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return main(["story", "judge", str(folder)])
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda report: report["stories"].append(report["stories"][0]), "two stories have one name"),
+        (lambda report: report["stories"][0].update(passed=False), "it passed, and one of its stories did not"),
+    ],
+)
+def test_a_report_that_contradicts_itself_is_none(
+    change: Callable[[dict[str, Any]], None], why: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(folder)]) == 0
+    report = json.loads((folder / "report.json").read_text())
+    change(report)
+    (folder / "report.json").write_text(json.dumps(report))
+    assert main(["compare", str(folder), str(folder), "--output", str(folder / "page.html")]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_steps_of_an_earlier_run_do_not_stand_for_those_of_a_later_one(
+    folder: Path, timeline: list[Line], capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = [line for line in timeline if line["type"] in ("START", "STORY", "END")]
+    assert judged(folder, timeline) == 0
+    assert judged(folder, [*timeline, *again]) == 1
+    assert "not run" in capsys.readouterr().out
+
+
+def test_a_story_without_its_beginning_is_not_judged(
+    folder: Path, timeline: list[Line], capsys: pytest.CaptureFixture[str]
+) -> None:
+    timeline[0]["scenarios"] = ["eks-cheapest-fit", "eks-spot-consolidation"]
+    story = next(line for line in timeline if line["type"] == "STORY")
+    timeline.remove(story)
+    assert judged(folder, timeline) == 2
+    assert f"a step of {story['scenario']}, of which the file has no beginning" in capsys.readouterr().err
 
 
 def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

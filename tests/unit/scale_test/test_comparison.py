@@ -142,6 +142,8 @@ def test_different_stories_are_said(before: dict[str, Any], rules: Rules) -> Non
     assert "eks-interruption: only in the report before" in found.not_compared
     assert "eks-drift: only in the report after" in found.not_compared
     assert all(one.verdict == "not judged" for one in found.controller)
+    assert "eks-interruption: was not run now" in what_got_worse(found)
+    assert (refused(found, "any-worse"), refused(found, "worse")) == (True, False)
     nothing = compare(before, BEFORE.but(stories=("eks-drift",)).report(), rules)
     assert (nothing.verdict, nothing.sentence) == ("not comparable", "The reports have no story in common.")
 

@@ -101,7 +101,6 @@ def test_what_did_not_run_does_not_pass(shipped: dict[str, Scenario]) -> None:
     assert report.make(scenarios, lines, Stack("mine", {}), version="1")["passed"]
     assert not report.make([], lines, Stack("mine", {}), version="1")["passed"]
     again = [*lines, {**next(line for line in lines if line["type"] == "STORY"), "received": lines[-1]["received"]}]
-    with pytest.raises(TimelineError, match=r"steps\.0\.ended would be -"):
-        report.make(scenarios, again, Stack("mine", {}), version="1")
+    assert not report.make(scenarios, again, Stack("mine", {}), version="1")["passed"]
     twice = [line | ({"step": 0} if line["type"] == "STEP" else {}) for line in lines]
     assert not report.make(scenarios, twice, Stack("mine", {}), version="1")["passed"]
