@@ -126,7 +126,7 @@ def before_destroy(
     configured = raw(file) if config_file or file.is_file() else {}
     aws = azure = None
     if known.get("cloud") == "aws":
-        aws = connect(str(known.get("region", "")), configured)
+        aws = connect(str(known.get("region", "")), configured, made)
     elif named := subscription(configured):
         azure = Azure(named, login(configured))
     is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not setting(configured, "cluster", "existing")

@@ -42,7 +42,7 @@ _CODES: Final[Mapping[type[BaseException], Code]] = {
 
 def _print_error(error: BaseException) -> None:
     if isinstance(error, OSError):
-        why = f"{error.filename}: cannot be written ({error.strerror}), so nothing came of it"
+        why = f"{error.filename or 'the output'}: cannot be written ({error.strerror}), so nothing came of it"
         of_summary = error.filename == os.environ.get(_SUMMARY)
         fix = f"set {_SUMMARY} to a file that can be" if of_summary else "give another folder with --results"
         _write_log(f"error: {why}; {fix}")

@@ -36,7 +36,7 @@ from karpstack.text.shown import visible
 from . import removal_aws, removal_azure
 from .comparison import TITLE, page
 from .cost import bill
-from .leftovers import TAG, Stays
+from .leftovers import TAG, Stays, where
 from .leftovers import find_leftovers as find_left
 
 _RUN: Final = "run.json"
@@ -96,17 +96,19 @@ def cost(
 @reported(_CODES, _print_error)
 def list_leftovers(stack: str, *, config_file: Path | None = None, form: Form = "text") -> int:
     """List what is left of the stack in its account after `pulumi destroy`."""
-    checked = find_left(_configured(stack, config_file))
+    place, checked = find_left(_configured(stack, config_file))
     unknown = not_checked(checked)
     found = blockers(checked)
     notes = any(check.findings for check in checked)
-    title = f"After pulumi destroy of {stack}: " + (
+    title = f"After pulumi destroy of {stack}, in {place}: " + (
         f"{len(found)} things are left"
         if found
         else "not everything could be asked"
         if unknown
         else f"nothing is left{' but what the notes name' if notes else ''}"
     )
+    if form == "json":
+        print(visible(title), file=sys.stderr)
     print(json.dumps(as_data(checked), indent=2) if form == "json" else table(title, checked))
     return Code.NO if found else Code.UNKNOWN if unknown else Code.GOOD
 
@@ -127,6 +129,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
                 "give a profile that does"
             )
         aws = connect(settings.region, configured.raw)
+        print(visible(f"In {where(aws)}:"), flush=True)
         client = session(profile, settings.region, is_short=False).client
         lines = removal_aws.remove(aws, client, EksNames(settings.name), run)
     elif isinstance(settings, AksSettings):
@@ -134,9 +137,9 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
         lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)
     else:
         raise InputError("the stack is on an existing cluster, of which nothing is removed by a tag")
-    is_all_gone = True
+    is_all_gone, number = True, 0
     try:
-        for line in lines:
+        for number, line in enumerate(lines, 1):  # noqa: B007 - it is read after the loop
             print(visible(line), flush=True)
             is_all_gone &= not isinstance(line, Stays)
     except _REFUSALS as error:
@@ -146,6 +149,8 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
             f"the removal ends early, because the cloud did not do as asked ({why}), so the rest stays and costs; mend "
             "that, and run the command again, which goes on where it ended"
         ) from error
+    if not number:
+        print(visible(f"Nothing there has the tag {TAG}={run}."))
     print(f"See what is left: karpstack real-run left {visible(stack)}")
     return Code.GOOD if is_all_gone else Code.NO
 

@@ -11,7 +11,7 @@ from karpstack.preflight.aws import names as aws_names
 from karpstack.preflight.aws.account import connect
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.subject import Subject as AwsSubject
-from karpstack.preflight.aws.subject import cluster_tag
+from karpstack.preflight.aws.subject import cluster_tag, identify_caller
 from karpstack.preflight.aws.subject import subject as aws_subject
 from karpstack.preflight.azure import names as azure_names
 from karpstack.preflight.azure.asking import Azure
@@ -55,22 +55,33 @@ class Stays(str):
     """The line of a removal about something that stays."""
 
 
-def find_leftovers(configured: Configuration) -> list[Checked]:
-    """Return the checks, with what is left of a stack that was destroyed.
+def find_leftovers(configured: Configuration) -> tuple[str, list[Checked]]:
+    """Return where was looked, for people, and the checks with what is left of a stack that was destroyed.
 
     Raises:
         UnknowableError: Nothing can be asked, or the stack is on an existing cluster.
     """
     settings, raw = configured.settings, configured.raw
     if isinstance(settings, EksSettings):
-        aws = connect(settings.region, raw)
-        return find_aws_leftovers(aws_subject(aws, settings, raw, State()))
+        looked_at = aws_subject(connect(settings.region, raw), settings, raw, State())
+        return where(looked_at.aws), find_aws_leftovers(looked_at)
     if isinstance(settings, AksSettings):
-        return find_azure_leftovers(azure_subject(Azure(settings.subscription_id, login(raw)), settings, State()))
+        azure = azure_subject(Azure(settings.subscription_id, login(raw)), settings, State())
+        return f"the subscription {settings.subscription_id}", find_azure_leftovers(azure)
     raise InputError(
         "the stack is on an existing cluster, so what is left cannot be told from what was there; look with "
         "`karpstack preflight destroy` before"
     )
+
+
+def where(aws: Aws) -> str:
+    """Return which account is asked, and as whom: only the caller knows whether it is the stack's.
+
+    Raises:
+        UnknowableError: It does not answer.
+    """
+    caller = identify_caller(aws)
+    return f"the account {caller.account}, region {aws.region}, as {caller.arn}"
 
 
 def find_aws_leftovers(subject: AwsSubject) -> list[Checked]:

@@ -117,13 +117,20 @@ def _words(text: str) -> list[str]:
 @reported(_CODES)
 def record(timeline: Path, *, stack: str, outputs: Path, metrics_url: str | None = None) -> int:
     """Record the cluster that KUBECONFIG names, until SIGTERM."""
+    from kubernetes.config import ConfigException
+
     from .recording import record as recording
+    from .recording.following import BrokenError
 
     sources = recording.Sources(None, metrics_url, os.environ.get(_TOKEN, ""), FOLDER)
     try:
         print(recording.record(timeline, Stack(stack, json_file.outputs(outputs)), sources))
     except recording.RecordedError as error:
         raise InputError(str(error)) from error
+    except (BrokenError, ConfigException) as error:
+        raise RecorderError(
+            f"the cluster cannot be recorded ({visible(error)}); see that `kubectl get nodes` works here"
+        ) from error
     return Code.GOOD
 
 

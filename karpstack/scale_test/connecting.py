@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from kubernetes import client
 
 from karpstack.text.kubeconfig import settings_of
+
+#: Seconds to connect, and between two parts of an answer.
+TIMEOUTS: Final = (5, 30)
 
 
 def connect(kubeconfig: Path | None = None, context: str | None = None) -> client.ApiClient:

@@ -92,6 +92,8 @@ _CONTROLLERS: Final = ("v1", "apps/v1", "batch/v1")
 _OF_ALL: Final = ("", "0.0.0.0", "::", "127.0.0.1", "::1")  # noqa: S104  # addresses that every node has
 _BOUNDS: Final = ("Gt", "Gte", "Lt", "Lte")
 _POOL: Final = ("weight", "limits", "replicas", "disruption")
+_DISRUPTION: Final = ("budgets", "consolidateAfter", "consolidationPolicy")
+_BUDGET: Final = ("duration", "nodes", "reasons", "schedule")
 _OVERLAY: Final = ("weight", "price", "priceAdjustment", "requirements", "capacity")
 _POOLS_NODE: Final = ("expireAfter", "terminationGracePeriod")
 _HIDDEN: Final = "hidden.karpstack.io"
@@ -305,7 +307,10 @@ class _Anonymiser:
         return {
             **one,
             "name": self._name(one["name"]),
-            "spec": {**_with(kept, {"limits": self._resources}), "template": made_template},
+            "spec": {
+                **_with(kept, {"limits": self._resources, "disruption": _disruption}),
+                "template": made_template,
+            },
         }
 
     def _overlay(self, one: Data) -> Data:
@@ -354,6 +359,17 @@ class _Anonymiser:
         if others:
             yield _entry("objects of other kinds", others, "no scheduling depends on them")
         yield _entry("names, and labels that are one's own", len(self._hashed), "hashes are there instead")
+
+
+def _disruption(given: Data) -> Data:
+    """Without what a later Karpenter, or a person, may have in it."""
+    return {
+        key: [{name: one[name] for name in _BUDGET if name in one} for one in given[key]]
+        if key == "budgets"
+        else given[key]
+        for key in _DISRUPTION
+        if key in given
+    }
 
 
 def _entry(what: str, count: int, why: str) -> Data:

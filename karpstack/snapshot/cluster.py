@@ -167,7 +167,7 @@ def _page(
         reason = cut(visible(content.decode(errors="replace")), _REASON)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             raise ClusterError.of(finding("snapshot-login-refused", key=f"GET {collection.path}", reason=reason))
-        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             raise _unusable(collection, f"{answer.status} {reason}")
         raise _RefusedError(reason, answer.status)
     if answer.status != HTTPStatus.OK:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from karpstack.text.shown import value
+from karpstack.text.shown import cut, value, visible
 
 from .problems import SnapshotError, finding
 
 _SUFFIXES: Final = (".json", ".json.gz")
+_REASON: Final = 300  # characters of a refusal
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
@@ -40,12 +41,18 @@ def objects(data: Any, path: Path) -> Iterator[dict[str, Any]]:
     """
     if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
         raise SnapshotError.of(finding("snapshot-no-object", path, "", value(data)))
+    if data["kind"] == "Status":
+        said = cut(visible(str(data.get("message"))), _REASON)
+        raise SnapshotError.of(finding("snapshot-not-whole", path, why=f"the API server refused it: {said}"))
     if "items" not in data:
         yield data
         return
     items = data["items"]
     if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
         raise SnapshotError.of(finding("snapshot-no-list", path, "items"))
+    about = data.get("metadata")
+    if isinstance(about, dict) and about.get("continue"):
+        raise SnapshotError.of(finding("snapshot-not-whole", path, why="it is one page of several"))
     # The API's own lists, unlike kubectl's, say once what all of their items are.
     common = {"apiVersion": data.get("apiVersion"), "kind": data["kind"].removesuffix("List")}
     for one in items:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 from kubernetes import client, config
-from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION, KubeConfigLoader, KubeConfigMerger
+from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 from .proxies import ProxyError, is_loopback, login_to, proxy_of_cluster
 from .retries import bounded
@@ -69,7 +70,10 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
 def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     """A file that is given is one, also with a colon in its name; KUBECONFIG may list several."""
     if kubeconfig is None or not kubeconfig.exists():
-        return KubeConfigMerger(str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION or _USUAL))
+        listed = str(kubeconfig or os.environ.get("KUBECONFIG") or _USUAL)
+        # kubectl passes over those that are empty.
+        filled = [one for one in listed.split(os.pathsep) if not Path(one).is_file() or Path(one).stat().st_size]
+        return KubeConfigMerger(os.pathsep.join(filled))
     one = KubeConfigMerger("")
     one.load_config(str(kubeconfig))
     return one
@@ -98,7 +102,10 @@ def _read_tokens(settings: client.Configuration) -> None:
 
 
 def _failed(how: str, said: Sequence[str]) -> LoginError:
-    why = cut(visible("; ".join(said)), _REASON) or "it gives neither a token nor a certificate"
+    # On a terminal, the client lets the plugin write there, and then has nothing to read.
+    reasons = [one for one in said if "'NoneType' object" not in one]
+    why = cut(visible("; ".join(reasons)), _REASON)
+    why = why or ("its own message is above" if said else "it gives neither a token nor a certificate")
     return LoginError(
         f"the login of the kubeconfig's user failed, {how}: {why}; the cluster is not asked without one, so see that "
         "the login works with kubectl, or name a user with a token or a certificate"

@@ -13,6 +13,8 @@ from .codes import NO_ROOM, Code
 
 def run(program: Callable[[], int]) -> int:
     """Run a program; its exit code, or `Code.UNREAD`, or `Code.UNKNOWN` if the disk is full."""
+    if sys.stdout is None:  # it is closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - until the end
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal has the lines of tables
     try:

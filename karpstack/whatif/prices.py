@@ -40,8 +40,8 @@ from karpstack.text.yaml_file import YamlError, read
 _FAMILIES = ("karpenter.k8s.aws/instance-family", "karpenter.azure.com/sku-family")
 _ON_DEMAND, _SPOT = "on-demand", "spot"
 _DIGITS = 12  # of a file's SHA-256
-Usd = Annotated[float, Field(gt=0, le=price_file.HIGHEST)]
-Discount = Annotated[float, Field(ge=0, lt=1)]
+Usd = Annotated[float, Field(gt=0, le=price_file.HIGHEST, strict=True)]
+Discount = Annotated[float, Field(ge=0, lt=1, strict=True)]
 
 
 class PricesError(ValueError):

@@ -156,6 +156,25 @@ def test_of_several_kubeconfigs_the_first_ones_context_is_meant(tmp_path: Path) 
     assert settings_of(together, "b").api_key == {"BearerToken": "Bearer b"}
 
 
+def test_an_empty_kubeconfig_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (empty := tmp_path / "empty").touch()
+    listed = os.pathsep.join(map(str, (empty, tmp_path / "missing", kubeconfig(tmp_path, {"token": "t"}))))
+    assert settings_of(Path(listed)).host == "https://cluster.example"
+
+
+def test_on_a_terminal_the_plugins_own_message_is_there(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, plugin("echo it has expired >&2; exit 1"))
+    script = f"from pathlib import Path; from karpstack.text.kubeconfig import settings_of; settings_of(Path('{path}'))"
+    master, terminal = os.openpty()
+    done = subprocess.run(  # as at a desk: output goes to a terminal
+        [sys.executable, "-c", script], cwd=ROOT, stdout=terminal, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(terminal)
+    os.close(master)
+    assert "it has expired" in done.stderr
+    assert "failed, by exec: its own message is above; the cluster is not asked" in done.stderr
+
+
 def test_a_kubeconfig_that_is_given_is_one_file(tmp_path: Path) -> None:
     (tmp_path / "kind").mkdir()
     path = kubeconfig(tmp_path / "kind", {"token": "t"})

@@ -40,6 +40,13 @@ def test_output_that_nobody_reads_is_no_error(command: str) -> None:
     assert ended.returncode == 141
 
 
+def test_a_closed_output_is_no_error() -> None:
+    ended = subprocess.run(
+        ["sh", "-c", '"$0" -m karpstack version >&-', sys.executable], cwd=ROOT, stderr=subprocess.PIPE, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
 SHOW = [sys.executable, "-m", "karpstack", "snapshot", "show", "examples/snapshots/20-pods.json"]
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..finding import Finding, InputError, UnknowableError, finding
-from ..stack import deployer, not_read
+from ..stack import State, deployer, not_read
 from .asking import Aws
 from .subject import StackSubject, identify_caller
 
 _CALL = "sts:GetCallerIdentity"
 _ACCOUNT: Final = re.compile("[0-9]{12}")
+_OF_ARN: Final = re.compile("arn:[^:]+:[^:]+:[^:]*:([0-9]{12}):")
 _ALLOWED, _FORBIDDEN = "aws:allowedAccountIds", "aws:forbiddenAccountIds"
 
 
@@ -29,23 +30,30 @@ def account(subject: StackSubject) -> Iterator[Finding]:
         yield finding("caller-is-root", _CALL)
 
 
-def connect(region: str, raw: Mapping[str, Any]) -> Aws:
-    """Return the stack's account as its provider sees it, unless the stack's configuration excludes that account.
+def connect(region: str, raw: Mapping[str, Any], made: State | None = None) -> Aws:
+    """Return the stack's account as its provider sees it; another than the stack's is refused.
 
     In another account, none of the stack's resources would be found, and those of another stack could be deleted.
 
     Args:
         region: Where the stack is.
-        raw: The stack's configuration, with `aws:` keys.
+        raw: The stack's configuration, with `aws:` keys: it may exclude accounts.
+        made: What Pulumi's state holds, where it is known: resources of it name their account.
 
     Raises:
-        UnknowableError: The account is excluded, does not answer, or there is no login.
+        UnknowableError: The account is not the stack's, does not answer, or there is no login.
     """
     allowed, forbidden = _lists(raw)
+    accounts = {found[1] for _, name in (made.resources if made else ()) if (found := _OF_ARN.match(name))}
     aws = Aws.connect(region, *deployer(raw))
-    if not (allowed or forbidden):
+    if not (allowed or forbidden or accounts):
         return aws
     caller = identify_caller(aws)
+    if accounts and caller.account not in accounts:
+        raise UnknowableError(
+            f"the stack's resources are in the account {', '.join(sorted(accounts))}, and {caller.arn} is of another "
+            "one, so nothing is asked there; use credentials of the stack's account"
+        )
     if _is_excluded(caller.account, allowed, forbidden):
         raise UnknowableError(
             f"the account {caller.account} of {caller.arn} is excluded by {_ALLOWED} or {_FORBIDDEN}, so nothing is "

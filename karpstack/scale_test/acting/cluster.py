@@ -24,9 +24,8 @@ import urllib3
 from karpstack.karpenter.selectors import MORE_THAN_ONE
 from karpstack.text.shown import cut, visible
 
-from ..connecting import connect
+from ..connecting import TIMEOUTS, connect
 
-_TIMEOUTS = (5, 30)  # seconds to connect, and to answer
 _VOWELS = "aeiou"
 _REASON = 500  # characters of an answer that refuses
 _STRICT = {"fieldValidation": "Strict"}
@@ -197,7 +196,7 @@ class Cluster:
             request = self._api.param_serialize(
                 method, resource, body=body, header_params=headers, auth_settings=["BearerToken"]
             )
-            response: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
+            response: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=TIMEOUTS).response
             content = response.read()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error

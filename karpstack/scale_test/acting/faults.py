@@ -18,7 +18,7 @@ from kubernetes import client
 
 from karpstack.karpenter import clock
 
-from ..connecting import connect
+from ..connecting import TIMEOUTS, connect
 from ..judging.live import Live
 from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
@@ -278,10 +278,12 @@ def kill_controller(namespace: str, core: client.CoreV1Api | None = None) -> lis
     """
     core = core or client.CoreV1Api(connect())
     try:
-        pods = core.list_namespaced_pod(namespace, label_selector=_CONTROLLER).items
+        pods = core.list_namespaced_pod(namespace, label_selector=_CONTROLLER, _request_timeout=TIMEOUTS).items
         names = [str(pod.metadata.name) for pod in pods if pod.metadata]
         if names:
-            core.delete_collection_namespaced_pod(namespace, label_selector=_CONTROLLER, grace_period_seconds=0)
+            core.delete_collection_namespaced_pod(
+                namespace, label_selector=_CONTROLLER, grace_period_seconds=0, _request_timeout=TIMEOUTS
+            )
     except client.ApiException as error:
         raise FaultError(
             f"the controller's pods in {namespace} cannot be deleted: {error.reason}; whoever runs the scale test "

@@ -50,6 +50,8 @@ def record(
         RecordedError: Another recorder writes to the timeline.
         StackError: The outputs are not those of an environment that can be scale-tested.
         FactsError: The facts cannot be used.
+        ConfigException: The kubeconfig or its login cannot be used.
+        BrokenError: The API server does not answer, or does not let us in.
     """
     environment, outputs = environment_of(stack.outputs), stack.outputs
     table = Table(Facts.load(outputs["cloud"], sources.facts), outputs["region"]) if sources.facts else None

@@ -26,7 +26,7 @@ from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_o
 from ..scenarios.environments import JUDGED_BY, Stack
 from .following import WATCH_SECONDS, Follower, Resource
 from .metrics import Reading, by_zone, cheapest, scrape
-from .request import ask
+from .request import ask, version
 from .timeline import Line, Writer, api_time
 
 _CONNECT_SECONDS = 10
@@ -130,13 +130,13 @@ class Recorder:
         A controller that has just started may owe prices of what was launched. They are waited for.
 
         Raises:
-            kubernetes.client.ApiException: The API server does not let us in.
+            BrokenError: The API server does not answer, or does not let us in.
         """
         self._writer.write(
             "START",
             pid=os.getpid(),
             prices=self._source == "controller",
-            kubernetes=client.VersionApi(self._api).get_code().git_version,
+            kubernetes=version(self._api),
             **({"stack": recorded(self._stack)} if self._stack else {}),
             **({"scenarios": self._scenarios} if self._scenarios else {}),
         )

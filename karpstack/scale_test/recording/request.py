@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
+from operator import attrgetter
 from typing import Final
 
 import urllib3
 from kubernetes import client
 
+from karpstack.text import answers
+
 from .following import BrokenError, Resource
 
 _CHUNK: Final = 2**16
+_VERSION: Final = "/version"
+_VERSION_SECONDS: Final = 20.0
 #: Bytes of one line of an answer; a page of 500 large pods has a tenth of that.
 LONGEST: Final = 64 * 2**20
 
@@ -36,6 +42,28 @@ def lines(answer: urllib3.HTTPResponse) -> Iterator[bytes]:
             raise BrokenError(f"a line of the answer has more than {LONGEST // 2**20} MiB")
     if size:
         yield b"".join(held)
+
+
+def version(api: client.ApiClient) -> str:
+    """Return an API server's version, `v1.36.3`.
+
+    Raises:
+        BrokenError: There is no answer in `_VERSION_SECONDS`, or one that refuses, or it is no API server.
+    """
+    try:
+        request = api.param_serialize(
+            "GET", _VERSION, header_params={"Accept": "application/json"}, auth_settings=["BearerToken"]
+        )
+        send = partial(api.call_api, *request, _request_timeout=_VERSION_SECONDS)
+        answer, content = answers.read(send, attrgetter("response"), _VERSION_SECONDS)
+        if answer.status != HTTPStatus.OK:
+            raise BrokenError(f"GET {_VERSION}: {answer.status} {answers.begins(content)}", answer.status)
+        found = answers.parse(content).get("gitVersion")
+    except (urllib3.exceptions.HTTPError, OSError, answers.AnswerError) as error:
+        raise BrokenError(f"GET {_VERSION}: {error}") from error
+    if not isinstance(found, str):
+        raise BrokenError(f"GET {_VERSION}: the answer has no gitVersion; a proxy or a login page may be between")
+    return found
 
 
 @contextmanager

@@ -23,6 +23,9 @@ from karpstack.preflight.refresh.azure import price_list
 from karpstack.pull_request.comment import post
 from karpstack.pull_request.github import GitHub, GitHubError
 from karpstack.pull_request.text import MARKER
+from karpstack.scale_test.connecting import connect
+from karpstack.scale_test.recording.following import BrokenError
+from karpstack.scale_test.recording.request import version
 from karpstack.snapshot.cluster import ClusterError, take
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.test_asking import SERVICES, cluster
@@ -204,6 +207,12 @@ def ask_snapshot(port: int, _: pytest.MonkeyPatch, folder: Path) -> object:
     return take(folder / "kubeconfig")
 
 
+def ask_version(port: int, _: pytest.MonkeyPatch, folder: Path) -> object:
+    """The recorder's first question."""
+    cluster(folder, port)
+    return version(connect(folder / "kubeconfig"))
+
+
 def ask_github(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
     api = GitHub(f"http://127.0.0.1:{port}", "ghs_CANARY", sleep=_soon)
     return post(api, "ours/karpstack", 7, MARKER, author="a")
@@ -229,7 +238,7 @@ def ask_instance(port: int, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
 
 ASKS = [
     *(ask_aws, ask_ec2, ask_sts, ask_quotas, ask_container, ask_instance),
-    *(ask_azure, ask_cluster, ask_snapshot, ask_github),
+    *(ask_azure, ask_cluster, ask_snapshot, ask_version, ask_github),
 ]
 
 
@@ -245,7 +254,7 @@ def test_a_false_cloud_is_told_in_a_sentence(
     monkeypatch.setattr("time.sleep", _soon)
     with false_cloud(LIES[lie]) as port:
         begun = time.monotonic()
-        with pytest.raises((NotAskedError, ClusterError, GitHubError)) as told:
+        with pytest.raises((NotAskedError, ClusterError, BrokenError, GitHubError)) as told:
             ask(port, monkeypatch, tmp_path)
         assert time.monotonic() - begun < 10.0
         assert 0 < len(str(told.value)) < 2_000

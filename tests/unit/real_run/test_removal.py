@@ -13,9 +13,11 @@ from botocore.exceptions import ClientError
 
 from karpstack.components.documents.events import EVENT_PATTERNS
 from karpstack.components.naming import EksNames
+from karpstack.preflight.aws.account import connect
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.sessions import session
-from karpstack.preflight.finding import blockers
+from karpstack.preflight.finding import UnknowableError, blockers
+from karpstack.preflight.stack import State
 from karpstack.real_run import commands, removal_aws, removal_azure
 from karpstack.real_run.leftovers import TAG, find_aws_leftovers, find_azure_leftovers
 from karpstack.rehearsal.aws.account import Account
@@ -34,6 +36,13 @@ TAGS = [{"Key": TAG, "Value": "first-run"}]
 
 
 @pytest.fixture
+def logged_in(aws: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment has the login of the account."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", aws.roles.access_key_id)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", aws.roles.secret_access_key)
+
+
+@pytest.fixture
 def aws(tmp_path: Path) -> Iterator[Account]:
     with account(tmp_path) as made:
         yield made
@@ -49,6 +58,35 @@ def remove(aws: Account) -> list[str]:
     return list(
         removal_aws.remove(Aws(aws.region, aws.client), aws.client, EksNames(CLUSTER), "first-run", between=0.01)
     )
+
+
+@pytest.mark.usefixtures("logged_in")
+def test_it_is_said_which_account_was_asked(aws: Account, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "Pulumi.eks.yaml").read_text()
+    (file := tmp_path / "Pulumi.eks.yaml").write_text(
+        text.replace("  karpstack:tags:\n", f"  karpstack:tags:\n    {TAG}: first-run\n", 1)
+    )
+    place = f"the account {aws.account_id}, region us-east-1, as arn:aws:"
+    assert commands.list_leftovers("eks", config_file=file) == Code.GOOD
+    assert f"After pulumi destroy of eks, in {place}" in capsys.readouterr().out
+    assert commands.list_leftovers("eks", config_file=file, form="json") == Code.GOOD
+    assert place in capsys.readouterr().err
+    assert commands.remove("eks", config_file=file, yes=True) == Code.GOOD
+    said = capsys.readouterr().out
+    assert said.startswith(f"In {place}")
+    assert f"Nothing there has the tag {TAG}=first-run." in said
+
+
+@pytest.mark.usefixtures("logged_in")
+@pytest.mark.parametrize("account", ["123456789012", "999999999999"])
+def test_the_account_of_the_stacks_resources_is_the_one_to_ask(account: str, aws: Account) -> None:
+    policy = f"arn:aws:iam::{account}:policy/karpstack"
+    made = State(frozenset({("aws:iam/policy:Policy", policy), ("aws:ec2/vpc:Vpc", "vpc-1")}))
+    if account == aws.account_id:
+        assert connect("us-east-1", {}, made)
+    else:
+        with pytest.raises(UnknowableError, match=f"are in the account {account}, and arn:aws:.* is of another one"):
+            connect("us-east-1", {}, made)
 
 
 def test_an_empty_account_has_nothing_left(aws: Account) -> None:

@@ -19,6 +19,8 @@ from karpstack.scale_test.scenarios.environments import Stack, StackError
 from karpstack.text.files import is_ours
 from karpstack.text.packaged import SCENARIOS
 from tests.unit.command_line import karpstack
+from tests.unit.preflight.fake_server import FakeServer
+from tests.unit.scale_test.test_recorder import kubeconfig_of
 
 main = karpstack()
 
@@ -368,6 +370,27 @@ def test_a_recorder_that_cannot_start_says_so_in_its_timeline(tmp_path: Path, ou
     (stop,) = [json.loads(line) for line in timeline.read_text().splitlines()]
     assert stop["type"] == "STOP"
     assert "there is no kubeconfig" in stop["reason"]
+
+
+@pytest.mark.parametrize("answer", [(401, "{}"), (500, "no"), (200, "<html>"), (200, "{}"), (302, ""), None])
+def test_a_cluster_that_cannot_be_recorded_is_said_in_a_sentence(
+    answer: tuple[int, str] | None,
+    outputs: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "outputs.json").write_text(json.dumps(outputs))
+    path = tmp_path / "kubeconfig"
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    with FakeServer() as server:
+        if answer:
+            server.otherwise = answer
+            kubeconfig_of(tmp_path, f"http://127.0.0.1:{server.port}")
+        arguments = ["--stack", "eks", "--outputs", str(tmp_path / "outputs.json")]
+        assert main(["story", "record", str(tmp_path / "timeline.jsonl"), *arguments]) == 3
+    assert capsys.readouterr().err.startswith("error: the cluster cannot be recorded (")
 
 
 def test_the_stack_comes_out_of_the_timeline(folder: Path) -> None:

@@ -359,11 +359,13 @@ class Pods:
         self.names = names
         self.deleted: list[tuple[str, str, int]] = []
 
-    def list_namespaced_pod(self, namespace: str, label_selector: str) -> client.V1PodList:
+    def list_namespaced_pod(self, namespace: str, label_selector: str, **_: object) -> client.V1PodList:
         metadata = [client.V1ObjectMeta(name=name, namespace=namespace) for name in self.names]
         return client.V1PodList(items=[client.V1Pod(metadata=found) for found in metadata])
 
-    def delete_collection_namespaced_pod(self, namespace: str, label_selector: str, grace_period_seconds: int) -> None:
+    def delete_collection_namespaced_pod(
+        self, namespace: str, label_selector: str, grace_period_seconds: int, **_: object
+    ) -> None:
         self.deleted.append((namespace, label_selector, grace_period_seconds))
 
 

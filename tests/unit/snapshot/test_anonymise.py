@@ -371,6 +371,14 @@ def test_a_provider_and_conditions_of_ones_own_are_hidden() -> None:
     assert "Launched" in made["nodeClaims"][0]["conditions"]
 
 
+def test_of_disruption_what_karpenter_has_stays() -> None:
+    budget = {"nodes": "1", "schedule": "@daily", "duration": "1h", "reasons": ["Drifted"]}
+    own = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "1m", "budgets": [budget]}
+    given = {**own, "budgets": [{**budget, "for": "secret"}], "team": "secret"}
+    made = hidden(nodePools=[{"name": "a", "spec": {"disruption": given, "template": {"spec": {}}}}])
+    assert made["nodePools"][0]["spec"]["disruption"] == own
+
+
 def test_a_reference_to_a_class_of_a_cloud_stays() -> None:
     reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "a"}
     made = hidden(nodePools=[{"name": "a", "spec": {"template": {"spec": {"nodeClassRef": reference}}}}])

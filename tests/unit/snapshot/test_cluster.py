@@ -105,6 +105,7 @@ def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
     [
         (401, "Unauthorized", "login-refused", "does not accept the login (Unauthorized)"),
         (503, "starting", "half-answer", "503 starting"),
+        (429, "too many", "half-answer", "429 too many"),
         (403, "pods is forbidden", "list-refused", "403 (pods is forbidden); there is no snapshot without Pods"),
         (200, '{"items": [', "half-answer", "GET /api/v1/pods"),
         (200, "[]", "half-answer", "the answer is no object"),

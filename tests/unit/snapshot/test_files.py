@@ -80,6 +80,8 @@ def test_a_snapshot_is_one_already(tmp_path: Path) -> None:
         ("{}", "no-object"),
         ('{"kind": "List", "items": 5}', "no-list"),
         ('{"kind": "List", "items": [5]}', "no-list"),
+        ('{"kind": "PodList", "metadata": {"continue": "x"}, "items": []}', "not-whole"),
+        ('{"kind": "Status", "code": 403, "message": "forbidden"}', "not-whole"),
         ("apiVersion: v1\nkind: List\n", "file-unreadable"),
         ("[" * 201 + "1" + "]" * 201, "file-unreadable"),
         ('{"captured": "now", "events": []}', "not-kubereplay"),

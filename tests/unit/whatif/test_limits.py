@@ -123,6 +123,8 @@ def test_how_much_quiet_there_was_of_that_which_is_needed_is_said(base: dict[str
             "whatif.maxPodsWithoutNodes: 1: unknown key, so it would limit nothing; did you mean maxPodsWithoutNode?",
         ),
         ({"maxHourlyIncrease": "a lot"}, "write a number, or a share such as 10%"),
+        ({"maxPodsKilled": True}, "whatif.maxPodsKilled: input should be a valid integer"),
+        ({"maxHourlyIncrease": True}, "whatif.maxHourlyIncrease"),
         ({"maxNodes": -1}, "whatif.maxNodes: input should be greater than or equal to 0"),
         ([1], "whatif: [1] limits nothing"),
     ],

@@ -213,6 +213,7 @@ def test_real_spot_prices_are_not_marked_as_simulated() -> None:
         ("discounts: {m55: 0.1}", "discounts.m55: no such family at aws"),
         ("discounts: {m5: 28}", "discounts.m5: 28: Input should be less than 1"),
         ("onDemand: {m5.large: 0}", "onDemand.m5.large: 0: Input should be greater than 0"),
+        ("onDemand: {m5.large: yes}", "onDemand.m5.large: True: Input should be a valid number"),
         ("onDemnd: {m5.large: 1}", "onDemnd: {'m5.large': 1}: Extra inputs are not permitted"),
         ("region: mars-1", "region: 'mars-1': facts/ has no prices of it and the file has no onDemand"),
         ("currency: EUR", "currency: 'EUR': Input should be 'USD'"),

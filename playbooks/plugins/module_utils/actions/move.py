@@ -11,7 +11,7 @@ from kubernetes.config import ConfigException
 from karpstack.components.workloads.running import AUTOSCALER, running
 from karpstack.scale_test.acting import moving
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
-from karpstack.scale_test.connecting import connect
+from karpstack.scale_test.connecting import TIMEOUTS, connect
 
 from . import Result
 
@@ -84,4 +84,4 @@ def _names(nodes: list[moving.Object]) -> list[str]:
 def _autoscalers() -> list[str]:
     """Return the Deployments of Cluster Autoscaler that have replicas, with their namespaces."""
     apps: Any = client.AppsV1Api(connect())
-    return list(running(apps.list_deployment_for_all_namespaces().items, AUTOSCALER))
+    return list(running(apps.list_deployment_for_all_namespaces(_request_timeout=TIMEOUTS).items, AUTOSCALER))

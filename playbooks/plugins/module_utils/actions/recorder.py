@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from kubernetes.config import ConfigException
+
 from karpstack.karpenter.fact_files import FOLDER
 from karpstack.karpenter.instance_types import FactsError
+from karpstack.scale_test.recording.following import BrokenError
 from karpstack.scale_test.recording.process import RecorderError, stop
 from karpstack.scale_test.recording.record import RecordedError, Sources
 from karpstack.scale_test.recording.record import record as record_until_stopped
@@ -15,7 +18,7 @@ from karpstack.scale_test.scenarios.environments import Stack, StackError
 
 from . import Result
 
-ERRORS: Final = (FactsError, RecordedError, RecorderError, StackError)
+ERRORS: Final = (BrokenError, ConfigException, FactsError, RecordedError, RecorderError, StackError)
 # The recorder may wait more than a minute for prices of a controller that has just started.
 _STOP_SECONDS: Final = 100.0
 
