@@ -16,8 +16,11 @@ from rules.exceptions import Granted
 from rules.rule import Rule
 from rules.values import readable
 
+from karpstack.text import json_file
+
 #: Bytes; the examples have three thousand.
-LONGEST: Final = 1_000_000
+LONGEST: Final = 2**20
+_DEPTH, _VALUES = 50, 100_000
 _LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
 _LEVEL: Final = "enforcementLevel"
 _EXCEPTIONS: Final = TypeAdapter(list[Granted])
@@ -46,12 +49,10 @@ def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:
         ValueError: There is none that can be read, or something in it would have no effect; the text says what.
     """
     try:
-        if path.stat().st_size > LONGEST:
-            raise ValueError(f"it is longer than {LONGEST} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json_file.read(path, most=LONGEST, depth=_DEPTH, values=_VALUES)
+    except json_file.FileError as error:
         raise ValueError(
-            f"--policy-pack-config {path} can't be read ({readable(str(error))}), so nothing was judged; name a "
+            f"--policy-pack-config {path} can't be read ({readable(error.why)}), so nothing was judged; name a "
             "file such as policies/production.json, or baseline"
         ) from error
     if not isinstance(content, dict):

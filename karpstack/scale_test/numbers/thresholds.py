@@ -104,7 +104,8 @@ class Thresholds:
         """
         if not isinstance(data, dict):
             raise ThresholdsError(
-                f"{source}: {shown.value(data)} limits nothing; write limits under names of scenarios, or `default`"
+                f"{source}: {shown.value(data)} limits nothing; write limits under names of scenarios, or "
+                "`default`; or `{}` if nothing is to be limited"
             )
         limits: dict[str, Limits] = {}
         problems: list[str] = []
@@ -116,6 +117,9 @@ class Thresholds:
                     f"{source}: {shown.key([name])}: no such scenario, so it would limit nothing; "
                     f"{_instead(str(name), (DEFAULT, *scenarios))}"
                 )
+            if section is not None and not isinstance(section, dict):
+                problems.append(f"{source}: {shown.key([name])}: {shown.value(section)} limits nothing; write limits")
+                continue
             try:
                 limits[str(name)] = Limits.model_validate(section or {})
             except ValidationError as error:
@@ -135,7 +139,7 @@ class Thresholds:
             data = read(path)
         except YamlError as error:
             raise ThresholdsError(f"{path}: {error}: no threshold could be judged; mend it, or name another") from error
-        return cls.parse(data or {}, path.name, scenarios)
+        return cls.parse(data, path.name, scenarios)
 
     def data(self, scenario: str | None = None) -> dict[str, Any]:
         """As data: all of them by name, or those that apply to one scenario."""

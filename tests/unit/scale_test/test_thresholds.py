@@ -70,6 +70,8 @@ def test_the_recorded_stories_keep_within_the_shipped_thresholds(failures: Any) 
             {"default": {"cost_ratio": 0.5}},
             "default.cost_ratio: input should be greater than or equal to 1; no threshold",
         ),
+        ({"default": []}, "thresholds.yml: default: [] limits nothing"),
+        ({"default": False}, "thresholds.yml: default: False limits nothing"),
         ([1], "[1] limits nothing; write limits under names of scenarios"),
     ],
 )
@@ -87,15 +89,14 @@ def test_all_that_is_wrong_is_named_at_once() -> None:
 
 
 def test_a_file_that_is_not_there_or_no_yaml_is_named(tmp_path: Path) -> None:
-    for content in (None, "a: [", ""):
-        path = tmp_path / "limits.yml"
+    path = tmp_path / "limits.yml"
+    for content in (None, "a: [", "", "[]", "false"):
         if content is not None:
             path.write_text(content)
-        if content == "":
-            assert Thresholds.load(path, []).data() == {}
-        else:
-            with pytest.raises(ThresholdsError, match=r"limits\.yml"):
-                Thresholds.load(path, [])
+        with pytest.raises(ThresholdsError, match=r"limits\.yml"):
+            Thresholds.load(path, [])
+    path.write_text("{}")
+    assert Thresholds.load(path, []).data() == {}
 
 
 def test_a_storys_own_limits_go_before_the_default() -> None:
