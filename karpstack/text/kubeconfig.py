@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -118,9 +119,10 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         raise config.ConfigException("there is no kubeconfig")
     # Of several files, kubectl takes the first one's, and the client the last one's.
     current = (one.get("current-context") for one in files.config_files.values())
-    loader = KubeConfigLoader(
+    loader: Any = KubeConfigLoader(
         files.config, active_context=context or next(filter(None, current), None), config_base_path=None
     )
+    loader._load_from_exec_plugin = partial(_run_here, loader, loader._load_from_exec_plugin)
     user = _user(files, loader)
     for key in _LOGINS:
         if not user.get(key):  # as if it were not there
@@ -151,6 +153,16 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         )
 
 
+def _run_here(loader: Any, load: Callable[[], object]) -> object:
+    """Run a plugin where kubectl does; the client itself would run it in the folder of the cluster's file."""
+    of_cluster = loader._cluster.path
+    loader._cluster.path = str(Path.cwd() / "kubeconfig")
+    try:
+        return load()
+    finally:
+        loader._cluster.path = of_cluster
+
+
 def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
     """Return the user of the loader's context, as the loader reads it; empty for a context without one."""
     name = loader.current_context["context"].get("user")
@@ -160,6 +172,9 @@ def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
             f"the context names the user {name}, which is not there; add it, or name another context"
         )
     user: dict[str, Any] = found.value["user"] or {} if found else {}
+    plugin = user.get("exec") or {}
+    if os.sep in str(plugin.get("command")):  # as kubectl, from the file that has the user
+        plugin["command"] = str(Path(found.path).absolute().parent / plugin["command"])
     if any(user.get(key) for key in _AS_ANOTHER):
         raise config.ConfigException(
             "the kubeconfig's user acts as another (`as`), which this client cannot do: it would ask as the user "

@@ -175,6 +175,22 @@ def test_on_a_terminal_the_plugins_own_message_is_there(tmp_path: Path) -> None:
     assert "failed, by exec: its own message is above; the cluster is not asked" in done.stderr
 
 
+def test_a_plugin_is_that_of_the_users_file_and_runs_where_the_command_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files, as kubectl reads them: one has the cluster, the other the user."""
+    for name, keys in (("a", ("clusters",)), ("b", ("users", "contexts", "current-context"))):
+        (tmp_path / name).mkdir()
+        whole = yaml.safe_load(kubeconfig(tmp_path, {"exec": {"apiVersion": V1, "command": "./plugin"}}).read_text())
+        (tmp_path / name / "config").write_text(yaml.safe_dump({key: whole[key] for key in keys}))
+        (tmp_path / name / "plugin").write_text(f"#!/bin/sh\npwd >> {tmp_path}/ran\n{status(token=name)}\n")
+        (tmp_path / name / "plugin").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    found = settings_of(Path(os.pathsep.join((f"{tmp_path}/a/config", f"{tmp_path}/b/config"))))
+    assert found.api_key == {"BearerToken": "Bearer b"}
+    assert (tmp_path / "ran").read_text().split() == [str(tmp_path)]
+
+
 def test_a_kubeconfig_that_is_given_is_one_file(tmp_path: Path) -> None:
     (tmp_path / "kind").mkdir()
     path = kubeconfig(tmp_path / "kind", {"token": "t"})

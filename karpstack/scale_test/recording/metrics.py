@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from karpstack.text.deadlines import within
+from karpstack.text.pools import pool_for
 
 from ..market.prices import Offering
 
@@ -47,6 +49,8 @@ _HARMLESS_CLOUD_ERROR = "NodeClaimNotFoundError"
 _MOST = 256 * 2**20
 _ANSWER_SECONDS = 60.0
 _CHUNK = 2**16
+# The next look is the repetition.
+_ONCE = urllib3.Retry(False, redirect=False)
 # What is reserved is unavailable wherever nothing is.
 _RESERVED = "reserved"
 
@@ -203,9 +207,11 @@ def scrape(
 def _read(url: str, headers: Mapping[str, str]) -> bytes:
     content = bytearray()
     with (
-        urllib3.PoolManager(retries=False, timeout=10.0) as http,
+        pool_for(url, _ONCE, urllib3.Timeout(10.0)) as http,
         http.request("GET", url, headers=headers, preload_content=False) as answer,
     ):
+        if answer.status != HTTPStatus.OK:
+            raise ValueError(f"an answer with {answer.status}")
         while chunk := answer.read1(_CHUNK, decode_content=True):
             content += chunk
             if len(content) > _MOST:

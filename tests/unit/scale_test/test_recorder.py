@@ -58,6 +58,9 @@ controller_runtime_reconcile_errors_total{{controller="interruption"}} 4
 """
 
 
+ACTIVE_ALONE = b"controller_runtime_active_workers 1\n"
+
+
 class Handler(BaseHTTPRequestHandler):
     server: Server
     encoding = "utf-8"
@@ -219,7 +222,7 @@ def test_metrics_that_do_not_answer_are_asked_again(tmp_path: Path, server: Serv
     assert "QUEUE" in {line["type"] for line in lines}
 
 
-@pytest.mark.parametrize("answer", [b"\xff\xfe", PRICE.encode() + b"{ 1\n", b"<html>log in</html>"])
+@pytest.mark.parametrize("answer", [b"\xff\xfe", PRICE.encode() + b"{ 1\n", b"<html>log in</html>", ACTIVE_ALONE])
 def test_what_is_no_metrics_is_asked_again(
     answer: bytes, hurried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: Server
 ) -> None:

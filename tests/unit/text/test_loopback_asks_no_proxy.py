@@ -140,6 +140,7 @@ def of_a_component(server: FakeServer, folder: Path) -> None:
 
 
 def of_metrics(server: FakeServer, _: Path) -> None:
+    server.otherwise = 200, ""
     scrape(f"http://127.0.0.1:{server.port}/metrics", prices=False)
 
 
