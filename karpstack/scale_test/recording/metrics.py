@@ -20,6 +20,7 @@ from prometheus_client.samples import Sample
 
 from karpstack.text.deadlines import within
 from karpstack.text.pools import pool_for
+from karpstack.text.retries import bounded
 
 from ..market.prices import Offering
 
@@ -50,7 +51,7 @@ _MOST = 256 * 2**20
 _ANSWER_SECONDS = 60.0
 _CHUNK = 2**16
 # The next look is the repetition.
-_ONCE = urllib3.Retry(False, redirect=False)
+_ONCE = bounded(0)
 # What is reserved is unavailable wherever nothing is.
 _RESERVED = "reserved"
 
