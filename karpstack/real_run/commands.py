@@ -137,10 +137,11 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
         lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)
     else:
         raise InputError("the stack is on an existing cluster, of which nothing is removed by a tag")
-    is_all_gone, number = True, 0
+    is_all_gone = is_empty = True
     try:
-        for number, line in enumerate(lines, 1):  # noqa: B007 - it is read after the loop
+        for line in lines:
             print(visible(line), flush=True)
+            is_empty = False
             is_all_gone &= not isinstance(line, Stays)
     except _REFUSALS as error:
         is_login = isinstance(error, LOGIN_FAILED) and not isinstance(error, BotoCoreError)
@@ -149,7 +150,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
             f"the removal ends early, because the cloud did not do as asked ({why}), so the rest stays and costs; mend "
             "that, and run the command again, which goes on where it ended"
         ) from error
-    if not number:
+    if is_empty:
         print(visible(f"Nothing there has the tag {TAG}={run}."))
     print(f"See what is left: karpstack real-run left {visible(stack)}")
     return Code.GOOD if is_all_gone else Code.NO

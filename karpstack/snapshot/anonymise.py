@@ -363,13 +363,10 @@ class _Anonymiser:
 
 def _disruption(given: Data) -> Data:
     """Without what a later Karpenter, or a person, may have in it."""
-    return {
-        key: [{name: one[name] for name in _BUDGET if name in one} for one in given[key]]
-        if key == "budgets"
-        else given[key]
-        for key in _DISRUPTION
-        if key in given
-    }
+    kept: Data = {key: given[key] for key in _DISRUPTION if key in given}
+    return _with(
+        kept, {"budgets": lambda budgets: [{key: one[key] for key in _BUDGET if key in one} for one in budgets]}
+    )
 
 
 def _entry(what: str, count: int, why: str) -> Data:

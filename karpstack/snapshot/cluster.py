@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from http import HTTPStatus
 from operator import attrgetter
 from pathlib import Path
@@ -15,6 +14,7 @@ from kubernetes import client
 from karpstack.karpenter import clock
 from karpstack.scale_test.connecting import connect
 from karpstack.text import answers
+from karpstack.text.kubeconfig import prepare
 from karpstack.text.shown import cut, visible
 
 from .from_api import snapshot_of
@@ -142,14 +142,7 @@ def _page(
     api: client.ApiClient, collection: Collection, query: dict[str, str], allowance: answers.Allowance
 ) -> dict[str, Any]:
     try:
-        request = api.param_serialize(
-            "GET",
-            collection.path,
-            query_params=list(query.items()),
-            header_params={"Accept": "application/json"},
-            auth_settings=["BearerToken"],
-        )
-        ask = partial(api.call_api, *request, _request_timeout=_TIMEOUTS)
+        ask = prepare(api, "GET", collection.path, _TIMEOUTS, query=list(query.items()))
         answer, content = answers.read(ask, attrgetter("response"), allowance=allowance)
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterError.of(

@@ -68,6 +68,39 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     return settings
 
 
+def prepare(
+    api: client.ApiClient,
+    method: str,
+    path: str,
+    timeouts: float | tuple[float, float],
+    *,
+    query: Sequence[tuple[str, str]] = (),
+    body: object = None,
+    kind: str = "",
+) -> Callable[[], Any]:
+    """Return what sends a request for JSON; the client's answer is given as soon as its headers are there.
+
+    A login that has ended is renewed here, before the time of the request begins: a plugin may ask a person.
+
+    Args:
+        api: A client with `settings_of`.
+        method: Of HTTP.
+        path: In the API; may have a query.
+        timeouts: Seconds for each step, or to connect and between two parts of the answer.
+        query: Parameters.
+        body: Its content; None without.
+        kind: The content's type; empty without.
+
+    Raises:
+        LoginError: The login has ended and cannot be renewed.
+    """
+    headers = {"Accept": "application/json", **({"Content-Type": kind} if kind else {})}
+    request = api.param_serialize(
+        method, path, query_params=list(query), body=body, header_params=headers, auth_settings=["BearerToken"]
+    )
+    return partial(api.call_api, *request, _request_timeout=timeouts)
+
+
 def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     """A file that is given is one, also with a colon in its name; KUBECONFIG may list several."""
     if kubeconfig is None or not kubeconfig.exists():

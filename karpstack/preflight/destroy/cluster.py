@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from http import HTTPStatus
 from operator import attrgetter
 from pathlib import Path
@@ -14,7 +13,7 @@ from kubernetes import client
 
 from karpstack.text import answers
 from karpstack.text.answers import begins
-from karpstack.text.kubeconfig import settings_of
+from karpstack.text.kubeconfig import prepare, settings_of
 from karpstack.text.retries import bounded
 
 from ..answers import items, parse, read
@@ -194,17 +193,9 @@ class Cluster:
         return self._send("GET", f"{path}?{urlencode(query)}" if query else path)
 
     def _send(self, method: str, path: str, body: Object | None = None) -> tuple[int, bytes]:
-        content = {"Content-Type": "application/json"} if body else {}
         call = _call(path.partition("?")[0], method)
         try:
-            request = self._api.param_serialize(
-                method,
-                path,
-                header_params={"Accept": "application/json", **content},
-                body=body,
-                auth_settings=["BearerToken"],
-            )
-            ask = partial(self._api.call_api, *request, _request_timeout=_TIMEOUTS)
+            ask = prepare(self._api, method, path, _TIMEOUTS, body=body, kind="application/json" if body else "")
             answer, answered = read(call, ask, attrgetter("response"), self._allowance)
             return answer.status, answered
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from karpstack.karpenter.selectors import MORE_THAN_ONE
+from karpstack.text.kubeconfig import prepare
 from karpstack.text.shown import cut, visible
 
 from ..connecting import TIMEOUTS, connect
@@ -189,14 +190,11 @@ class Cluster:
     ) -> tuple[int, bytes]:
         """Status and content of the answer to a request that succeeds, or has one of the expected statuses."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        headers = {"Accept": "application/json", "Content-Type": kind}
         asked = {**query, **(_STRICT if method in ("POST", "PATCH") else {})}
         resource = f"{path}?{urlencode(asked)}" if asked else path
         try:
-            request = self._api.param_serialize(
-                method, resource, body=body, header_params=headers, auth_settings=["BearerToken"]
-            )
-            response: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=TIMEOUTS).response
+            send = prepare(self._api, method, resource, TIMEOUTS, body=body, kind=kind)
+            response: urllib3.HTTPResponse = send().response
             content = response.read()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error

@@ -43,8 +43,14 @@ def record(
 ) -> str:
     """Record until SIGTERM, or until the process `owner` is gone; why it ended.
 
-    An error is told in the timeline too, where those who wait see it, and so are the names of the scenarios that are
-    to run.
+    The timeline has the error too, so that those who wait for the recorder see it.
+
+    Args:
+        timeline: The file.
+        stack: What is recorded.
+        sources: What is listened to.
+        owner: Process id of the playbook; None to record until SIGTERM.
+        scenarios: Names of those that are to run; empty if they are not known.
 
     Raises:
         RecordedError: Another recorder writes to the timeline.

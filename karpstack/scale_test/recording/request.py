@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Final
@@ -13,6 +12,7 @@ import urllib3
 from kubernetes import client
 
 from karpstack.text import answers
+from karpstack.text.kubeconfig import prepare
 
 from .following import BrokenError, Resource
 
@@ -51,10 +51,7 @@ def version(api: client.ApiClient) -> str:
         BrokenError: There is no answer in `_VERSION_SECONDS`, or one that refuses, or it is no API server.
     """
     try:
-        request = api.param_serialize(
-            "GET", _VERSION, header_params={"Accept": "application/json"}, auth_settings=["BearerToken"]
-        )
-        send = partial(api.call_api, *request, _request_timeout=_VERSION_SECONDS)
+        send = prepare(api, "GET", _VERSION, _VERSION_SECONDS)
         answer, content = answers.read(send, attrgetter("response"), _VERSION_SECONDS)
         if answer.status != HTTPStatus.OK:
             raise BrokenError(f"GET {_VERSION}: {answer.status} {answers.begins(content)}", answer.status)
@@ -82,14 +79,8 @@ def ask(
         BrokenError: There is no answer, or one that refuses; also while the lines come.
     """
     try:
-        request = api.param_serialize(
-            "GET",
-            resource.path,
-            query_params=[*resource.selectors, *query.items()],
-            header_params={"Accept": "application/json"},
-            auth_settings=["BearerToken"],
-        )
-        answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=timeouts).response
+        send = prepare(api, "GET", resource.path, timeouts, query=[*resource.selectors, *query.items()])
+        answer: urllib3.HTTPResponse = send().response
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example
         raise BrokenError(str(error)) from error
     try:

@@ -215,7 +215,8 @@ def compare(before: Report, after: Report, rules: Rules) -> Comparison:
     olds, news = ({story["name"]: story for story in report["stories"]} for report in (before, after))
     faked = bool(before["environment"].get("simulated")), bool(after["environment"].get("simulated"))
     unlike = "one is simulated, the other is not" if faked[0] != faked[1] else ""
-    not_compared = [f"{name}: only in the report before" for name in olds if name not in news]
+    missing = tuple(name for name in olds if name not in news)
+    not_compared = [f"{name}: only in the report before" for name in missing]
     not_compared += [f"{name}: only in the report after" for name in news if name not in olds]
     if unlike:
         real = "after" if faked[0] else "before"
@@ -244,7 +245,7 @@ def compare(before: Report, after: Report, rules: Rules) -> Comparison:
         ),
         tuple(not_compared),
         tuple(name for name, story in news.items() if not story["passed"]),
-        tuple(name for name in olds if name not in news),
+        missing,
     )
 
 

@@ -48,6 +48,22 @@ def aws(tmp_path: Path) -> Iterator[Account]:
         yield made
 
 
+def stack_file(folder: Path, stack: str = "eks", setting: str = "") -> Path:
+    """The example's, with the tag of a run and perhaps a setting more."""
+    text = (ROOT / f"Pulumi.{stack}.yaml").read_text()
+    more = f"  {setting}\n" if setting else ""
+    written = folder / f"Pulumi.{stack}.yaml"
+    written.write_text(text.replace("  karpstack:tags:\n", f"{more}  karpstack:tags:\n    {TAG}: first-run\n", 1))
+    return written
+
+
+#: What asks an account, by its name.
+ACTS: dict[str, Callable[[Path], int]] = {
+    "remove": lambda file: commands.remove("eks", config_file=file, yes=True),
+    "left": lambda file: commands.list_leftovers("eks", config_file=file),
+}
+
+
 def what_is_left(aws: Account) -> list[str]:
     checked = find_aws_leftovers(looked_at(aws, name=CLUSTER, tags=RUN))
     assert len(checked) == 10
@@ -62,10 +78,7 @@ def remove(aws: Account) -> list[str]:
 
 @pytest.mark.usefixtures("logged_in")
 def test_it_is_said_which_account_was_asked(aws: Account, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (ROOT / "Pulumi.eks.yaml").read_text()
-    (file := tmp_path / "Pulumi.eks.yaml").write_text(
-        text.replace("  karpstack:tags:\n", f"  karpstack:tags:\n    {TAG}: first-run\n", 1)
-    )
+    file = stack_file(tmp_path)
     place = f"the account {aws.account_id}, region us-east-1, as arn:aws:"
     assert commands.list_leftovers("eks", config_file=file) == Code.GOOD
     assert f"After pulumi destroy of eks, in {place}" in capsys.readouterr().out
@@ -223,9 +236,7 @@ def test_a_removal_that_is_refused_is_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
-    written = tmp_path / f"Pulumi.{stack}.yaml"
-    text = (ROOT / written.name).read_text()
-    written.write_text(text.replace("  karpstack:tags:\n", f"  karpstack:tags:\n    {TAG}: first-run\n", 1))
+    written = stack_file(tmp_path, stack)
     with FakeServer() as server:
         server.otherwise = answer
         for name in ("AWS_ENDPOINT_URL", "ARM_RESOURCE_MANAGER_ENDPOINT", "IDENTITY_ENDPOINT"):
@@ -240,9 +251,7 @@ def test_a_removal_that_is_refused_is_an_error(
 def test_a_removal_after_which_something_stays_is_not_good(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written = tmp_path / "Pulumi.aks-nap.yaml"
-    text = (ROOT / written.name).read_text()
-    written.write_text(text.replace("  karpstack:tags:\n", f"  karpstack:tags:\n    {TAG}: first-run\n", 1))
+    written = stack_file(tmp_path, "aks-nap")
     with FakeServer() as server:
         for name in ("ARM_RESOURCE_MANAGER_ENDPOINT", "IDENTITY_ENDPOINT"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{server.port}")
@@ -257,26 +266,15 @@ def test_a_removal_after_which_something_stays_is_not_good(
 
 
 @pytest.mark.parametrize("written", ['["999999999999"]', "'[\"999999999999\"]'", '"999999999999"'])
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda file: commands.remove("eks", config_file=file, yes=True),
-        lambda file: commands.list_leftovers("eks", config_file=file),
-    ],
-    ids=["remove", "left"],
-)
+@pytest.mark.parametrize("act", ACTS)
 def test_nothing_is_done_in_an_account_that_the_stack_excludes(
-    act: Callable[[Path], int],
+    act: str,
     written: str,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = (ROOT / "Pulumi.eks.yaml").read_text()
-    text = text.replace(
-        "  karpstack:tags:\n", f"  aws:allowedAccountIds: {written}\n  karpstack:tags:\n    {TAG}: first-run\n", 1
-    )
-    (file := tmp_path / "Pulumi.eks.yaml").write_text(text)
+    file = stack_file(tmp_path, setting=f"aws:allowedAccountIds: {written}")
     caller = "<Arn>arn:aws:iam::123456789012:user/mona</Arn><Account>123456789012</Account>"
     with FakeServer() as server:
         for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -289,7 +287,7 @@ def test_nothing_is_done_in_an_account_that_the_stack_excludes(
                 "<ResponseMetadata><RequestId>a</RequestId></ResponseMetadata></GetCallerIdentityResponse>"
             ),
         )
-        assert act(file) == Code.UNKNOWN
+        assert ACTS[act](file) == Code.UNKNOWN
         assert len(server.sent) == 1
     assert "the account 123456789012 of arn:aws:iam::123456789012:user/mona is excluded" in capsys.readouterr().err
 
@@ -307,7 +305,7 @@ def test_nothing_is_done_in_an_account_that_the_stack_excludes(
         ("aws:endpoints: {secure: v1:a}", "aws:endpoints is not followed here"),
     ],
 )
-@pytest.mark.parametrize("act", ["remove", "left"])
+@pytest.mark.parametrize("act", ACTS)
 def test_an_account_that_is_not_known_to_be_the_stacks_is_not_asked(
     act: str,
     setting: str,
@@ -316,18 +314,11 @@ def test_an_account_that_is_not_known_to_be_the_stacks_is_not_asked(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = (ROOT / "Pulumi.eks.yaml").read_text()
-    text = text.replace("  karpstack:tags:\n", f"  {setting}\n  karpstack:tags:\n    {TAG}: first-run\n", 1)
-    (file := tmp_path / "Pulumi.eks.yaml").write_text(text)
+    file = stack_file(tmp_path, setting=setting)
     with FakeServer() as server:
         for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{server.port}")
-        told = (
-            commands.remove("eks", config_file=file, yes=True)
-            if act == "remove"
-            else commands.list_leftovers("eks", config_file=file)
-        )
-        assert told in (Code.UNKNOWN, Code.WRONG)
+        assert ACTS[act](file) in (Code.UNKNOWN, Code.WRONG)
     assert why in capsys.readouterr().err
 
 

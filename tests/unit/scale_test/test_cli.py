@@ -27,14 +27,19 @@ main = karpstack()
 RECORDED = Path(__file__).with_name("eks.timeline.jsonl")
 
 
+def written(folder: Path, lines: list[Line]) -> Path:
+    """The folder, with these lines as its timeline."""
+    (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path, timeline: list[Line], outputs: dict[str, Any]) -> Path:
     """A report's folder with a timeline alone, whose START line names its stack."""
     for line in timeline:
         if line["type"] == "START":
             line["stack"] = {"name": "eks", "outputs": {"cloud": "aws", "karpenterVersion": "1.14.1"}}
-    (tmp_path / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in timeline))
-    return tmp_path
+    return written(tmp_path, timeline)
 
 
 @pytest.fixture
@@ -52,7 +57,7 @@ def test_who_asks_about_a_what_if_is_told_where_its_answer_is(
     for line in timeline:
         if line["type"] == "STORY":
             line["scenario"] = "whatif"
-    (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in timeline))
+    written(folder, timeline)
     assert main([*command.split(), str(folder)]) == 2
     said = capsys.readouterr().err
     assert f"{folder}: is the folder of a what-if, which has no report. Its answer, whatif.html there, says" in said
@@ -76,7 +81,7 @@ def test_a_timeline_whose_stack_no_stack_can_be_called_is_refused(
     for line in timeline:
         if line["type"] == "START":
             line["stack"]["name"] = f"{'x' * 90}::error::pwned"
-    (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in timeline))
+    written(folder, timeline)
     assert main(["report", str(folder)]) == 2
     assert "stack.name: " in capsys.readouterr().err
 
@@ -249,13 +254,10 @@ def test_a_run_that_ended_before_its_first_story_does_not_pass(
 
 @pytest.mark.parametrize(("planned", "code"), [(["eks-cheapest-fit", "eks-spot-consolidation"], 1), ([], 0)])
 def test_a_story_that_was_planned_and_never_began_does_not_pass(
-    folder: Path, planned: list[str], code: int, capsys: pytest.CaptureFixture[str]
+    folder: Path, timeline: list[Line], planned: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    timeline = folder / "timeline.jsonl"
-    lines = [json.loads(line) for line in timeline.read_text().splitlines()]
-    lines[0] |= {"scenarios": planned} if planned else {}
-    cut = [line["type"] for line in lines].index("END") + 1
-    timeline.write_text("".join(json.dumps(line) + "\n" for line in lines[:cut]))
+    timeline[0] |= {"scenarios": planned} if planned else {}
+    written(folder, timeline[: [line["type"] for line in timeline].index("END") + 1])
     assert main(["report", str(folder)]) == code
     said = capsys.readouterr().out
     assert ("eks-spot-consolidation" in said) is bool(planned)
@@ -263,8 +265,7 @@ def test_a_story_that_was_planned_and_never_began_does_not_pass(
 
 
 def judged(folder: Path, lines: list[Line]) -> int:
-    (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return main(["story", "judge", str(folder)])
+    return main(["story", "judge", str(written(folder, lines))])
 
 
 @pytest.mark.parametrize(
