@@ -206,8 +206,10 @@ def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
         )
     user: dict[str, Any] = found.value["user"] or {} if found else {}
     plugin = user.get("exec") or {}
-    if os.sep in str(plugin.get("command")):  # as kubectl, from the file that has the user
-        plugin["command"] = str(Path(found.path).absolute().parent / plugin["command"])
+    # As kubectl, from the file that has the user; the client itself takes the cluster's.
+    for part, key in ((user, "client-certificate"), (user, "client-key"), (plugin, "command")):
+        if part.get(key) and (key != "command" or os.sep in part[key]):
+            part[key] = str(Path(found.path).absolute().parent / part[key])
     if any(user.get(key) for key in _AS_ANOTHER):
         raise config.ConfigException(
             "the kubeconfig's user acts as another (`as`), which this client cannot do: it would ask as the user "

@@ -191,6 +191,19 @@ def test_a_plugin_is_that_of_the_users_file_and_runs_where_the_command_does(
     assert (tmp_path / "ran").read_text().split() == [str(tmp_path)]
 
 
+def test_a_certificate_is_that_beside_the_users_file(tmp_path: Path) -> None:
+    """Of two files with another user's under the same name beside the cluster."""
+    user = {"client-certificate": "me.pem", "client-key": "me.key"}
+    for name, keys in (("a", ("clusters",)), ("b", ("users", "contexts", "current-context"))):
+        (tmp_path / name).mkdir()
+        whole = yaml.safe_load(kubeconfig(tmp_path, user).read_text())
+        (tmp_path / name / "config").write_text(yaml.safe_dump({key: whole[key] for key in keys}))
+        for file in user.values():
+            (tmp_path / name / file).write_text(name)
+    found = settings_of(Path(os.pathsep.join((f"{tmp_path}/a/config", f"{tmp_path}/b/config"))))
+    assert (found.cert_file, found.key_file) == (f"{tmp_path}/b/me.pem", f"{tmp_path}/b/me.key")
+
+
 def test_a_kubeconfig_that_is_given_is_one_file(tmp_path: Path) -> None:
     (tmp_path / "kind").mkdir()
     path = kubeconfig(tmp_path / "kind", {"token": "t"})
