@@ -183,13 +183,15 @@ class GitHub:
             self.pause(wait, failure)
 
     def _ask(self, method: str, url: str, body: Mapping[str, Any] | None) -> _Answer:
+        if self._left <= 0:
+            raise AnswerError("the answers before it took all of --patience")
         headers = {**_HEADERS, "Authorization": f"Bearer {self._token}"}
         started = time.monotonic()
         try:
             response, content = answers.read(
                 lambda: self._pool.request(method, url, json=body, headers=headers, preload_content=False),
                 lambda response: response,
-                max(0, self._left),
+                self._left,
             )
         finally:
             self._left -= time.monotonic() - started

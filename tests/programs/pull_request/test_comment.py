@@ -302,9 +302,15 @@ def test_answers_take_patience_too(github: GitHubServer) -> None:
     with pytest.raises(UnclearError, match=r"takes longer than 0\.3"):
         post(api(github, patience=0.3), REPOSITORY, NUMBER, TEXT, author=BOT)
     github.troubles = [Trouble(200, {"Link": f'<{github.url}/a>; rel="next"'}, content=[], lasts=0.2)] * 10
-    with pytest.raises(UnclearError, match=r"takes longer than 0\."):
+    with pytest.raises(UnclearError, match=r"takes longer than 0\.|took all of --patience"):
         post(api(github, patience=0.5), REPOSITORY, NUMBER, TEXT, author=BOT)
     assert time.monotonic() - started < 4
+
+
+def test_an_answer_that_takes_all_patience_is_the_last(github: GitHubServer) -> None:
+    with pytest.raises(UnclearError, match=r"GET: the answers before it took all of --patience$"):
+        post(api(github, patience=0), REPOSITORY, NUMBER, TEXT, author=BOT)
+    assert github.requests == []
 
 
 # The stand-in refuses what it has to refuse.
