@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+import base64
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
+from . import exec_plugin
 from .proxies import ProxyError, is_loopback, login_to, proxy_of_cluster
 from .retries import bounded
 from .shown import cut, visible
@@ -22,8 +24,10 @@ from .shown import cut, visible
 _AGAIN: Final = bounded(3)
 _USUAL: Final = "~/.kube/config"
 _AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
-_LOGINS: Final = ("exec", "auth-provider", "tokenFile")
-_REASON: Final = 300  # characters of what a plugin says
+_LOGINS: Final = ("auth-provider", "exec", "tokenFile")
+#: With one of these, kubectl asks no plugin.
+_OWN: Final = ("token", "username", "client-certificate", "client-certificate-data")
+_REASON: Final = 300  # characters of why a login failed
 
 
 class LoginError(config.ConfigException, OSError):
@@ -33,7 +37,8 @@ class LoginError(config.ConfigException, OSError):
 def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> client.Configuration:
     """Return the settings of a client; on this machine, the environment's proxy is not asked.
 
-    A login that ends is renewed before a request; where that fails, the request is not sent, by a `LoginError`.
+    A token that ends, or whose file is written again, is renewed before a request; where that fails, the request is not
+    sent, by a `LoginError`. A plugin's certificate is not renewed.
 
     Args:
         kubeconfig: The kubeconfig; None for the usual one.
@@ -59,7 +64,6 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     if not settings.verify_ssl:
         # The kubeconfig says so, and kubectl is silent.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    _read_tokens(settings)
     try:
         settings.proxy = proxy_of_cluster(str(settings.host), settings.proxy)
     except ProxyError as error:
@@ -113,39 +117,6 @@ def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     return one
 
 
-def _read_tokens(settings: client.Configuration) -> None:
-    """Read tokens as kubectl reads a `tokenFile`, also after the client has read the kubeconfig's again."""
-    read_again: Callable[[client.Configuration], None] | None = settings.refresh_api_key_hook
-
-    def read(asked: client.Configuration) -> None:
-        if read_again:
-            with _logged() as said:
-                read_again(asked)
-            if said:  # and the client would go on with the token that has ended
-                raise _failed("which had to be renewed", said)
-        asked.api_key = {name: str(value).rstrip() for name, value in asked.api_key.items()}
-        asked.refresh_api_key_hook = read  # type: ignore[assignment]  # reading again sets the client's own
-        if not all(value.isascii() and value.isprintable() for value in asked.api_key.values()):
-            # The client's own error has the token in it.
-            raise LoginError(
-                "the token of the kubeconfig's user has a line break, or another character that no request can hold "
-                "(the token is not shown), so the cluster cannot be asked; write it on one line, without quotes"
-            )
-
-    read(settings)
-
-
-def _failed(how: str, said: Sequence[str]) -> LoginError:
-    # On a terminal, the client lets the plugin write there, and then has nothing to read.
-    reasons = [one for one in said if "'NoneType' object" not in one]
-    why = cut(visible("; ".join(reasons)), _REASON)
-    why = why or ("its own message is above" if said else "it gives neither a token nor a certificate")
-    return LoginError(
-        f"the login of the kubeconfig's user failed, {how}: {why}; the cluster is not asked without one, so see that "
-        "the login works with kubectl, or name a user with a token or a certificate"
-    )
-
-
 def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: str | None) -> None:
     """Let the client read the kubeconfig; where its user's login fails, the client itself would ask without one."""
     if files.config is None:
@@ -155,24 +126,27 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
     loader: Any = KubeConfigLoader(
         files.config, active_context=context or next(filter(None, current), None), config_base_path=None
     )
-    loader._load_from_exec_plugin = partial(_run_here, loader, loader._load_from_exec_plugin)
     user = _user(files, loader)
-    for key in _LOGINS:
-        if not user.get(key):  # as if it were not there
-            user.pop(key, None)
-    named = [key for key in _LOGINS if key in user]
-    provider = user.pop("auth-provider", None) or {}
-    if "tokenFile" in user:
-        user.pop("token", None)  # the file's counts
+    named = [key for key in _LOGINS if user.get(key)]
+    provider, plugin, token_file = (user.pop(key, None) for key in _LOGINS)
     # The client would ask the issuer for another token without its certificate, a proxy, or a limit of time.
-    if token := (provider.get("config") or {}).get("id-token"):
+    if token := ((provider or {}).get("config") or {}).get("id-token"):
         user.setdefault("token", token)
-    with _logged() as said:
-        loader.load_and_set(settings)
+    renew: Callable[[], str] | None = None
+    if token_file:  # it counts, and not a token beside it
+        renew = partial(_token_of, Path(token_file))
+        user["token"] = renew()
+    elif plugin and not any(user.get(key) for key in _OWN):
+        cluster = loader._cluster
+        renew = login = _Plugin(partial(exec_plugin.run, plugin, cluster.value, Path(cluster.path).parent))
+        user |= login.keys()
+    loader.load_and_set(settings)
     tokens = {str(value).removeprefix("Bearer").strip() for value in settings.api_key.values()}
     has_token = bool(tokens - {"", "None"})  # what the client makes of a null
-    if said or (named and not (has_token or settings.cert_file)):
-        raise _failed(f"by {' or '.join(named)}", said)
+    if named and not (has_token or settings.cert_file):
+        raise _failed(f"by {' or '.join(named)}", "it gives neither a token nor a certificate")
+    settings.refresh_api_key_hook = partial(_renew, renew)  # type: ignore[assignment]  # the client's type is None
+    _check_tokens(settings)
     server = urlsplit(str(settings.host))
     if "@" in server.netloc or server.query or server.fragment:
         raise config.ConfigException(
@@ -186,14 +160,63 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         )
 
 
-def _run_here(loader: Any, load: Callable[[], object]) -> object:
-    """Run a plugin where kubectl does; the client itself would run it in the folder of the cluster's file."""
-    of_cluster = loader._cluster.path
-    loader._cluster.path = str(Path.cwd() / "kubeconfig")
+class _Plugin:
+    """The login that an `exec` plugin gives. One that has ended is renewed, by one thread for all."""
+
+    def __init__(self, run: Callable[[], exec_plugin.Login]) -> None:
+        self._run, self._lock = run, Lock()
+        self._login = self._asked("by exec")
+
+    def keys(self) -> dict[str, str]:
+        """Return the login as keys of a kubeconfig's user."""
+        login = self._login
+        pem = {"client-certificate-data": login.certificate, "client-key-data": login.key}
+        given = {key: base64.b64encode(text.encode()).decode() for key, text in pem.items() if text}
+        return {**given, "token": login.token}
+
+    def __call__(self) -> str:
+        """Return a token that has not ended."""
+        with self._lock:
+            if self._login.is_ending(datetime.now(UTC)):
+                self._login = self._asked("by exec, which had to be asked again")
+            return self._login.token
+
+    def _asked(self, how: str) -> exec_plugin.Login:
+        try:
+            return self._run()
+        except exec_plugin.PluginError as error:
+            raise _failed(how, str(error)) from error
+
+
+def _token_of(path: Path) -> str:
+    """Read a token; others write a new one into its file before the old one ends."""
     try:
-        return load()
-    finally:
-        loader._cluster.path = of_cluster
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise _failed("by tokenFile", str(error)) from error
+
+
+def _renew(renew: Callable[[], str] | None, asked: client.Configuration) -> None:
+    """Give a request the token of now: the client calls this before each."""
+    if renew:
+        asked.api_key = {"BearerToken": f"Bearer {renew()}"}
+        _check_tokens(asked)
+
+
+def _check_tokens(settings: client.Configuration) -> None:
+    if not all(value.isascii() and value.isprintable() for value in settings.api_key.values()):
+        # The client's own error has the token in it.
+        raise LoginError(
+            "the token of the kubeconfig's user has a line break, or another character that no request can hold "
+            "(the token is not shown), so the cluster cannot be asked; write it on one line, without quotes"
+        )
+
+
+def _failed(how: str, why: str) -> LoginError:
+    return LoginError(
+        f"the login of the kubeconfig's user failed, {how}: {cut(visible(why), _REASON)}; the cluster is not asked "
+        "without one, so see that the login works with kubectl, or name a user with a token or a certificate"
+    )
 
 
 def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
@@ -207,7 +230,8 @@ def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
     user: dict[str, Any] = found.value["user"] or {} if found else {}
     plugin = user.get("exec") or {}
     # As kubectl, from the file that has the user; the client itself takes the cluster's.
-    for part, key in ((user, "client-certificate"), (user, "client-key"), (plugin, "command")):
+    paths = ((user, "client-certificate"), (user, "client-key"), (user, "tokenFile"), (plugin, "command"))
+    for part, key in paths:
         if part.get(key) and (key != "command" or os.sep in part[key]):
             part[key] = str(Path(found.path).absolute().parent / part[key])
     if any(user.get(key) for key in _AS_ANOTHER):
@@ -216,21 +240,3 @@ def _user(files: KubeConfigMerger, loader: KubeConfigLoader) -> dict[str, Any]:
             "itself; name a user without it"
         )
     return user
-
-
-@contextmanager
-def _logged() -> Iterator[list[str]]:
-    """Yield what the client logs about a failed login, and keep it from stderr."""
-    said: list[str] = []
-
-    class Heard(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if record.module == "kube_config":
-                said.append(record.getMessage())
-
-    root, heard = logging.getLogger(), Heard()
-    root.addHandler(heard)
-    try:
-        yield said
-    finally:
-        root.removeHandler(heard)

@@ -14,13 +14,20 @@ from .yaml_file import YamlError, read
 _READ: Final = ("karpstack:", "aws:", "azure-native:")
 
 
-def unread_settings(stack_file: Path, config: Mapping[str, Any]) -> str:
+def unread_settings(stack_file: Path, content: Mapping[str, Any]) -> str:
     """Return why Pulumi has other settings for a stack than its file; empty if it does not.
 
     Args:
         stack_file: The stack file. Without a Pulumi.yaml beside it, it belongs to no project.
-        config: What the stack file has below `config`; Pulumi prefers it to the same key of Pulumi.yaml.
+        content: The stack file's. Pulumi prefers what it has below `config` to the same key of Pulumi.yaml.
     """
+    if content.get("environment"):
+        return (
+            f"{stack_file}: environment names a Pulumi ESC environment, whose settings karpstack does not read, so it "
+            "would judge other settings than yours, and might ask another account; give a copy without `environment`, "
+            "with its settings below `config`: --config-file FILE. For its login, run the command in `pulumi env run`"
+        )
+    config = content.get("config") or {}
     path = stack_file.with_name("Pulumi.yaml")
     try:
         project = read(path)

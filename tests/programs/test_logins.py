@@ -8,6 +8,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -25,7 +26,7 @@ from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.recording.following import BrokenError, Resource
 from karpstack.scale_test.recording.request import ask
 from karpstack.snapshot.cluster import ClusterError, take
-from karpstack.text.kubeconfig import settings_of
+from karpstack.text.kubeconfig import LoginError, settings_of
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.test_live import run
 
@@ -60,10 +61,19 @@ def status(**found: str | None) -> str:
     ("user", "why"),
     [
         ({"exec": {"apiVersion": V1, "command": "/missing"}}, "by exec: .*No such file"),
-        (plugin("printf 'not \\033[1mhere' >&2; exit 3"), r"by exec: exec: process returned 3. not \\x1b\[1mhere;"),
-        (plugin("echo '[]'"), "by exec: exec: malformed response"),
+        (plugin("exit 3"), "by exec: it ended with 3, and its own message, if it has one, is above;"),
+        (plugin("echo '[]'"), "by exec: what it wrote is no ExecCredential in JSON"),
+        (plugin("echo 'token: t'"), "by exec: what it wrote is no ExecCredential in JSON"),
+        (plugin(status(token="t", expirationTimestamp="soon")), "by exec: what it wrote is no ExecCredential in JSON"),
+        (plugin(status(token="t").replace("/v1", "/v2")), "by exec: it wrote no ExecCredential of .*/v1, which"),
+        (plugin(status(clientCertificateData="c")), "by exec: it gives a certificate without a key"),
+        ({"exec": {**plugin(status(token="t"))["exec"], "interactiveMode": "Always"}}, "there is no terminal on stdin"),
+        (
+            {"exec": {"apiVersion": V1, "command": "/missing", "installHint": "apt install missing"}},
+            r"cannot be started: .*No such file or directory: '/missing' \(apt install missing\)",
+        ),
         (plugin(status(token=None)), "by exec: it gives neither a token nor a certificate"),
-        (plugin(status()), "by exec: exec: missing token"),
+        (plugin(status()), "by exec: it gives neither a token nor a certificate"),
         (plugin(status(token="")), "by exec: it gives neither a token nor a certificate"),
         ({"tokenFile": "/dev/null"}, "by tokenFile: it gives neither"),
         ({"token": "t", "as": "admin"}, "acts as another"),
@@ -101,23 +111,78 @@ def test_a_login_that_works_is_used(user: dict[str, Any], key: dict[str, str], t
 def test_a_login_that_cannot_be_renewed_ends_before_the_request(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """And what the plugin says reaches no terminal as it is."""
-    said = "printf 'token=\\033[1mSECRET' >&2"
     first = status(token="t", expirationTimestamp="2020-01-01T00:00:00Z")
-    # It is asked for a login, and at once for another, because the first one has expired; and then for the request.
-    script = f"cd {tmp_path}; if [ -e b ]; then {said}; exit 1; fi; [ ! -e a ] || touch b; touch a; {first}"
+    script = f"cd {tmp_path}; if [ -e a ]; then echo why >&2; exit 1; fi; touch a; {first}"
     with FakeServer() as server:
         path = kubeconfig(tmp_path, plugin(script))
         path.write_text(path.read_text().replace("https://cluster.example", f"http://127.0.0.1:{server.port}"))
-        why = r"which had to be renewed: exec: process returned 1. token=\\x1b\[1m"
+        why = "by exec, which had to be asked again: it ended with 1, and its own message"
         with pytest.raises(ClusterError, match=why):
             take(path)
-        for name in ("a", "b"):
-            (tmp_path / name).unlink()
+        (tmp_path / "a").unlink()
         with pytest.raises(BrokenError, match=why), ask(connect(path), Resource("Pod", "/api/v1/pods"), {}, (1, 1)):
             pass
         assert server.sent == []
-    assert capfd.readouterr().err == ""
+    assert capfd.readouterr().err == "why\nwhy\n"
+
+
+def test_a_login_that_ends_is_renewed_once_for_all(tmp_path: Path) -> None:
+    """Also where several threads ask: a person is not asked seven times."""
+    ended, later = (
+        status(token=token, expirationTimestamp=end)
+        for token, end in (("old", "2020-01-01T00:00:00Z"), ("new", "2099-01-01T00:00:00+02:00"))
+    )
+    script = f"cd {tmp_path}; echo run >> runs; if [ -e a ]; then sleep 0.3; {later}; else touch a; {ended}; fi"
+    settings = settings_of(kubeconfig(tmp_path, plugin(script)))
+    assert settings.api_key == {"BearerToken": "Bearer old"}
+    with ThreadPoolExecutor() as pool:
+        asked = set(pool.map(settings.get_api_key_with_prefix, ["BearerToken"] * 7))
+    assert asked == {"Bearer new"}
+    assert (tmp_path / "runs").read_text() == "run\n" * 2
+
+
+@pytest.mark.parametrize(
+    "own", [{"token": "t"}, {"username": "u", "password": "p"}, {"client-certificate-data": "dA=="}]
+)
+def test_a_user_with_a_login_beside_its_plugin_logs_in_with_it(own: dict[str, Any], tmp_path: Path) -> None:
+    """As kubectl, which then asks no plugin."""
+    settings = settings_of(kubeconfig(tmp_path, {"exec": {"apiVersion": V1, "command": "/missing"}, **own}))
+    assert bool(settings.api_key) != bool(settings.cert_file)
+
+
+def test_a_plugin_may_give_a_certificate_and_a_token(tmp_path: Path) -> None:
+    both = plugin(status(token="t", clientCertificateData="CERTIFICATE", clientKeyData="KEY"))
+    settings = settings_of(kubeconfig(tmp_path, both))
+    assert settings.api_key == {"BearerToken": "Bearer t"}
+    assert Path(str(settings.cert_file)).read_text() == "CERTIFICATE"
+    assert Path(str(settings.key_file)).read_text() == "KEY"
+
+
+def test_a_plugin_is_told_of_the_cluster_as_kubectl_tells_it(tmp_path: Path) -> None:
+    """https://kubernetes.io/docs/reference/config-api/client-authentication.v1/"""
+    script = f'printf "%s" "$KUBERNETES_EXEC_INFO $MINE" > {tmp_path}/told; {status(token="t")}'
+    user = plugin(script)
+    user["exec"] |= {"provideClusterInfo": True, "env": [{"name": "MINE", "value": "set"}]}
+    written = yaml.safe_load(kubeconfig(tmp_path, user).read_text())
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
+    written["clusters"][0]["cluster"] |= {"certificate-authority": "ca", "extensions": [extension]}
+    (tmp_path / "ca").write_text("t")
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(written))
+    settings_of(tmp_path / "kubeconfig")
+    told, _, mine = (tmp_path / "told").read_text().rpartition(" ")
+    assert mine == "set"
+    assert json.loads(told) == {
+        "apiVersion": V1,
+        "kind": "ExecCredential",
+        "spec": {
+            "interactive": False,
+            "cluster": {
+                "server": "https://cluster.example",
+                "certificate-authority-data": "dA==",
+                "config": {"audience": "a"},
+            },
+        },
+    }
 
 
 def test_keys_of_a_user_that_are_empty_are_none(tmp_path: Path) -> None:
@@ -125,13 +190,17 @@ def test_keys_of_a_user_that_are_empty_are_none(tmp_path: Path) -> None:
     assert settings_of(kubeconfig(tmp_path, empty)).api_key == {"BearerToken": "Bearer t"}
 
 
-def test_a_token_of_a_file_may_end_with_a_line_break(tmp_path: Path) -> None:
-    """As `echo` and editors write it; kubectl reads it so."""
+def test_a_token_is_read_from_its_file_before_each_request(tmp_path: Path) -> None:
+    """Others write a new one before the old one ends. It may end with a line break, as `echo` writes it."""
     (tmp_path / "token").write_text("t\n")
     written = kubeconfig(tmp_path, {"tokenFile": str(tmp_path / "token"), "token": "another"})
     settings = settings_of(written)
-    for _ in range(3):  # requests
-        assert settings.get_api_key_with_prefix("BearerToken") == "Bearer t"
+    for token in ("t", "new"):
+        (tmp_path / "token").write_text(f"{token}\n")
+        assert settings.get_api_key_with_prefix("BearerToken") == f"Bearer {token}"
+    (tmp_path / "token").unlink()
+    with pytest.raises(LoginError, match=r"by tokenFile: .*No such file"):
+        settings.get_api_key_with_prefix("BearerToken")
 
 
 def test_an_error_does_not_show_the_user(tmp_path: Path) -> None:
@@ -162,17 +231,27 @@ def test_an_empty_kubeconfig_is_passed_over(tmp_path: Path, monkeypatch: pytest.
     assert settings_of(Path(listed)).host == "https://cluster.example"
 
 
-def test_on_a_terminal_the_plugins_own_message_is_there(tmp_path: Path) -> None:
-    path = kubeconfig(tmp_path, plugin("echo it has expired >&2; exit 1"))
+@pytest.mark.parametrize("is_redirected", [False, True])
+def test_what_a_plugin_asks_of_a_person_is_shown(is_redirected: bool, tmp_path: Path) -> None:
+    """As `kubectl get pods | tee pods` does: a device code that nobody sees is waited for without an end."""
+    asked = "test -t 0 && echo enter the code ABCD >&2; read answer; echo $answer >&2; exit 1"
+    path = kubeconfig(tmp_path, plugin(asked))
     script = f"from pathlib import Path; from karpstack.text.kubeconfig import settings_of; settings_of(Path('{path}'))"
     master, terminal = os.openpty()
-    done = subprocess.run(  # as at a desk: output goes to a terminal
-        [sys.executable, "-c", script], cwd=ROOT, stdout=terminal, stderr=subprocess.PIPE, text=True, check=False
+    os.write(master, b"typed\n")
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        stdin=terminal,
+        stdout=subprocess.DEVNULL if is_redirected else terminal,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     os.close(terminal)
     os.close(master)
-    assert "it has expired" in done.stderr
-    assert "failed, by exec: its own message is above; the cluster is not asked" in done.stderr
+    assert done.stderr.startswith("enter the code ABCD\ntyped\n")
+    assert "by exec: it ended with 1, and its own message, if it has one, is above; the cluster is not" in done.stderr
 
 
 def test_a_plugin_is_that_of_the_users_file_and_runs_where_the_command_does(
@@ -234,6 +313,7 @@ PROFILES = {
         "No such file or directory: '/nope'",
     ),
     "no program": ("credential_process = /absent", "No such file or directory: '/absent'"),
+    "an ended login": ("credential_process = {ended}", "the refreshed credentials are still expired"),
     "no JSON": ("credential_process = echo hello", "answers with no login"),
     "a code": (
         "role_arn = arn:aws:iam::1:role/r\nsource_profile = keys\nmfa_serial = arn:aws:iam::1:mfa/m",
@@ -246,6 +326,9 @@ PROFILES = {
 def test_a_login_to_aws_that_fails_is_an_error(profile: str, tmp_path: Path) -> None:
     text, why = PROFILES[profile]
     keys = "[profile keys]\naws_access_key_id = a\naws_secret_access_key = b\n"
+    ended = {"Version": 1, "AccessKeyId": "a", "SecretAccessKey": "b", "Expiration": "2020-01-01T00:00:00Z"}
+    (tmp_path / "ended").write_text(json.dumps(ended))
+    text = text.replace("{ended}", f"cat {tmp_path}/ended")
     (tmp_path / "config").write_text(f"[profile mine]\n{text}\n{keys}")
     variables = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(
