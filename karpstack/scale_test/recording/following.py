@@ -1,7 +1,8 @@
 """Follows one kind of object for ever: list, then watch, and again where that broke off.
 
 A watch that ends is resumed where it ended. When that is too long ago for the API server (410), the list is
-read again, which also reveals what was deleted meanwhile, and the gap is told. Objects go by as plain
+read again, which also reveals what was deleted meanwhile, and the gap is told. So it is when there is no answer for
+long: there may be none until the end, as for a login whose rights are taken away. Objects go by as plain
 dictionaries, and only a fingerprint of each is kept, so that thousands take little memory.
 """
 
@@ -19,6 +20,8 @@ from .timeline import Line, excerpt, once
 
 WATCH_SECONDS = 300  # the API server ends a watch then; it is resumed without a gap
 _PAGE = 500
+#: Failed requests one after another, about half a minute: an API server that restarts takes less.
+_FAILURES = 60
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Listener(Protocol):
         """All that there is has been told."""
 
     def broke_off(self, kind: str, reason: str) -> None:
-        """Changes may have been missed; the list is about to be read again."""
+        """Changes may have been missed, or go by unseen."""
 
 
 class Follower:
@@ -91,6 +94,7 @@ class Follower:
         self._retry, self._unexpected = retry, unexpected
         # Uid -> fingerprint of the last excerpt, and its name, to tell of an end that was missed.
         self._known: dict[str, tuple[int, Line]] = {}
+        self._failures = 0
 
     def run(self) -> None:
         """Follow."""
@@ -108,6 +112,9 @@ class Follower:
                     version = None
                     self._listener.broke_off(self._resource.kind, str(error))
                 else:  # the API server restarts, perhaps
+                    self._failures += 1
+                    if self._failures == _FAILURES:
+                        self._listener.broke_off(self._resource.kind, f"no answer for long: {error!s:.500}")
                     self._stopping.wait(self._retry)
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 version = None
@@ -137,6 +144,7 @@ class Follower:
                 "timeoutSeconds": str(WATCH_SECONDS),
             },
         ) as lines:
+            self._failures = 0
             for line in lines:
                 event = _parse(line)
                 if event["type"] == "ERROR":

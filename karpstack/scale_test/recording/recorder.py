@@ -231,7 +231,7 @@ class Recorder:
         """Look once; the seconds until the next time."""
         rest = 0.0
         # It restarts, perhaps; a port-forward may come back, and something else may answer in the meantime.
-        with suppress(urllib3.exceptions.HTTPError, LookupError, ValueError):
+        with suppress(urllib3.exceptions.HTTPError, ArithmeticError, LookupError, ValueError):
             reading = scrape(
                 url,
                 prices=self._prices_wanted(),

@@ -117,6 +117,15 @@ def test_a_broken_connection_is_no_gap() -> None:
     assert server.seen == ["listed", "ADDED a Pending"]
 
 
+@pytest.mark.parametrize("failure", [BrokenError("Unauthorized", 401), BrokenError("the login failed")])
+def test_no_answer_for_long_is_told_once_and_nothing_is_lost(failure: BrokenError) -> None:
+    """A token that has ended, for example: nobody would know that the recorder sees nothing."""
+    server = follow(listing(5), *[failure] * 150, [event("ADDED", pod("a", 6))], *[failure] * 60)
+    gap = f"gap: no answer for long: {failure}"
+    assert server.seen == ["listed", gap, "ADDED a Pending", gap]
+    assert server.queries[150]["resourceVersion"] == "5"
+
+
 def test_a_heartbeat_is_not_told() -> None:
     assert follow(listing(5, pod("a", 1)), [event("MODIFIED", pod("a", 6))]).seen == [
         "ADDED a Pending",

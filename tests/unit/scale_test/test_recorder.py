@@ -222,7 +222,15 @@ def test_metrics_that_do_not_answer_are_asked_again(tmp_path: Path, server: Serv
     assert "QUEUE" in {line["type"] for line in lines}
 
 
-@pytest.mark.parametrize("answer", [b"\xff\xfe", PRICE.encode() + b"{ 1\n", b"<html>log in</html>", ACTIVE_ALONE])
+INFINITE = b"".join(
+    f"{name} +Inf\n".encode()
+    for name in ("process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds")
+)
+
+
+@pytest.mark.parametrize(
+    "answer", [b"\xff\xfe", PRICE.encode() + b"{ 1\n", b"<html>log in</html>", ACTIVE_ALONE, INFINITE]
+)
 def test_what_is_no_metrics_is_asked_again(
     answer: bytes, hurried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: Server
 ) -> None:
