@@ -117,7 +117,7 @@ def raw(path: Path) -> dict[str, Any]:
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
         raise InputError(f"{path} has no `config:`, so it is not known what the stack asks for; add it")
-    if unread := unread_settings(path, config):
+    if unread := unread_settings(path, content):
         raise InputError(unread)
     return {
         str(key): CLOSED if isinstance(value, Mapping) and set(value) == {"secure"} else value

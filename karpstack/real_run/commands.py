@@ -144,7 +144,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
             is_empty = False
             is_all_gone &= not isinstance(line, Stays)
     except _REFUSALS as error:
-        is_login = isinstance(error, LOGIN_FAILED) and not isinstance(error, BotoCoreError)
+        is_login = isinstance(error, LOGIN_FAILED) and not isinstance(error, (BotoCoreError, *OTHER_SHAPE))
         why = login_failure(error) if is_login else f"{type(error).__name__}: {error}"
         raise UnknowableError(
             f"the removal ends early, because the cloud did not do as asked ({why}), so the rest stays and costs; mend "

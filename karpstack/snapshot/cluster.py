@@ -17,6 +17,7 @@ from karpstack.text import answers
 from karpstack.text.kubeconfig import prepare
 from karpstack.text.shown import cut, visible
 
+from .api_nodes import NODE_POOL
 from .from_api import snapshot_of
 from .left_out import Ledger
 from .model import Snapshot
@@ -99,11 +100,17 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
     except Exception as error:
         raise ClusterError.of(finding("snapshot-no-cluster", error=visible(error))) from error
     allowance = answers.Allowance()
+    has_karpenters_nodes = False
     for collection in COLLECTIONS:
         try:
-            yield from _objects(api, collection, allowance)
+            for item in _objects(api, collection, allowance):
+                labels = item["metadata"].get("labels") or ()
+                has_karpenters_nodes |= collection.kind == "Node" and NODE_POOL in labels
+                yield item
         except _RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND and collection.path.startswith(_OPTIONAL):
+                if collection.kind == "NodePool" and has_karpenters_nodes:
+                    ledger.add("kind NodePool", "nodes are Karpenter's, but there is no karpenter.sh/v1: before 1.0?")
                 continue  # the cluster has no Karpenter, or another one
             if collection.needed:
                 raise ClusterError.of(

@@ -28,9 +28,10 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "elbv2": "elasticloadbalancing",
     "service-quotas": "servicequotas",
 }
-#: What botocore raises if it cannot use a file or program that a profile names for the login, or if the profile wants a
-#: code and there is no terminal. For the network, it has errors of its own.
-LOGIN_FAILED: Final = (OSError, EOFError)
+#: What botocore raises if it cannot use a file or program that a profile names for the login, if the profile wants a
+#: code and there is no terminal, or if the login that it gets has ended already. For the network, it has errors of its
+#: own; what is in `OTHER_SHAPE`, too, is no failed login.
+LOGIN_FAILED: Final = (OSError, EOFError, RuntimeError)
 _SESSION: Final = "karpstack-preflight"
 
 #: For all questions of a look together: an account that is slow, or throttles each of them, must not hold it up.
@@ -151,12 +152,12 @@ class Aws:
             raise NotAskedError(call(service, operation), text, refused=code in _REFUSALS) from error
         except (BotoCoreError, ProxyError, ResponseParserError) as error:
             raise NotAskedError(call(service, operation), str(error), refused=False) from error
-        except LOGIN_FAILED as error:
-            raise NotAskedError(call(service, operation), login_failure(error), refused=False) from error
         except OTHER_SHAPE as error:  # botocore's own parsers take an answer for AWS's
             kind = type(error).__name__
             what = f"the answer is not as AWS's are ({kind}: {error}); a proxy or a login page may be between"
             raise NotAskedError(call(service, operation), what, refused=False) from error
+        except LOGIN_FAILED as error:
+            raise NotAskedError(call(service, operation), login_failure(error), refused=False) from error
 
     def _client_of(self, service: str, asked: str) -> Any:
         if service not in self._clients:

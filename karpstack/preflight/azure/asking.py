@@ -15,7 +15,6 @@ from typing import Any, Final
 from azure.core import PipelineClient
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy, UserAgentPolicy
-from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
@@ -24,7 +23,7 @@ from karpstack.text.proxies import is_loopback, proxies_for
 
 from ..answers import OTHER_SHAPE, items, parse, read
 from ..finding import NotAskedError
-from .credentials import Login
+from .credentials import Login, transport
 
 #: Codes with which Azure says that there is no such thing.
 _ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
@@ -52,8 +51,7 @@ class Azure:
                 Patience(retry_total=3, retry_backoff_max=_PATIENCE, timeout=SECONDS),
                 BearerTokenCredentialPolicy(login.credential, login.scope),
             ],
-            # A token goes over TLS, or does not leave the machine: not to a proxy either.
-            transport=RequestsTransport(connection_timeout=5, read_timeout=30, use_env_settings=not self.is_local),
+            transport=transport(connection_timeout=5, read_timeout=30),
         )
         self._answers: dict[str, Any] = {}
         self._allowance = Allowance()

@@ -145,14 +145,24 @@ def _federated_token(value: Callable[[str, str], str]) -> str:
     return value("oidcToken", "ARM_OIDC_TOKEN") or _content(file)
 
 
+def transport(**timeouts: float) -> RequestsTransport:
+    """Return what Azure is asked with: through a proxy that was checked, and none of the environment's own.
+
+    requests itself would take a login from ~/.netrc in the token's place, and another proxy than NO_PROXY says. Of the
+    environment, it takes only the certificates that it trusts.
+    """
+    trusted = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+    return RequestsTransport(use_env_settings=False, connection_verify=trusted, **timeouts)
+
+
 def _transport() -> RequestsTransport:
-    """Return what azure-identity asks with: through the proxy that was checked, within the limits of all answers."""
+    """Return what azure-identity asks with, within the limits of all answers."""
     # azure-identity's warnings have a server's answer to a failed login in them, as it is; without a handler, Python
     # prints them.
     logging.getLogger("azure").addHandler(logging.NullHandler())
-    transport = RequestsTransport()
-    transport.send = partial(_bounded, transport.send)
-    return transport
+    made = transport()
+    made.send = partial(_bounded, made.send)
+    return made
 
 
 def _bounded(send: Callable[..., Any], request: Any, **options: Any) -> Any:
@@ -163,7 +173,7 @@ def _bounded(send: Callable[..., Any], request: Any, **options: Any) -> Any:
         proxies = proxies_for(request.url) if address.scheme == "https" else {}
     except ProxyError as error:  # which is a ValueError, for which azure-identity has words of its own
         raise NotAskedError(call, str(error), refused=False) from error
-    options |= {"proxies": {address.scheme: "", **proxies}, "stream": True}
+    options |= {"proxies": proxies, "stream": True}
     response, content = read(call, partial(send, request, **options), attrgetter("internal_response.raw"), None)
     # As requests itself keeps an answer that it has read.
     response.internal_response._content, response.internal_response._content_consumed = content, True

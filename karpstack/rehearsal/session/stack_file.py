@@ -94,7 +94,8 @@ class StackFile:
         if not path.is_file():
             known = sorted(file.name.split(".")[1] for file in path.parent.glob("Pulumi.*.yaml"))
             raise StackFileError(f"there is no stack file {path}; the stacks here are: {', '.join(known) or 'none'}")
-        config = _read(path).get("config") or {}
+        content = _read(path)
+        config = content.get("config") or {}
         if not isinstance(config, dict):
             raise StackFileError(
                 f"{path}: config = {reprlib.repr(config)} is no mapping, so that no setting could be read; write "
@@ -106,7 +107,7 @@ class StackFile:
                 "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
             )
         other = any_program and not any(str(key).startswith("karpstack:") for key in config)
-        if not other and (unread := unread_settings(path, config)):
+        if not other and (unread := unread_settings(path, content)):
             raise StackFileError(unread)
         cloud = _cloud_of_region(path, config) if other else _cloud(path, config)
         cluster = _section(config, "cluster")

@@ -17,6 +17,7 @@ class FakeServer:
         self.asked: list[str] = []
         self.sent: list[str] = []
         self.logins: set[str | None] = set()
+        self.tokens: set[str | None] = set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.port = self._server.server_port
 
@@ -39,6 +40,7 @@ class FakeServer:
             def do_GET(self) -> None:
                 fake.asked.append(self.path)
                 fake.logins.add(self.headers["Proxy-Authorization"])
+                fake.tokens.add(self.headers["Authorization"])
                 status, content = fake.said.get(self.path) or fake.said.get(self.path.partition("?")[0], fake.otherwise)
                 body = content.encode()
                 self.send_response(status)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
+from azure.core.rest import HttpRequest
 from azure.identity import (
     AzureCliCredential,
     ClientAssertionCredential,
@@ -18,9 +19,10 @@ from azure.identity import (
 )
 
 from karpstack.preflight.azure.asking import Azure
-from karpstack.preflight.azure.credentials import Login, login, subscription
+from karpstack.preflight.azure.credentials import Login, login, subscription, transport
 from karpstack.preflight.finding import NotAskedError, UnknowableError
 from karpstack.preflight.stack import CLOSED
+from karpstack.text.proxies import proxies_for
 from tests.unit.preflight.fake_server import FakeServer
 
 TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "22222222-2222-3333-4444-555555555555"
@@ -86,6 +88,25 @@ def test_the_server_of_a_machines_identity_is_asked_without_a_proxy(
         assert server.asked
         assert not proxy.asked
         assert "s3cret" not in str(told.value)
+
+
+def test_the_environment_changes_neither_the_token_nor_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """requests itself takes ~/.netrc for the token, and does not know `*.` in NO_PROXY."""
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password s3cret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("NO_PROXY", "*.azure.invalid")
+    with FakeServer() as server, FakeServer() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+        with transport() as asks:
+            asks.send(HttpRequest("GET", f"http://127.0.0.1:{server.port}/", headers={"Authorization": "Bearer t"}))
+            with pytest.raises(ServiceRequestError):
+                asks.send(
+                    HttpRequest("GET", "http://arm.azure.invalid/"), proxies=proxies_for("http://arm.azure.invalid")
+                )
+        assert server.tokens == {"Bearer t"}
+        assert not proxy.asked
 
 
 def test_warnings_of_azure_identity_are_not_shown() -> None:

@@ -91,13 +91,26 @@ def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
     server.said["/apis/batch/v1/jobs"] = 404, "no server of Kubernetes answers so"
     del server.said["/apis/karpenter.sh/v1/nodepools"]
     taken = take(kubeconfig)
-    assert [(one.what, one.why) for one in taken.left_out if one.what.startswith("kind ")] == [
+    told = [(one.what, one.why) for one in taken.left_out if one.what.startswith("kind ")]
+    assert [one for one in told if one[0] != "kind NodePool"] == [
         ("kind Job", "the cluster refused the list (404)"),
         ("kind PodDisruptionBudget", "the cluster refused the list (403)"),
     ]
     assert taken.pod_disruption_budgets == []
     assert taken.node_pools == []
     assert taken.workloads
+
+
+@pytest.mark.parametrize("label", ["karpenter.sh/nodepool", "example.com/pool"])
+def test_nodes_of_a_karpenter_that_is_too_old_are_told(label: str, server: FakeServer, kubeconfig: Path) -> None:
+    """Karpenter before 1.0 has no karpenter.sh/v1, so the snapshot has none of its NodePools."""
+    serve(server)
+    path = "/api/v1/nodes"
+    server.said[path] = 200, server.said[path][1].replace("karpenter.sh/nodepool", label)
+    del server.said["/apis/karpenter.sh/v1/nodepools"]
+    told = [one.why for one in take(kubeconfig).left_out if one.what == "kind NodePool"]
+    is_karpenters = label.startswith("karpenter.sh")
+    assert told == ["nodes are Karpenter's, but there is no karpenter.sh/v1: before 1.0?"] * is_karpenters
 
 
 @pytest.mark.parametrize(

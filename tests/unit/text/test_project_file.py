@@ -57,7 +57,7 @@ def test_another_folder_for_stack_files_is_found(text: str, key: str) -> None:
 def test_settings_of_the_project_that_are_not_in_the_stack_file_are_named(
     given: dict[str, Any], found: str, tmp_path: Path
 ) -> None:
-    said = unread_settings(project(tmp_path, config=given), CONFIG)
+    said = unread_settings(project(tmp_path, config=given), {"config": CONFIG})
     assert said.startswith(f"{tmp_path / 'Pulumi.yaml'}: config has {found}, " if found else "")
     assert bool(said) is bool(found)
 
@@ -69,4 +69,16 @@ def test_whoever_reads_the_stack_file_refuses_such_a_project(
 ) -> None:
     path = project(tmp_path, **more)
     with pytest.raises(error, match=r"Pulumi\.yaml: (config has aws:region|stackConfigDir names)"):
+        read(path)
+
+
+@pytest.mark.parametrize("given", [["org/prod"], {"values": {"pulumiConfig": {"aws:allowedAccountIds": ["1"]}}}])
+@pytest.mark.parametrize(("read", "error"), [(raw, InputError), (StackFile.load, StackFileError)])
+def test_whoever_reads_the_stack_file_refuses_settings_of_an_environment(
+    read: Callable[[Path], object], error: type[Exception], given: object, tmp_path: Path
+) -> None:
+    """Pulumi ESC's: a profile or an account that is allowed there would count for nothing here."""
+    path = project(tmp_path)
+    path.write_text(yaml.safe_dump({"environment": given, "config": CONFIG}))
+    with pytest.raises(error, match=r"Pulumi\.eks\.yaml: environment names a Pulumi ESC environment"):
         read(path)
