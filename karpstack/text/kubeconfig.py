@@ -27,6 +27,7 @@ _AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 _LOGINS: Final = ("auth-provider", "exec", "tokenFile")
 #: With one of these, kubectl asks no plugin.
 _OWN: Final = ("token", "username", "client-certificate", "client-certificate-data")
+_AGAIN_ASKED: Final = "by exec, which had to be asked again"
 _REASON: Final = 300  # characters of why a login failed
 
 
@@ -178,7 +179,9 @@ class _Plugin:
         """Return a token that has not ended."""
         with self._lock:
             if self._login.is_ending(datetime.now(UTC)):
-                self._login = self._asked("by exec, which had to be asked again")
+                self._login = self._asked(_AGAIN_ASKED)
+            if not self._login.token:
+                raise _failed(_AGAIN_ASKED, "it gave a token before, and now only a certificate")
             return self._login.token
 
     def _asked(self, how: str) -> exec_plugin.Login:
@@ -191,9 +194,12 @@ class _Plugin:
 def _token_of(path: Path) -> str:
     """Read a token; others write a new one into its file before the old one ends."""
     try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError as error:
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
         raise _failed("by tokenFile", str(error)) from error
+    if not token:
+        raise _failed("by tokenFile", f"{path} is empty")
+    return token
 
 
 def _renew(renew: Callable[[], str] | None, asked: client.Configuration) -> None:

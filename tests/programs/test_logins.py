@@ -75,7 +75,7 @@ def status(**found: str | None) -> str:
         (plugin(status(token=None)), "by exec: it gives neither a token nor a certificate"),
         (plugin(status()), "by exec: it gives neither a token nor a certificate"),
         (plugin(status(token="")), "by exec: it gives neither a token nor a certificate"),
-        ({"tokenFile": "/dev/null"}, "by tokenFile: it gives neither"),
+        ({"tokenFile": "/dev/null"}, "by tokenFile: /dev/null is empty"),
         ({"token": "t", "as": "admin"}, "acts as another"),
         ({"token": "t", "as-groups": ["admins"]}, "acts as another"),
         ({"auth-provider": {"name": "gcp"}}, "by auth-provider: it gives neither"),
@@ -141,6 +141,16 @@ def test_a_login_that_ends_is_renewed_once_for_all(tmp_path: Path) -> None:
     assert (tmp_path / "runs").read_text() == "run\n" * 2
 
 
+def test_a_login_that_changes_its_kind_is_not_sent_as_an_empty_token(tmp_path: Path) -> None:
+    ended = status(token="t", expirationTimestamp="2020-01-01T00:00:00Z")
+    now = status(clientCertificateData="c", clientKeyData="k")
+    settings = settings_of(
+        kubeconfig(tmp_path, plugin(f"cd {tmp_path}; test -e a && {now} || {{ touch a; {ended}; }}"))
+    )
+    with pytest.raises(LoginError, match="asked again: it gave a token before, and now only a certificate"):
+        settings.get_api_key_with_prefix("BearerToken")
+
+
 @pytest.mark.parametrize(
     "own", [{"token": "t"}, {"username": "u", "password": "p"}, {"client-certificate-data": "dA=="}]
 )
@@ -198,6 +208,9 @@ def test_a_token_is_read_from_its_file_before_each_request(tmp_path: Path) -> No
     for token in ("t", "new"):
         (tmp_path / "token").write_text(f"{token}\n")
         assert settings.get_api_key_with_prefix("BearerToken") == f"Bearer {token}"
+    (tmp_path / "token").write_text("")
+    with pytest.raises(LoginError, match=r"by tokenFile: .* is empty"):
+        settings.get_api_key_with_prefix("BearerToken")
     (tmp_path / "token").unlink()
     with pytest.raises(LoginError, match=r"by tokenFile: .*No such file"):
         settings.get_api_key_with_prefix("BearerToken")
