@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +29,8 @@ _LOGINS: Final = ("auth-provider", "exec", "tokenFile")
 #: With one of these, kubectl asks no plugin.
 _OWN: Final = ("token", "username", "client-certificate", "client-certificate-data")
 _AGAIN_ASKED: Final = "by exec, which had to be asked again"
+#: Seconds in which a plugin that failed is not asked again: each time, a person may have to read its message.
+_REST: Final = 10.0
 _REASON: Final = 300  # characters of why a login failed
 
 
@@ -166,6 +169,7 @@ class _Plugin:
 
     def __init__(self, run: Callable[[], exec_plugin.Login]) -> None:
         self._run, self._lock = run, Lock()
+        self._why, self._rested = "", 0.0  # of the last failure, and when it is over
         self._login = self._asked("by exec")
 
     def keys(self) -> dict[str, str]:
@@ -185,10 +189,13 @@ class _Plugin:
             return self._login.token
 
     def _asked(self, how: str) -> exec_plugin.Login:
+        if time.monotonic() < self._rested:
+            raise _failed(how, self._why)
         try:
             return self._run()
         except exec_plugin.PluginError as error:
-            raise _failed(how, str(error)) from error
+            self._why, self._rested = str(error), time.monotonic() + _REST
+            raise _failed(how, self._why) from error
 
 
 def _token_of(path: Path) -> str:
