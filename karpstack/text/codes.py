@@ -74,6 +74,8 @@ def reported(
             except BrokenPipeError:
                 raise  # the rest of the output is not read: see `output.run`
             except tuple(codes) as error:
+                if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
+                    raise  # the output is a file on a full disk: see `output.run`
                 say(error)
                 return next(code for kind, code in codes.items() if isinstance(error, kind))
             except OSError as error:

@@ -12,14 +12,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 #: How long before its end a login is renewed: a request takes time, too.
 _BEFORE: Final = timedelta(minutes=1)
+_REST: Final = 10.0
 _EXTENSION: Final = "client.authentication.k8s.io/exec"
 _OF_CLUSTER: Final = (
     "server",
@@ -50,9 +53,68 @@ class Login:
     key: str
     end: datetime | None
 
-    def is_ending(self, now: datetime) -> bool:
-        """Whether it has to be renewed before a request."""
-        return self.end is not None and self.end - _BEFORE <= now
+    def keys(self) -> dict[str, str]:
+        """Return it as keys of a kubeconfig's user."""
+        pem = {"client-certificate-data": self.certificate, "client-key-data": self.key}
+        return {"token": self.token, **{key: _base64(text.encode()) for key, text in pem.items() if text}}
+
+
+class RenewedLogin:
+    """The login that a plugin gives. One that has ended, or was refused, is renewed, by one thread for all.
+
+    Attributes:
+        first: What the plugin gave at first.
+    """
+
+    def __init__(self, run: Callable[[], Login], rest: float = _REST) -> None:
+        """Run the plugin once.
+
+        Args:
+            run: Runs it.
+            rest: Seconds in which a plugin that failed, or whose login was refused, is not run again: a person may have
+                to read its message each time.
+
+        Raises:
+            PluginError: It gives no login.
+        """
+        self._run, self._rest, self._lock = run, rest, Lock()
+        self._why, self._rested = "", 0.0  # of the last failure, and when the rest is over
+        self._is_refused = False
+        self.first = self._login = run()
+
+    def token(self) -> str:
+        """Return a token that has not ended, and that no API server has refused.
+
+        Raises:
+            PluginError: It could not be renewed.
+        """
+        with self._lock:
+            is_resting = time.monotonic() < self._rested
+            if is_resting and self._why:
+                raise PluginError(self._why)
+            end = self._login.end
+            if (end and end <= datetime.now(UTC) + _BEFORE) or (self._is_refused and not is_resting):
+                self._renew()
+            return self._login.token
+
+    def refuse(self, token: str) -> None:
+        """Take it that an API server refuses a token: not each plugin says when a login ends."""
+        with self._lock:
+            self._is_refused |= token == self._login.token
+
+    def _renew(self) -> None:
+        try:
+            found = self._run()
+            if not found.token:
+                raise PluginError("it gave a token before, and now only a certificate")
+            self._login, self._why = found, ""
+        except PluginError as error:
+            self._why = str(error)
+            raise
+        finally:
+            if self._why or self._is_refused:
+                self._rested = time.monotonic() + self._rest
+            self._is_refused = False
 
 
 def run(plugin: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> Login:
@@ -103,11 +165,15 @@ def _told_of(cluster: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """A cluster as plugins are told of it; one with a file of certificates as one that has them in it."""
     told = {key: cluster[key] for key in _OF_CLUSTER if cluster.get(key)}
     if authority := cluster.get("certificate-authority"):
-        told.setdefault("certificate-authority-data", base64.b64encode((folder / authority).read_bytes()).decode())
+        told.setdefault("certificate-authority-data", _base64((folder / authority).read_bytes()))
     for extension in cluster.get("extensions") or ():
         if extension["name"] == _EXTENSION:
             told["config"] = extension["extension"]
     return told
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def _login(written: bytes, version: str) -> Login:
@@ -127,4 +193,6 @@ def _login(written: bytes, version: str) -> Login:
         raise PluginError("it gives a certificate without a key, or a key without a certificate")
     if not (token or certificate):
         raise PluginError("it gives neither a token nor a certificate")
-    return Login(token, certificate, key, end.replace(tzinfo=end.tzinfo or UTC) if end else None)
+    # Plugins in Go write their zero time for none.
+    has_end = end is not None and end.year > 1
+    return Login(token, certificate, key, end.replace(tzinfo=end.tzinfo or UTC) if end and has_end else None)

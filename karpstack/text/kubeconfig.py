@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import urllib3
+import yaml
 from kubernetes import client, config
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
@@ -28,9 +27,6 @@ _AS_ANOTHER: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 _LOGINS: Final = ("auth-provider", "exec", "tokenFile")
 #: With one of these, kubectl asks no plugin.
 _OWN: Final = ("token", "username", "client-certificate", "client-certificate-data")
-_AGAIN_ASKED: Final = "by exec, which had to be asked again"
-#: Seconds in which a plugin that failed is not asked again: each time, a person may have to read its message.
-_REST: Final = 10.0
 _REASON: Final = 300  # characters of why a login failed
 
 
@@ -88,7 +84,8 @@ def prepare(
 ) -> Callable[[], Any]:
     """Return what sends a request for JSON; the client's answer is given as soon as its headers are there.
 
-    A login that has ended is renewed here, before the time of the request begins: a plugin may ask a person.
+    A login that has ended, or was refused, is renewed here, before the time of the request begins: a plugin may ask a
+    person.
 
     Args:
         api: A client with `settings_of`.
@@ -106,19 +103,37 @@ def prepare(
     request = api.param_serialize(
         method, path, query_params=list(query), body=body, header_params=headers, auth_settings=["BearerToken"]
     )
-    return partial(api.call_api, *request, _request_timeout=timeouts)
+
+    def send() -> Any:
+        answer = api.call_api(*request, _request_timeout=timeouts)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            renewal: Any = api.configuration.refresh_api_key_hook
+            if isinstance(renewal, _Renewal):
+                renewal.refuse(str(request[2]["authorization"]).removeprefix("Bearer "))
+        return answer
+
+    return send
 
 
 def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     """A file that is given is one, also with a colon in its name; KUBECONFIG may list several."""
     if kubeconfig is None or not kubeconfig.exists():
-        listed = str(kubeconfig or os.environ.get("KUBECONFIG") or _USUAL)
-        # kubectl passes over those that are empty.
-        filled = [one for one in listed.split(os.pathsep) if not Path(one).is_file() or Path(one).stat().st_size]
-        return KubeConfigMerger(os.pathsep.join(filled))
-    one = KubeConfigMerger("")
-    one.load_config(str(kubeconfig))
-    return one
+        listed = str(kubeconfig or os.environ.get("KUBECONFIG") or Path(_USUAL).expanduser())
+        files = [Path(one).absolute() for one in listed.split(os.pathsep)]
+        # kubectl passes over those that are empty, and takes a `~` as it stands; the client does so in a whole path.
+        return _merged(os.pathsep.join(str(one) for one in files if not one.is_file() or one.stat().st_size))
+    return _merged("", str(kubeconfig))
+
+
+def _merged(several: str, *more: str) -> KubeConfigMerger:
+    try:
+        merged = KubeConfigMerger(several)
+        for one in more:
+            merged.load_config(one)
+    except yaml.MarkedYAMLError as error:
+        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise config.ConfigException(f"it is no YAML ({error.problem}{where})") from None
+    return merged
 
 
 def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: str | None) -> None:
@@ -131,25 +146,30 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         files.config, active_context=context or next(filter(None, current), None), config_base_path=None
     )
     user = _user(files, loader)
+    if not isinstance(user.get("token") or "", str):
+        raise config.ConfigException("the token of the kubeconfig's user is no text (it is not shown)")
+    if user.get("username"):
+        user["password"] = user.get("password") or ""  # without it, the client would ask as nobody
     named = [key for key in _LOGINS if user.get(key)]
     provider, plugin, token_file = (user.pop(key, None) for key in _LOGINS)
     # The client would ask the issuer for another token without its certificate, a proxy, or a limit of time.
     if token := ((provider or {}).get("config") or {}).get("id-token"):
         user.setdefault("token", token)
-    renew: Callable[[], str] | None = None
+    renewal: Any = None
     if token_file:  # it counts, and not a token beside it
-        renew = partial(_token_of, Path(token_file))
-        user["token"] = renew()
+        renewal = _Renewal(partial(_token_of, Path(token_file)))
+        user["token"] = renewal.token()
     elif plugin and not any(user.get(key) for key in _OWN):
         cluster = loader._cluster
-        renew = login = _Plugin(partial(exec_plugin.run, plugin, cluster.value, Path(cluster.path).parent))
-        user |= login.keys()
+        login = _first(partial(exec_plugin.run, plugin, cluster.value, Path(cluster.path).parent))
+        renewal = _Renewal(partial(_renewed, login), login.refuse) if login.first.token else None
+        user |= login.first.keys()
     loader.load_and_set(settings)
     tokens = {str(value).removeprefix("Bearer").strip() for value in settings.api_key.values()}
     has_token = bool(tokens - {"", "None"})  # what the client makes of a null
     if named and not (has_token or settings.cert_file):
         raise _failed(f"by {' or '.join(named)}", "it gives neither a token nor a certificate")
-    settings.refresh_api_key_hook = partial(_renew, renew)  # type: ignore[assignment]  # the client's type is None
+    settings.refresh_api_key_hook = renewal
     _check_tokens(settings)
     server = urlsplit(str(settings.host))
     if "@" in server.netloc or server.query or server.fragment:
@@ -164,38 +184,18 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         )
 
 
-class _Plugin:
-    """The login that an `exec` plugin gives. One that has ended is renewed, by one thread for all."""
+def _first(run: Callable[[], exec_plugin.Login]) -> exec_plugin.RenewedLogin:
+    try:
+        return exec_plugin.RenewedLogin(run)
+    except exec_plugin.PluginError as error:
+        raise _failed("by exec", str(error)) from error
 
-    def __init__(self, run: Callable[[], exec_plugin.Login]) -> None:
-        self._run, self._lock = run, Lock()
-        self._why, self._rested = "", 0.0  # of the last failure, and when it is over
-        self._login = self._asked("by exec")
 
-    def keys(self) -> dict[str, str]:
-        """Return the login as keys of a kubeconfig's user."""
-        login = self._login
-        pem = {"client-certificate-data": login.certificate, "client-key-data": login.key}
-        given = {key: base64.b64encode(text.encode()).decode() for key, text in pem.items() if text}
-        return {**given, "token": login.token}
-
-    def __call__(self) -> str:
-        """Return a token that has not ended."""
-        with self._lock:
-            if self._login.is_ending(datetime.now(UTC)):
-                self._login = self._asked(_AGAIN_ASKED)
-            if not self._login.token:
-                raise _failed(_AGAIN_ASKED, "it gave a token before, and now only a certificate")
-            return self._login.token
-
-    def _asked(self, how: str) -> exec_plugin.Login:
-        if time.monotonic() < self._rested:
-            raise _failed(how, self._why)
-        try:
-            return self._run()
-        except exec_plugin.PluginError as error:
-            self._why, self._rested = str(error), time.monotonic() + _REST
-            raise _failed(how, self._why) from error
+def _renewed(login: exec_plugin.RenewedLogin) -> str:
+    try:
+        return login.token()
+    except exec_plugin.PluginError as error:
+        raise _failed("by exec, which had to be asked again", str(error)) from error
 
 
 def _token_of(path: Path) -> str:
@@ -209,10 +209,20 @@ def _token_of(path: Path) -> str:
     return token
 
 
-def _renew(renew: Callable[[], str] | None, asked: client.Configuration) -> None:
-    """Give a request the token of now: the client calls this before each."""
-    if renew:
-        asked.api_key = {"BearerToken": f"Bearer {renew()}"}
+@dataclass(frozen=True, eq=False)
+class _Renewal:
+    """What the client calls before each request, and gives it the token of now.
+
+    Attributes:
+        token: Returns it.
+        refuse: Is told what an API server has refused.
+    """
+
+    token: Callable[[], str]
+    refuse: Callable[[str], None] = lambda _: None
+
+    def __call__(self, asked: client.Configuration) -> None:
+        asked.api_key = {"BearerToken": f"Bearer {self.token()}"}
         _check_tokens(asked)
 
 

@@ -24,8 +24,9 @@ from karpstack.components.workloads.api_client import _within, query
 from karpstack.components.workloads.running import scaled_by, workloads_or_refusal
 from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.recording.following import BrokenError, Resource
-from karpstack.scale_test.recording.request import ask
+from karpstack.scale_test.recording.request import ask, version
 from karpstack.snapshot.cluster import ClusterError, take
+from karpstack.text.exec_plugin import Login, PluginError, RenewedLogin
 from karpstack.text.kubeconfig import LoginError, settings_of
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.test_live import run
@@ -64,6 +65,7 @@ def status(**found: str | None) -> str:
         (plugin("exit 3"), "by exec: it ended with 3, and its own message, if it has one, is above;"),
         (plugin("echo '[]'"), "by exec: what it wrote is no ExecCredential in JSON"),
         (plugin("echo 'token: t'"), "by exec: what it wrote is no ExecCredential in JSON"),
+        ({"token": ["t"]}, "the token of the kubeconfig's user is no text"),
         (plugin(status(token="t", expirationTimestamp="soon")), "by exec: what it wrote is no ExecCredential in JSON"),
         (plugin(status(token="t").replace("/v1", "/v2")), "by exec: it wrote no ExecCredential of .*/v1, which"),
         (plugin(status(clientCertificateData="c")), "by exec: it gives a certificate without a key"),
@@ -101,6 +103,8 @@ def test_a_login_that_fails_is_an_error_before_anything_is_asked(
         ({"auth-provider": {"name": "oidc", "config": {"id-token": "t"}}}, {"BearerToken": "Bearer t"}),
         ({"auth-provider": {"name": "azure"}, "token": "t"}, {"BearerToken": "Bearer t"}),
         ({"client-certificate-data": "dA==", "client-key-data": "dA=="}, {}),
+        ({"username": "u"}, {"BearerToken": "Basic dTo="}),
+        (plugin(status(token="t", expirationTimestamp="0001-01-01T00:00:00Z")), {"BearerToken": "Bearer t"}),
         ({"nothing": "as for `kubectl proxy`"}, {}),
     ],
 )
@@ -151,6 +155,33 @@ def test_a_login_that_changes_its_kind_is_not_sent_as_an_empty_token(tmp_path: P
     )
     with pytest.raises(LoginError, match="asked again: it gave a token before, and now only a certificate"):
         settings.get_api_key_with_prefix("BearerToken")
+
+
+def test_a_plugin_is_asked_again_if_its_login_is_refused(tmp_path: Path) -> None:
+    """As kubectl does: not each plugin says when its login ends. One that gives no other is not asked all the time."""
+    given = status(token="RUN").replace("RUN", "'$(wc -l < runs)'")
+    path = kubeconfig(tmp_path, plugin(f"cd {tmp_path}; echo run >> runs; {given}"))
+    with FakeServer() as server:
+        server.otherwise = (401, "Unauthorized")
+        path.write_text(path.read_text().replace("https://cluster.example", f"http://127.0.0.1:{server.port}"))
+        api = connect(path)
+        for token in ("Bearer 1", "Bearer 2", "Bearer 2"):
+            with pytest.raises(BrokenError, match="401"):
+                version(api)
+            assert server.tokens == {token}
+            server.tokens.clear()
+
+
+def test_only_the_login_that_was_refused_is_renewed() -> None:
+    tokens = iter(["a", "b", "c", ""])
+    rested = RenewedLogin(lambda: Login(next(tokens), "", "", None), rest=0)
+    for token in ("a", "b", "c"):
+        assert rested.token() == token
+        rested.refuse("of a login before")
+        assert rested.token() == token
+        rested.refuse(token)
+    with pytest.raises(PluginError, match="now only a certificate"):
+        rested.token()
 
 
 @pytest.mark.parametrize(
@@ -238,6 +269,25 @@ def test_of_several_kubeconfigs_the_first_ones_context_is_meant(tmp_path: Path) 
     together = Path(os.pathsep.join(map(str, paths)))
     assert settings_of(together).api_key == {"BearerToken": "Bearer a"}
     assert settings_of(together, "b").api_key == {"BearerToken": "Bearer b"}
+
+
+def test_a_kubeconfig_that_is_no_yaml_is_told_without_its_content(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text("users:\n- user: {token: 's3cret: b}\n")
+    for named in (tmp_path / "kubeconfig", Path(os.pathsep.join((f"{tmp_path}/kubeconfig", "/missing")))):
+        with pytest.raises(
+            ConfigException, match=r"it is no YAML \(found unexpected end of stream in line 3\)"
+        ) as raised:
+            settings_of(named)
+        assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_tilde_in_kubeconfig_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for kubectl, which would read another file, or none."""
+    kubeconfig(tmp_path, {"token": "t"})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", "~/kubeconfig")
+    with pytest.raises(ConfigException, match="there is no kubeconfig"):
+        settings_of()
 
 
 def test_an_empty_kubeconfig_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ REAL: Final = {
     "scale_test/recording/recorder.py": "what the controller spends on answers",
     "scale_test/stack_lock.py": "patience with another command",
     "text/answers.py": "patience with a server",
-    "text/kubeconfig.py": "when a login ends",
+    "text/exec_plugin.py": "when a login ends",
     "scale_test/acting/living.py": "how long the rehearsal of some days took",
 }
 _CALLS: Final = {"time", "monotonic", "sleep", "time_ns", "monotonic_ns", "perf_counter"}
