@@ -16,6 +16,7 @@ from botocore.parsers import ResponseParserError
 from karpstack.components.naming import EksNames
 from karpstack.preflight.aws import quotas
 from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.aws.subject import Caller, Subject, identify_caller
 from karpstack.preflight.destroy.cluster import Cluster
 from karpstack.preflight.finding import Finding, NotAskedError, UnknowableError, run
@@ -130,6 +131,24 @@ def test_the_partition_is_the_callers() -> None:
     assert seen.names == EksNames("karpstack-eks")
     assert seen.arn("iam", "role/x", region="") == "arn:aws-cn:iam::123456789012:role/x"
     assert seen.arn("sqs", "q") == "arn:aws-cn:sqs:cn-north-1:123456789012:q"
+
+
+@pytest.mark.parametrize(("named", "found"), [("test", "test"), ("", "prod")])
+def test_of_two_profiles_of_the_environment_the_providers_counts(
+    named: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """botocore itself prefers AWS_DEFAULT_PROFILE, so another account would be asked."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    keys = "[profile {0}]\naws_access_key_id = {0}\naws_secret_access_key = s\n"
+    (tmp_path / "config").write_text(keys.format("test") + keys.format("prod"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_DEFAULT_PROFILE", "prod")
+    if named:
+        monkeypatch.setenv("AWS_PROFILE", named)
+    credentials = session("", "us-east-1").get_credentials()
+    assert credentials is not None
+    assert credentials.access_key == found
 
 
 def test_an_unknown_profile() -> None:
