@@ -124,6 +124,7 @@ def rehearse(
         whatif: Whether the change is rehearsed too.
         passed_on: More options of the what-if, by their names in `PASSED_ON`.
     """
+    outcome.remove_earlier(results)  # also if the change is refused, or touches nothing
     folder, changed, touched = _touched(touching)
     # With manifests, nothing that the repository has is run.
     project = IMPORT_ROOT if touching.manifests else folder

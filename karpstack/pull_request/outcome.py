@@ -28,6 +28,7 @@ FILE: Final = "outcome.json"
 REVIEW: Final = "review"
 WHATIF: Final = "whatif"
 _MOST, _DEPTH, _VALUES = 4096, 4, 100  # bytes of an outcome, its levels, its values
+_SUFFIXES: Final = (".html", ".json", ".md", ".sarif")
 #: Bytes of a document that are read; a comment has 65,536 characters.
 _MOST_OF_A_DOCUMENT: Final = 4 * 2**20
 #: Documents of all stacks together, and their bytes.
@@ -83,13 +84,24 @@ def write(outcome: Outcome, folder: Path) -> None:
     files.write(folder / FILE, json.dumps(asdict(outcome)) + "\n")
 
 
-def remove_outcome(folder: Path) -> None:
-    """Remove the results of an earlier rehearsal of a stack, so that they are not taken for the new ones."""
-    if files.read_result(folder, FILE, most=_MOST) is not None:
+def remove_earlier(results: Path) -> None:
+    """Remove the results of an earlier rehearsal, also of other stacks, so that they are not taken for the new ones.
+
+    Raises:
+        OutcomeError: A file in the place of an outcome is none; nothing of that stack is removed.
+    """
+    for file in sorted(results.glob(f"*/{FILE}")):
+        folder = file.parent
+        try:
+            _outcome(results, folder.name)
+        except files.ResultError as error:
+            raise OutcomeError(str(error)) from error
         for document in (*folder.glob(f"{REVIEW}/review.*"), *folder.glob(f"{WHATIF}/*/whatif.*")):
             # Through a link it would be another folder's.
-            if not any(place.is_symlink() for place in (document.parent, document.parent.parent)):
+            is_linked = any(place.is_symlink() for place in (document.parent, document.parent.parent))
+            if document.suffix in _SUFFIXES and not is_linked:
                 document.unlink()
+        file.unlink()
 
 
 def read(results: Path) -> list[OutcomeTexts]:

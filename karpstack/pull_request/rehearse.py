@@ -46,12 +46,12 @@ class Question:
 def rehearse(question: Question, touched: Sequence[AffectedStack]) -> list[Outcome]:
     """Review each stack, and rehearse the change of it where that is asked.
 
-    An outcome is written as soon as it is known; before that, the outcome is that there is none.
+    An outcome is written as soon as it is known; before that, the outcome is that there is none. See
+    `outcome.remove_earlier` first.
     """
     found = []
     for one in touched:
         folder = question.results / one.stack
-        outcome.remove_outcome(folder)
         review: outcome.Review = "none" if one.sides else "failed"
         outcome.write(Outcome(one.stack, review, "failed" if one.whatif == "asked" else one.whatif), folder)
         found.append(_rehearsed(question, one, folder))

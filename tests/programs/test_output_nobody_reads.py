@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from karpstack.text import output
+from karpstack.text.codes import Code, reported
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,6 +59,18 @@ def test_an_output_that_cannot_be_written_is_an_error_in_words() -> None:
         ended.stderr == "error: not everything could be written (No space left on device); make room, and try again\n"
     )
     assert ended.returncode == 3
+
+
+def test_a_full_output_is_no_file_that_a_command_was_given() -> None:
+    """Which each command knows an exit code for, with another fix."""
+
+    @reported({OSError: Code.WRONG})
+    def command(name: str | None) -> int:
+        raise OSError(errno.ENOSPC, "no room", name)
+
+    assert command("out.json") == Code.WRONG
+    with pytest.raises(OSError, match="no room"):
+        command(None)
 
 
 @pytest.mark.parametrize(

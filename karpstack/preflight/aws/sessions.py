@@ -8,19 +8,17 @@ from operator import attrgetter
 from typing import Any, Final
 
 import boto3.session
-import botocore.session
 from botocore.config import Config
 from botocore.httpsession import URLLib3Session
 from urllib3.exceptions import HTTPError
 
 from karpstack.text.answers import Allowance
+from karpstack.text.aws_profile import core_session
 from karpstack.text.proxies import proxies_for
 
 from ..answers import read
 from ..finding import NotAskedError
 
-#: The environment's profile, as the provider's SDK chooses it; botocore prefers the second.
-_PROFILE: Final = (None, ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"], None, None)
 _SECONDS: Final = 2  # until a server beside the machine answers, as botocore has it
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 4})
 
@@ -36,7 +34,7 @@ def session(profile: str, region: str, *, is_short: bool = True) -> boto3.sessio
     Raises:
         BotoCoreError: There is no such profile.
     """
-    core = botocore.session.Session({"profile": _PROFILE})
+    core = core_session()
     # Also of the clients with which botocore takes a role before it asks.
     core.create_client = partial(_client, core.create_client, Allowance if is_short else lambda: None)
     made = boto3.session.Session(botocore_session=core, profile_name=profile or None, region_name=region)

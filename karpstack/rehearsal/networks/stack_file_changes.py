@@ -51,7 +51,8 @@ def change_stack_file(
     yaml.preserve_quotes, yaml.width = True, _WIDTH
     yaml.indent(**_INDENT)
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"))
+        text = path.read_bytes().decode()
+        content = yaml.load(text.replace("\r\n", "\n"))
     except (YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} can't be written with its comments ({error}); leave --write out") from error
     config, added, differs = content["config"], [], []
@@ -74,7 +75,7 @@ def change_stack_file(
             if key in section:
                 differs.append(f"{name}.{key} = {_shown(section[key])} goes")
                 _remove(section, key)
-    output = io.StringIO()
+    output = io.StringIO(newline="\r\n" if "\r\n" in text else "\n")
     yaml.dump(content, output)
     return ChangedStackFile(output.getvalue(), tuple(added), tuple(differs))
 

@@ -17,6 +17,7 @@ from typing import Any
 from kubernetes import client
 
 from karpstack.karpenter import clock
+from karpstack.text.aws_profile import core_session
 
 from ..connecting import TIMEOUTS, connect
 from ..judging.live import Live
@@ -251,11 +252,11 @@ def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
         FaultError: AWS refused.
     """
     # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    import boto3
+    import boto3.session
     import botocore.exceptions
 
     try:
-        sqs = boto3.client("sqs", region_name=region)
+        sqs = boto3.session.Session(botocore_session=core_session()).client("sqs", region_name=region)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         account = url.split("/")[-2]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(notice(kind, account, region, instance)))

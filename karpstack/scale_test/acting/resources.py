@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from karpstack.karpenter import clock
+from karpstack.text.aws_profile import core_session
 
 from ..judging.live import Live
 from ..judging.replay import Replay
@@ -82,12 +83,12 @@ def from_aws(region: str, cluster: str) -> list[CloudResource]:
         NotCheckedError: AWS refused.
     """
     # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    import boto3
+    import boto3.session
     import botocore.exceptions
 
     tags = [{"Name": f"tag:{_CLUSTER_TAG}", "Values": [cluster]}]
     try:
-        ec2 = boto3.client("ec2", region_name=region)
+        ec2 = boto3.session.Session(botocore_session=core_session()).client("ec2", region_name=region)
         instances = ec2.get_paginator("describe_instances").paginate(
             Filters=[
                 *tags,

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from karpstack.pull_request import stacks
+from karpstack.pull_request import outcome, stacks
 from karpstack.pull_request.__main__ import main
 from karpstack.pull_request.commands import PASSED_ON
+from karpstack.pull_request.outcome import Outcome
 from karpstack.pull_request.stacks import AffectedStack, StacksError
 from karpstack.pull_request.text import MARKER
 from tests.programs.pull_request.github_server import WRITES, GitHubServer, served
@@ -137,6 +138,20 @@ def test_no_stack_leads_out_of_the_folder_of_results(repository: Repository) -> 
     assert "there is no Pulumi....yaml" in refused.stderr
     assert other.read_text() == "another review"
     assert repository.asked() == []
+
+
+@pytest.mark.parametrize(("base", "code"), [("HEAD", 0), ("nowhere", 2)])
+def test_what_was_rehearsed_before_is_not_told_as_the_answer(
+    base: str, code: int, repository: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither where the change touches nothing, nor where it is refused."""
+    results = repository.folder / "build" / "pull-request"
+    outcome.write(Outcome("eks", "passed", "within limits"), results / "eks")
+    monkeypatch.chdir(repository.folder)
+    assert main(["rehearse", "--base", base]) == code
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    assert main(["summary"]) == 0
+    assert "passed" not in capsys.readouterr().out
 
 
 def test_the_next_push_changes_the_comment(repository: Repository, github: GitHubServer) -> None:

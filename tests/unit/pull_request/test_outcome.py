@@ -30,14 +30,36 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("linked", ["eks/review", "eks/whatif", "eks/whatif/a"])
 def test_what_a_link_leads_to_is_not_forgotten(linked: str, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
-    for path in (mine / "review.txt", mine / "whatif.txt", mine / "a" / "whatif.txt"):
+    for path in (mine / "review.md", mine / "whatif.md", mine / "a" / "whatif.md"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
     outcome.write(Outcome("eks", "passed", "off"), tmp_path / "results" / "eks")
     (tmp_path / "results" / linked).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / "results" / linked).symlink_to(mine)
-    outcome.remove_outcome(tmp_path / "results" / "eks")
-    assert sorted(path.name for path in mine.rglob("*.txt")) == ["review.txt", "whatif.txt", "whatif.txt"]
+    outcome.remove_earlier(tmp_path / "results")
+    assert sorted(path.name for path in mine.rglob("*.md")) == ["review.md", "whatif.md", "whatif.md"]
+    assert not (tmp_path / "results" / "eks" / "outcome.json").exists()
+
+
+def test_results_of_an_earlier_rehearsal_go_and_nothing_else(tmp_path: Path) -> None:
+    outcome.remove_earlier(tmp_path / "nowhere")
+    for stack in ("eks", "of-yesterday"):
+        outcome.write(Outcome(stack, "passed", "within limits"), tmp_path / stack)
+        (tmp_path / stack / "whatif" / "a").mkdir(parents=True)
+        (tmp_path / stack / "review").mkdir()
+        for name in ("review/review.md", "review/review.notes", "whatif/a/whatif.html", "whatif/a/timeline.jsonl"):
+            (tmp_path / stack / name).touch()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "outcome.json").write_text("{}")
+    with pytest.raises(OutcomeError, match=r"mine/outcome\.json is no outcome of"):
+        outcome.remove_earlier(tmp_path)
+    (tmp_path / "mine" / "outcome.json").rename(tmp_path / "mine" / "other.json")
+    outcome.remove_earlier(tmp_path)
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    kept = ("review/review.notes", "whatif/a/timeline.jsonl")
+    assert left == sorted(
+        ["mine/other.json", *(f"{stack}/{name}" for stack in ("eks", "of-yesterday") for name in kept)]
+    )
 
 
 def test_no_results_are_no_stacks(tmp_path: Path) -> None:

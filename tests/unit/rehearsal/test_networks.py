@@ -135,12 +135,17 @@ def test_the_stack_file_is_written_where_it_is_asked_and_nothing_is_changed_unas
     assert path.read_text() == written
 
 
-def test_what_is_not_set_is_written_without_more_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_is_not_set_is_written_without_more_words(
+    end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "Pulumi.mine.yaml"
-    path.write_text("# mine\nconfig:\n  aws:region: us-east-1\n  karpstack:cloud: aws # here\n")
+    text = "# mine\nconfig:\n  # my\n  # region\n  aws:region: us-east-1\n\n  karpstack:cloud: aws # here\n"
+    path.write_text(text, newline=end)
     assert main(["network", "mine", "--config-file", str(path), "--write"]) == 0
-    assert "# mine" in path.read_text()
-    assert "karpstack:cloud: aws # here" in path.read_text()
+    ends = {line[len(line.rstrip()) :] for line in path.read_bytes().decode().splitlines(keepends=True)}
+    assert ends == {end}, "each line ends as before"
+    assert path.read_text().startswith(text)
     config = yaml.safe_load(path.read_text())["config"]
     assert [*config["karpstack:network"]] == ["vpcId", "vpcCidr", "subnetIds", "controlPlaneSubnetIds"]
     assert config["karpstack:cluster"] == {"privateAccessCidrs": ["10.20.0.0/16"]}

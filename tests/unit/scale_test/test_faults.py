@@ -328,12 +328,15 @@ def test_a_step_without_a_middle_fails(path: Path, scenarios: dict[str, Scenario
 
 
 @mock_aws
-def test_a_real_queue_gets_what_eventbridge_would_send(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_queue_gets_what_eventbridge_would_send(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     sqs = boto3.client("sqs", region_name="eu-west-1")
     url = sqs.create_queue(QueueName="interruptions")["QueueUrl"]
+    (tmp_path / "config").write_text("[profile ours]\n")
+    for name, value in (("CONFIG_FILE", str(tmp_path / "config")), ("PROFILE", "ours"), ("DEFAULT_PROFILE", "another")):
+        monkeypatch.setenv(f"AWS_{name}", value)
     send_notice("eu-west-1", "interruptions", "interruption", "i-0123")
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
     sent = json.loads(message["Body"])
@@ -342,6 +345,7 @@ def test_a_real_queue_gets_what_eventbridge_would_send(monkeypatch: pytest.Monke
     assert (sent["source"], sent["region"], sent["account"]) == ("aws.ec2", "eu-west-1", "123456789012")
     assert sent["version"] == "0"
     parse_time(sent["time"])
+    monkeypatch.delenv("AWS_DEFAULT_PROFILE")  # moto itself would take it to describe a refusal
     with pytest.raises(FaultError, match=r"NonExistentQueue.*needs sqs:GetQueueUrl and sqs:SendMessage"):
         send_notice("eu-west-1", "another", "interruption", "i-0123")
 

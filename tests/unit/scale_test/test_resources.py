@@ -106,7 +106,7 @@ def test_a_rehearsal_is_asked_at_its_own_endpoint(tmp_path: Path) -> None:
 
 
 @mock_aws
-def test_aws_is_asked_for_what_has_the_clusters_tags(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aws_is_asked_for_what_has_the_clusters_tags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
@@ -132,6 +132,9 @@ def test_aws_is_asked_for_what_has_the_clusters_tags(monkeypatch: pytest.MonkeyP
             LaunchTemplateData={"InstanceType": "m5.large"},
             TagSpecifications=tags("launch-template", cluster),
         )
+    (tmp_path / "config").write_text("[profile ours]\n")
+    for name, value in (("CONFIG_FILE", str(tmp_path / "config")), ("PROFILE", "ours"), ("DEFAULT_PROFILE", "another")):
+        monkeypatch.setenv(f"AWS_{name}", value)
     assert from_aws("us-east-1", "ours") == [
         CloudResource("instance", lives, "default-1"),
         CloudResource("launch template", "of-ours"),
