@@ -9,14 +9,13 @@ from typing import Final
 
 from azure.core import PipelineClient
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy
-from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
 from karpstack.karpenter import clock
 from karpstack.preflight.answers import read
 from karpstack.preflight.azure.api_versions import RESOURCES
 from karpstack.preflight.azure.asking import Azure, Patience
-from karpstack.preflight.azure.credentials import Login
+from karpstack.preflight.azure.credentials import Login, transport
 from karpstack.text.answers import begins
 from karpstack.text.proxies import proxies_for
 
@@ -35,7 +34,7 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
     client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
         login.endpoint,
         policies=[Patience(), BearerTokenCredentialPolicy(login.credential, login.scope)],
-        transport=RequestsTransport(use_env_settings=not azure.is_local),
+        transport=transport(connection_timeout=5, read_timeout=30),
     )
 
     def send(method: str, url: str) -> tuple[int, str]:

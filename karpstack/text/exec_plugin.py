@@ -139,7 +139,7 @@ def run(plugin: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> 
             [plugin["command"], *(plugin.get("args") or ())],
             env={
                 **os.environ,
-                **{one["name"]: one["value"] for one in plugin.get("env") or ()},
+                **{one["name"]: one.get("value") or "" for one in plugin.get("env") or ()},
                 "KUBERNETES_EXEC_INFO": asked,
             },
             stdin=None if is_interactive else subprocess.DEVNULL,

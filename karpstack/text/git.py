@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Final
+
+#: How `git ls-tree` tells a link.
+LINK: Final = "120000 "
 
 
 class NoCommitError(ValueError):

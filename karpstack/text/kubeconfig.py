@@ -119,7 +119,7 @@ def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     """A file that is given is one, also with a colon in its name; KUBECONFIG may list several."""
     if kubeconfig is None or not kubeconfig.exists():
         listed = str(kubeconfig or os.environ.get("KUBECONFIG") or Path(_USUAL).expanduser())
-        files = [Path(one).absolute() for one in listed.split(os.pathsep)]
+        files = [Path(one).absolute() for one in listed.split(os.pathsep) if one]
         # kubectl passes over those that are empty, and takes a `~` as it stands; the client does so in a whole path.
         return _merged(os.pathsep.join(str(one) for one in files if not one.is_file() or one.stat().st_size))
     return _merged("", str(kubeconfig))

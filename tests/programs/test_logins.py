@@ -203,9 +203,9 @@ def test_a_plugin_may_give_a_certificate_and_a_token(tmp_path: Path) -> None:
 
 def test_a_plugin_is_told_of_the_cluster_as_kubectl_tells_it(tmp_path: Path) -> None:
     """https://kubernetes.io/docs/reference/config-api/client-authentication.v1/"""
-    script = f'printf "%s" "$KUBERNETES_EXEC_INFO $MINE" > {tmp_path}/told; {status(token="t")}'
+    script = f'printf "%s" "$KUBERNETES_EXEC_INFO ${{EMPTY-unset}}$MINE" > {tmp_path}/told; {status(token="t")}'
     user = plugin(script)
-    user["exec"] |= {"provideClusterInfo": True, "env": [{"name": "MINE", "value": "set"}]}
+    user["exec"] |= {"provideClusterInfo": True, "env": [{"name": "MINE", "value": "set"}, {"name": "EMPTY"}]}
     written = yaml.safe_load(kubeconfig(tmp_path, user).read_text())
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
     written["clusters"][0]["cluster"] |= {"certificate-authority": "ca", "extensions": [extension]}
@@ -294,6 +294,10 @@ def test_an_empty_kubeconfig_is_passed_over(tmp_path: Path, monkeypatch: pytest.
     (empty := tmp_path / "empty").touch()
     listed = os.pathsep.join(map(str, (empty, tmp_path / "missing", kubeconfig(tmp_path, {"token": "t"}))))
     assert settings_of(Path(listed)).host == "https://cluster.example"
+    # Of `KUBECONFIG=$KUBECONFIG:$HOME/mine`, where there was none before.
+    for unset in (f":{tmp_path}/kubeconfig", f"{tmp_path}/kubeconfig:"):
+        monkeypatch.setenv("KUBECONFIG", unset)
+        assert settings_of().host == "https://cluster.example"
 
 
 @pytest.mark.parametrize("is_redirected", [False, True])

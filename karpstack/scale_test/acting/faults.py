@@ -17,7 +17,7 @@ from typing import Any
 from kubernetes import client
 
 from karpstack.karpenter import clock
-from karpstack.text.aws_profile import core_session
+from karpstack.text.aws_login import core_session
 
 from ..connecting import TIMEOUTS, connect
 from ..judging.live import Live

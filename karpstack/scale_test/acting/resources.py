@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from karpstack.karpenter import clock
-from karpstack.text.aws_profile import core_session
+from karpstack.text.aws_login import core_session
 
 from ..judging.live import Live
 from ..judging.replay import Replay

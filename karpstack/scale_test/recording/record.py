@@ -9,6 +9,7 @@ from pathlib import Path
 
 from karpstack.karpenter import clock
 from karpstack.karpenter.instance_types import Facts
+from karpstack.text.shown import masked
 
 from ..market.prices import Table
 from ..scenarios.environments import Stack, environment_of
@@ -84,7 +85,7 @@ def record(
             signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
             reason = recorder.run(owner)
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason = masked(f"{type(error).__name__}: {error}")
             raise
         finally:
             measured = measurement.result()

@@ -19,6 +19,7 @@ import urllib3
 from kubernetes import client
 
 from karpstack.karpenter import clock
+from karpstack.text.shown import masked
 
 from ..connecting import connect
 from ..labels import WORKLOAD_SELECTOR
@@ -184,7 +185,7 @@ class Recorder:
 
     def broke_off(self, kind: str, reason: str) -> None:
         """Write that changes may be missing."""
-        self._writer.write("GAP", kind=kind, reason=reason)
+        self._writer.write("GAP", kind=kind, reason=masked(reason))
 
     def _owed_prices(self) -> bool:
         """Whether the controller will soon publish the price of something that was launched."""

@@ -133,22 +133,48 @@ def test_the_partition_is_the_callers() -> None:
     assert seen.arn("sqs", "q") == "arn:aws-cn:sqs:cn-north-1:123456789012:q"
 
 
-@pytest.mark.parametrize(("named", "found"), [("test", "test"), ("", "prod")])
-def test_of_two_profiles_of_the_environment_the_providers_counts(
-    named: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+KEYS = "aws_access_key_id = {0}\naws_secret_access_key = s\n"
+ROLE = "role_arn = arn:aws:iam::123456789012:role/r\nsource_profile = plain\n"
+SSO = "sso_account_id = 123456789012\nsso_role_name = r\nsso_region = us-east-1\nsso_start_url = https://sso.example\n"
+PROFILES = {
+    "plain": KEYS.format("plain"),
+    "other": KEYS.format("other"),
+    "role": ROLE,
+    "process": f"credential_process = /absent\n{KEYS.format('process')}",
+    "sso": f"{SSO}{KEYS.format('sso')}",
+}
+WEB_IDENTITY = {"AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/web"}
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "environment", "AWS_SECRET_ACCESS_KEY": "s"}
+
+
+@pytest.mark.parametrize(
+    ("profile", "variables", "method", "key"),
+    [
+        ("", {"AWS_PROFILE": "plain", "AWS_DEFAULT_PROFILE": "other"}, "config-file", "plain"),
+        ("", {"AWS_DEFAULT_PROFILE": "other"}, "config-file", "other"),
+        ("", {"AWS_PROFILE": "", "AWS_DEFAULT_PROFILE": "other"}, "config-file", "other"),
+        ("", {"AWS_PROFILE": "", **ENVIRONMENT}, "env", "environment"),
+        ("", {"AWS_PROFILE": "role", **WEB_IDENTITY}, "assume-role-with-web-identity", ""),
+        ("", {"AWS_PROFILE": "plain", **WEB_IDENTITY}, "assume-role-with-web-identity", ""),
+        ("", {"AWS_PROFILE": "role", **WEB_IDENTITY, **ENVIRONMENT}, "env", "environment"),
+        ("role", {**WEB_IDENTITY, **ENVIRONMENT, "AWS_PROFILE": "plain"}, "assume-role", ""),
+        ("plain", WEB_IDENTITY, "config-file", "plain"),
+        ("process", {}, "config-file", "process"),
+        ("sso", {}, "config-file", "sso"),
+    ],
+)
+def test_of_several_logins_that_of_pulumis_provider_counts(
+    profile: str, variables: dict[str, str], method: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """botocore itself prefers AWS_DEFAULT_PROFILE, so another account would be asked."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+    """By the order of its SDK, aws-sdk-go-v2: with botocore's own, another account would be asked."""
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", *WEB_IDENTITY, *ENVIRONMENT):
         monkeypatch.delenv(name, raising=False)
-    keys = "[profile {0}]\naws_access_key_id = {0}\naws_secret_access_key = s\n"
-    (tmp_path / "config").write_text(keys.format("test") + keys.format("prod"))
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_DEFAULT_PROFILE", "prod")
-    if named:
-        monkeypatch.setenv("AWS_PROFILE", named)
-    credentials = session("", "us-east-1").get_credentials()
-    assert credentials is not None
-    assert credentials.access_key == found
+    (tmp_path / "config").write_text("".join(f"[profile {name}]\n{text}" for name, text in PROFILES.items()))
+    for name, value in {**variables, "AWS_CONFIG_FILE": str(tmp_path / "config")}.items():
+        monkeypatch.setenv(name, value)
+    credentials: Any = session(profile, "us-east-1").get_credentials()
+    assert credentials.method == method
+    assert not key or credentials.access_key == key
 
 
 def test_an_unknown_profile() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 from base64 import b64encode
 from pathlib import Path
@@ -18,6 +19,7 @@ from azure.identity import (
     ManagedIdentityCredential,
 )
 
+import karpstack
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import Login, login, subscription, transport
 from karpstack.preflight.finding import NotAskedError, UnknowableError
@@ -107,6 +109,16 @@ def test_the_environment_changes_neither_the_token_nor_the_proxy(
                 )
         assert server.tokens == {"Bearer t"}
         assert not proxy.asked
+
+
+def test_every_request_to_azure_goes_so() -> None:
+    found = {
+        path.name
+        for path in Path(karpstack.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("RequestsTransport")
+    }
+    assert found == {"credentials.py"}
 
 
 def test_warnings_of_azure_identity_are_not_shown() -> None:

@@ -435,6 +435,11 @@ def test_spot_prices_of_the_table_are_a_rehearsals(tmp_path: Path) -> None:
     assert 0.15 * 0.384 <= price <= 0.4 * 0.384
 
 
+def test_a_login_that_a_cluster_repeats_is_masked_in_the_timeline(tmp_path: Path) -> None:
+    PricesByTable(tmp_path).recorder.broke_off("Pod", "no answer for long: unknown token Bearer abc123.0123456789abcdef")
+    assert "unknown token Bearer ***" in (tmp_path / "timeline.jsonl").read_text()
+
+
 def test_what_the_table_lacks_has_no_price(tmp_path: Path) -> None:
     found = PricesByTable(tmp_path, region="atlantis")
     found.recorder.changed("MODIFIED", "NodeClaim", bought("on-demand"))
