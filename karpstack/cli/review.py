@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from pathlib import Path
@@ -93,6 +94,8 @@ def _pack(folder: Annotated[Path, argument("FOLDER", "folder to make; it must no
     from karpstack.rehearsal.state import ancestors, ownership
 
     try:
+        if folder.is_symlink():
+            raise FileExistsError(errno.EEXIST, "is a link")
         place = ownership.unexposed(folder, "the policies, which Pulumi runs", "name another folder")
         _module("preview").link_pack(POLICIES, place)
     except ancestors.ExposedError as error:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from karpstack.text import json_file
 
-_REPOSITORY: Final = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
+_REPOSITORY: Final = re.compile(r"(?!\.\.?/)[A-Za-z0-9_.-]+/(?!\.\.?$)[A-Za-z0-9_.-]+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{1,64}")
 # Of an event; GitHub's have at most 25 MB. https://docs.github.com/webhooks/webhook-events-and-payloads
 _MOST, _DEPTH, _VALUES = 25 * 2**20, 100, 1_000_000
@@ -58,7 +58,7 @@ def job(environment: Mapping[str, str]) -> Job:
     commit = str(_inner(known, "head").get("sha") or environment.get("GITHUB_SHA", ""))
     return Job(
         repository,
-        number if isinstance(number, int) and number > 0 else None,
+        number if isinstance(number, int) and number is not True and number > 0 else None,
         commit if _COMMIT.fullmatch(commit) else "",
         bool(known) and (_is_fork(known) or environment.get("GITHUB_ACTOR") == _DEPENDABOT),
         _page(environment, repository),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from karpstack.text import git, shown
 from karpstack.text.names import folder_name, is_stack_name
@@ -13,8 +12,6 @@ from karpstack.text.projects import KUSTOMIZATIONS, ProjectError, stack_of
 
 from .inputs import ENDINGS, file_for_stack
 from .stacks import AffectedStack, Change, StacksError
-
-_LINK: Final = "120000 "  # how git lists one
 
 
 def root(folder: Path) -> Path:
@@ -134,7 +131,7 @@ def _reaches_out(repository: Path, commit: str, path: str) -> bool:
     """Whether something in a folder of a commit is a link or a kustomization."""
     listed = git.git(repository, "ls-tree", "-r", "-z", f"{commit}:{path}")
     entries = listed.stdout.decode(errors="surrogateescape").split("\0")
-    return any(one.startswith(_LINK) or re.split(r"[\t/]", one)[-1] in KUSTOMIZATIONS for one in entries)
+    return any(one.startswith(git.LINK) or re.split(r"[\t/]", one)[-1] in KUSTOMIZATIONS for one in entries)
 
 
 def _like(name: str, workloads: Path | None) -> str:

@@ -78,6 +78,8 @@ class Change:
         before: Names of the stacks that the base has.
         after: Names of the stacks that there are now.
         head: The commit after, in full.
+        links: Stack files and settings of policies that are links in one of the commits, if these differ anywhere: what
+            they lead to may be what differs.
     """
 
     base: str
@@ -85,6 +87,7 @@ class Change:
     before: Sequence[str]
     after: Sequence[str]
     head: str = ""
+    links: Sequence[str] = ()
 
     def touched(self) -> list[AffectedStack]:
         """The stacks that this change touches, by name."""
@@ -113,9 +116,9 @@ class Change:
         """The path that says most: what makes the stack is before what judges it. Empty for a stack as it was."""
         # The others are the network and the cluster that the simulated account has for it.
         own = {f"Pulumi.{stack}.{ending}" for ending in ("yaml", "network.json", "cluster.json")}
-        made = [path for path in self.paths if path in own]
+        made = [path for path in (*self.paths, *self.links) if path in own]
         made += [path for path in self.paths if _is_of_program(path)]
-        judged = [path for path in self.paths if _judges(path, stack)]
+        judged = [path for path in (*self.paths, *self.links) if _judges(path, stack)]
         return next(iter([*made, *judged]), "")
 
 
@@ -142,7 +145,12 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
             f"{_OTHER_PROJECT} is beside {_PROJECT}, so Pulumi reads it and its Pulumi.STACK.json, and not the files "
             "that are rehearsed; remove it"
         )
-    return Change(before, sorted(differing), _stacks(earlier), _stacks(names), after)
+    links: set[str] = set()
+    if _lines(project, "diff", "--name-only", "--no-ext-diff", "-z", before, after):
+        for commit in (before, after):
+            entries = _lines(project, "ls-tree", "-z", commit, "./", _POLICIES)
+            links |= {entry.partition("\t")[2] for entry in entries if entry.startswith(git.LINK)}
+    return Change(before, sorted(differing), _stacks(earlier), _stacks(names), after, sorted(links))
 
 
 def check_stack_files(project: Path, changed: Change) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
-from rules.exceptions import Granted
+from rules.exceptions import Exceptions, Granted
 from rules.rule import Rule
 from rules.values import readable
 
@@ -67,16 +67,27 @@ def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:
 
 def exceptions(settings: Mapping[str, Any]) -> list[Granted]:
     """The exceptions in a configuration; none where the engine can't read them either, and says so."""
-    configured = settings.get("exceptions")
-    granted = configured.get("granted", []) if isinstance(configured, Mapping) else []
     try:
-        return _EXCEPTIONS.validate_python(granted)
+        return _EXCEPTIONS.validate_python(_entries(settings))
     except ValidationError:
         return []
 
 
+def _entries(settings: Mapping[str, Any]) -> list[Any]:
+    configured = settings.get("exceptions")
+    granted = configured.get("granted") if isinstance(configured, Mapping) else None
+    return granted if isinstance(granted, list) else []
+
+
 def _wrong(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> Iterator[str]:
     """A sentence for each thing that is wrong."""
+    for entry in _entries(content):
+        try:
+            Exceptions().read([entry], list(rules))
+        except ValueError as error:
+            yield readable(str(error)).replace("\n", " ")
+        except (AttributeError, LookupError, TypeError):
+            yield _said("exceptions.granted", "has an entry that is not {rule, resource, reason, until}, all text")
     for name, configured in content.items():
         if name not in rules and name != _ALL:
             yield _said(

@@ -82,6 +82,8 @@ def applied(
             notes += cluster.apply(kind, name, item, earlier)
         except (ValidationError, AttributeError, KeyError, TypeError) as error:
             why = mistake(error) if isinstance(error, ValidationError) else broken(error)
+            if isinstance(error, KeyError):
+                why = f"it has no {error}"
             raise SnapshotError.of(
                 finding("snapshot-manifest-not-karpenters", "", f"{kind} {name}", why=why)
             ) from error

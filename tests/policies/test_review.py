@@ -576,6 +576,12 @@ def keeps_to_the_format(content: dict[str, Any]) -> None:
 # The command
 
 
+def granted(**changes: str) -> str:
+    """A configuration with one exception."""
+    entry = {"rule": "node-imdsv2", "resource": "*", "reason": "to be seen", "until": "2999-12-31"}
+    return json.dumps({"exceptions": {"granted": [entry | changes]}})
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -595,6 +601,10 @@ def keeps_to_the_format(content: dict[str, Any]) -> None:
             '{"node-pool-cost-ceiling": {"usd": 7}}',
             "usd is no setting of this rule, which has enforcementLevel, usdPer",
         ),
+        (granted(rule="no-such-rule"), "one for 'no-such-rule', which is no rule of this pack"),
+        (granted(until="2027-02-30"), "until '2027-02-30', which is no day"),
+        ('{"exceptions": {"granted": [{"rule": "node-imdsv2"}]}}', "an entry that is not {rule, resource, reason"),
+        ('{"exceptions": {"granted": [7]}}', "an entry that is not {rule, resource, reason"),
         ('{"\\u001b[31m\\ud800": {}}', "\\x1b[31m\\ud800 is no rule of this pack"),
     ],
 )

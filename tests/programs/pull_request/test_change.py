@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -224,6 +225,28 @@ def test_what_describes_a_stack_is_of_the_stack(ending: str) -> None:
     path = f"Pulumi.eks.{ending}"
     changed = stacks.Change("base", [path], ["aks-nap", "eks"], ["aks-nap", "eks"])
     assert changed.touched() == [AffectedStack("eks", path, "asked")]
+
+
+@pytest.mark.parametrize(
+    ("link", "whatif"),
+    [("Pulumi.eks.yaml", "asked"), ("Pulumi.eks.cluster.json", "asked"), ("policies/eks.json", "policies")],
+)
+def test_a_link_is_touched_by_what_differs_anywhere(
+    link: str, whatif: Literal["asked", "policies"], repository: Repository
+) -> None:
+    """It may lead there, also outside of the project."""
+    folder = repository.folder / "infrastructure"
+    repository.commit(
+        **{"infrastructure/Pulumi.yaml": "", "shared/one": "{}\n", "README.md": "a\n"},
+        **{f"infrastructure/Pulumi.{stack}.yaml": STACK.format(cloud="aws") for stack in ("eks", "other")},
+    )
+    (folder / link).parent.mkdir(exist_ok=True)
+    (folder / link).unlink(missing_ok=True)
+    (folder / link).symlink_to(repository.folder / "shared" / "one")
+    repository.commit()
+    repository.commit(**{"shared/one": "{ }\n"})
+    assert stacks.change(folder, "HEAD^").touched() == [AffectedStack("eks", link, whatif)]
+    assert stacks.change(folder, "HEAD").touched() == []
 
 
 def test_a_stack_of_whose_job_nothing_came_is_told_as_failed(repository: Repository, github: GitHubServer) -> None:

@@ -42,6 +42,11 @@ def test_a_fork_and_dependabot_may_only_read(head: Any, actor: str, reads_only: 
     assert (found.number, found.commit, found.reads_only) == (7, "abc", reads_only)
 
 
+@pytest.mark.parametrize("number", [True, "7", 7.5, 0, -1, None])
+def test_what_is_no_number_of_a_pull_request_is_none(number: object, tmp_path: Path) -> None:
+    assert job(environment(tmp_path, {"pull_request": {"number": number}})).number is None
+
+
 def test_a_push_is_of_no_pull_request(tmp_path: Path) -> None:
     found = job(environment(tmp_path, {"ref": "refs/heads/main"}, GITHUB_SHA="def"))
     assert (found.number, found.commit, found.reads_only, found.page) == (None, "def", False, "")
@@ -52,7 +57,7 @@ def test_the_run_has_a_page(tmp_path: Path) -> None:
     assert found.page == "https://github.com/ours/karpstack/actions/runs/7"
 
 
-@pytest.mark.parametrize("repository", ["", "karpstack", "a/b/c", "a/b?x=", "../b c"])
+@pytest.mark.parametrize("repository", ["", "karpstack", "a/b/c", "a/b?x=", "../b c", "../..", "a/..", "./b"])
 def test_a_repository_that_is_none_is_refused(repository: str) -> None:
     with pytest.raises(JobError, match=r"GITHUB_REPOSITORY is .* no owner/name"):
         job({"GITHUB_REPOSITORY": repository})

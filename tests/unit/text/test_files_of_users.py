@@ -130,6 +130,13 @@ def test_a_page_that_only_tells_of_a_comparison_is_not_written_over(tmp_path: Pa
         assert page.read_text() == mine
 
 
+def test_a_pack_is_made_through_no_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert karpstack()(["pack", str(tmp_path / "link")]) == 2
+    assert "link: is a link; nothing was written" in capsys.readouterr().err
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_device_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert snapshot(["anonymize", str(SMALL), "--output", "/dev/full"]) == 2
     assert "/dev/full: is a device" in capsys.readouterr().err
