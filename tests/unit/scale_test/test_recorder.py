@@ -436,7 +436,9 @@ def test_spot_prices_of_the_table_are_a_rehearsals(tmp_path: Path) -> None:
 
 
 def test_a_login_that_a_cluster_repeats_is_masked_in_the_timeline(tmp_path: Path) -> None:
-    PricesByTable(tmp_path).recorder.broke_off("Pod", "no answer for long: unknown token Bearer abc123.0123456789abcdef")
+    PricesByTable(tmp_path).recorder.broke_off(
+        "Pod", "no answer for long: unknown token Bearer abc123.0123456789abcdef"
+    )
     assert "unknown token Bearer ***" in (tmp_path / "timeline.jsonl").read_text()
 
 
