@@ -130,9 +130,13 @@ def _merged(several: str, *more: str) -> KubeConfigMerger:
         merged = KubeConfigMerger(several)
         for one in more:
             merged.load_config(one)
-    except yaml.MarkedYAMLError as error:
-        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise config.ConfigException(f"it is no YAML ({error.problem}{where})") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        why = str(getattr(error, "problem", None) or getattr(error, "reason", "")).partition(" '")[
+            0
+        ]  # a token, perhaps
+        raise config.ConfigException(f"it is no YAML ({why}{where})") from None
     return merged
 
 

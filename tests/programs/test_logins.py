@@ -271,12 +271,18 @@ def test_of_several_kubeconfigs_the_first_ones_context_is_meant(tmp_path: Path) 
     assert settings_of(together, "b").api_key == {"BearerToken": "Bearer b"}
 
 
-def test_a_kubeconfig_that_is_no_yaml_is_told_without_its_content(tmp_path: Path) -> None:
-    (tmp_path / "kubeconfig").write_text("users:\n- user: {token: 's3cret: b}\n")
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("users:\n- user: {token: 's3cret: b}\n", "found unexpected end of stream in line 3"),
+        ("users:\n- user: {token: *s3cret}\n", "found undefined alias in line 2"),
+        ("a: s3cret\x00\n", "special characters are not allowed"),
+    ],
+)
+def test_a_kubeconfig_that_is_no_yaml_is_told_without_its_content(content: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text(content)
     for named in (tmp_path / "kubeconfig", Path(os.pathsep.join((f"{tmp_path}/kubeconfig", "/missing")))):
-        with pytest.raises(
-            ConfigException, match=r"it is no YAML \(found unexpected end of stream in line 3\)"
-        ) as raised:
+        with pytest.raises(ConfigException, match=rf"it is no YAML \({why}\)") as raised:
             settings_of(named)
         assert "s3cret" not in "".join(traceback.format_exception(raised.value))
 
