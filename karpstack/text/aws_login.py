@@ -2,45 +2,51 @@
 
 Its SDK chooses in another order than botocore, which would ask another account where several are named.
 https://github.com/aws/aws-sdk-go-v2/blob/main/config/resolve_credentials.go
-
-Nothing is imported before it is needed: botocore takes long to load.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from botocore.session import Session
+from botocore.credentials import EnvProvider
+from botocore.session import Session
 
 _PROFILES: Final = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 _OF_ENVIRONMENT: Final = "AWS_WEB_IDENTITY_TOKEN_FILE"
 _ROLE, _WEB_IDENTITY = "assume-role", "assume-role-with-web-identity"
 _STATIC: Final = ("shared-credentials-file", "config-file")
-#: What of a profile counts first, by botocore's names; what is not here follows in botocore's order.
-_ORDER: Final = ("env", _ROLE, *_STATIC, _WEB_IDENTITY, "sso", "login", "custom-process")
+#: What counts first, by botocore's names; what is not here follows in botocore's order.
+_ORDER: Final = ("env", _ROLE, _WEB_IDENTITY, *_STATIC, "sso", "login", "custom-process")
 
 
-def core_session(profile: str = "") -> Session:
-    """Return botocore's session, for boto3's.
+class CoreSession(Session):  # type: ignore[misc]  # botocore has no types
+    """botocore's session, for boto3's, with the logins in the provider's order. An empty variable names no profile."""
 
-    Args:
-        profile: Of the AWS CLI; the environment's login if empty.
+    def __init__(self) -> None:
+        super().__init__({"profile": (None, [name for name in _PROFILES if os.environ.get(name)], None, None)})
 
-    Raises:
-        botocore.exceptions.ProfileNotFound: There is no such profile.
-    """
-    from botocore.session import Session
+    def _create_credential_resolver(self) -> Any:
+        # As late as botocore itself: what logs in takes over the session's `create_client` and region here.
+        made: Any = super()._create_credential_resolver()
+        # Of a profile that is named in the program, the environment changes nothing.
+        is_first = bool(os.environ.get(_OF_ENVIRONMENT)) and self.instance_variables().get("profile") is None
+        providers = [_environment() if one.METHOD == EnvProvider.METHOD else one for one in made.providers]
+        made.providers = _ordered(providers, *([_WEB_IDENTITY] if is_first else []))
+        builder = made.get_provider(_ROLE)._profile_provider_builder  # for a role's `source_profile`
+        of_source = builder.providers
+        builder.providers = lambda **given: _ordered(of_source(**given))
+        return made
 
-    # An empty variable is none.
-    core = Session({"profile": (None, [name for name in _PROFILES if os.environ.get(name)], None, None)})
-    if profile:
-        core.set_config_variable("profile", profile)
-    order = [*_ORDER]
-    if not profile and os.environ.get(_OF_ENVIRONMENT):
-        order.remove(_WEB_IDENTITY)
-        order.insert(order.index(_ROLE), _WEB_IDENTITY)
-    providers = core.get_component("credential_provider").providers
-    providers.sort(key=lambda one: order.index(one.METHOD) if one.METHOD in order else len(order))
-    return core
+
+def _environment() -> EnvProvider:
+    """Return what takes keys from the environment, also under the names that botocore does not know."""
+    names = (("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"), ("AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"))
+    access, secret = (next((name for name in each if os.environ.get(name)), each[0]) for each in names)
+    return EnvProvider(mapping={"access_key": access, "secret_key": secret, "token": "AWS_SESSION_TOKEN"})
+
+
+def _ordered(providers: Iterable[Any], *before_role: str) -> list[Any]:
+    order = ["env", *before_role, *_ORDER]
+    return sorted(providers, key=lambda one: order.index(one.METHOD) if one.METHOD in order else len(order))

@@ -30,7 +30,7 @@ _PREFIXES: Final[Mapping[str, str]] = {
 }
 #: What botocore raises if it cannot use a file or program that a profile names for the login, if the profile wants a
 #: code and there is no terminal, or if the login that it gets has ended already. For the network, it has errors of its
-#: own; what is in `OTHER_SHAPE`, too, is no failed login.
+#: own. Errors that are also in `OTHER_SHAPE` are not failed logins.
 LOGIN_FAILED: Final = (OSError, EOFError, RuntimeError)
 _SESSION: Final = "karpstack-preflight"
 

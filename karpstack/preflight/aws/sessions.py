@@ -13,7 +13,7 @@ from botocore.httpsession import URLLib3Session
 from urllib3.exceptions import HTTPError
 
 from karpstack.text.answers import Allowance
-from karpstack.text.aws_login import core_session
+from karpstack.text.aws_login import CoreSession
 from karpstack.text.proxies import proxies_for
 
 from ..answers import read
@@ -34,10 +34,10 @@ def session(profile: str, region: str, *, is_short: bool = True) -> boto3.sessio
     Raises:
         BotoCoreError: There is no such profile.
     """
-    core = core_session(profile)
+    core = CoreSession()
     # Also of the clients with which botocore takes a role before it asks.
     core.create_client = partial(_client, core.create_client, Allowance if is_short else lambda: None)
-    made = boto3.session.Session(botocore_session=core, region_name=region)
+    made = boto3.session.Session(botocore_session=core, profile_name=profile or None, region_name=region)
     logins = core.get_component("credential_provider")
     for fetcher in (logins.get_provider("container-role")._fetcher, logins.get_provider("iam-role")._role_fetcher):
         # No clients: botocore asks who has the credentials of a container or instance otherwise. That is a server on

@@ -105,7 +105,8 @@ class Cluster:
             settings = settings_of(kubeconfig)
             settings.retries = _AGAIN
             self.server = str(settings.host)
-            self.host = str(settings.tls_server_name or urlsplit(self.server).hostname or "").lower()
+            proven = settings.tls_server_name if settings.verify_ssl else None
+            self.host = str(proven or urlsplit(self.server).hostname or "").lower()
             self._api = client.ApiClient(configuration=settings)
         # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.
         except Exception as error:

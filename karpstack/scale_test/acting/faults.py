@@ -17,7 +17,6 @@ from typing import Any
 from kubernetes import client
 
 from karpstack.karpenter import clock
-from karpstack.text.aws_login import core_session
 
 from ..connecting import TIMEOUTS, connect
 from ..judging.live import Live
@@ -255,8 +254,10 @@ def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
     import boto3.session
     import botocore.exceptions
 
+    from karpstack.text.aws_login import CoreSession
+
     try:
-        sqs = boto3.session.Session(botocore_session=core_session()).client("sqs", region_name=region)
+        sqs = boto3.session.Session(botocore_session=CoreSession(), region_name=region).client("sqs")
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         account = url.split("/")[-2]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(notice(kind, account, region, instance)))

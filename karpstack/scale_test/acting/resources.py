@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from karpstack.karpenter import clock
-from karpstack.text.aws_login import core_session
 
 from ..judging.live import Live
 from ..judging.replay import Replay
@@ -86,9 +85,11 @@ def from_aws(region: str, cluster: str) -> list[CloudResource]:
     import boto3.session
     import botocore.exceptions
 
+    from karpstack.text.aws_login import CoreSession
+
     tags = [{"Name": f"tag:{_CLUSTER_TAG}", "Values": [cluster]}]
     try:
-        ec2 = boto3.session.Session(botocore_session=core_session()).client("ec2", region_name=region)
+        ec2 = boto3.session.Session(botocore_session=CoreSession(), region_name=region).client("ec2")
         instances = ec2.get_paginator("describe_instances").paginate(
             Filters=[
                 *tags,

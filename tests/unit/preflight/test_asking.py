@@ -142,6 +142,8 @@ PROFILES = {
     "role": ROLE,
     "process": f"credential_process = /absent\n{KEYS.format('process')}",
     "sso": f"{SSO}{KEYS.format('sso')}",
+    "by-process": ROLE.replace("plain", "process"),
+    "by-web": f"{ROLE.partition(chr(10))[0]}\nweb_identity_token_file = /token\n{KEYS.format('bare')}",
 }
 WEB_IDENTITY = {"AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/web"}
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "environment", "AWS_SECRET_ACCESS_KEY": "s"}
@@ -157,10 +159,13 @@ ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "environment", "AWS_SECRET_ACCESS_KEY": "s"}
         ("", {"AWS_PROFILE": "role", **WEB_IDENTITY}, "assume-role-with-web-identity", ""),
         ("", {"AWS_PROFILE": "plain", **WEB_IDENTITY}, "assume-role-with-web-identity", ""),
         ("", {"AWS_PROFILE": "role", **WEB_IDENTITY, **ENVIRONMENT}, "env", "environment"),
+        ("", {"AWS_PROFILE": "plain", "AWS_ACCESS_KEY": "old", "AWS_SECRET_KEY": "s"}, "env", "old"),
+        ("", {**ENVIRONMENT, "AWS_ACCESS_KEY": "old", "AWS_SECURITY_TOKEN": "of another"}, "env", "environment"),
         ("role", {**WEB_IDENTITY, **ENVIRONMENT, "AWS_PROFILE": "plain"}, "assume-role", ""),
         ("plain", WEB_IDENTITY, "config-file", "plain"),
         ("process", {}, "config-file", "process"),
         ("sso", {}, "config-file", "sso"),
+        ("by-web", {}, "assume-role-with-web-identity", ""),
     ],
 )
 def test_of_several_logins_that_of_pulumis_provider_counts(
@@ -174,7 +179,28 @@ def test_of_several_logins_that_of_pulumis_provider_counts(
         monkeypatch.setenv(name, value)
     credentials: Any = session(profile, "us-east-1").get_credentials()
     assert credentials.method == method
-    assert not key or credentials.access_key == key
+    assert not key or (credentials.access_key, credentials.token) == (key, None)
+
+
+def test_what_logs_in_is_asked_through_the_checked_proxy_and_in_the_region(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """botocore's own logins take the session's method and region when they are made."""
+    (tmp_path / "config").write_text("".join(f"[profile {name}]\n{text}" for name, text in PROFILES.items()))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    core = session("sso", "eu-west-1")._session
+    made = {one.METHOD: one for one in core.get_component("credential_provider").providers}
+    assert made["sso"]._client_creator is core.create_client
+    assert made["assume-role"]._client_creator("sts").meta.region_name == "eu-west-1"
+
+
+def test_the_source_of_a_role_logs_in_in_the_same_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its static keys, and not the program, which is not there."""
+    (tmp_path / "config").write_text("".join(f"[profile {name}]\n{text}" for name, text in PROFILES.items()))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    role = session("by-process", "eu-west-1")._session.get_component("credential_provider").get_provider("assume-role")
+    role.load()
+    assert role._resolve_credentials_from_profile("process").access_key == "process"
 
 
 def test_an_unknown_profile() -> None:
