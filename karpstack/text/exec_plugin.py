@@ -10,18 +10,17 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-#: How long before its end a login is renewed: a request takes time, too.
-_BEFORE: Final = timedelta(minutes=1)
 _REST: Final = 10.0
 _EXTENSION: Final = "client.authentication.k8s.io/exec"
 _OF_CLUSTER: Final = (
@@ -71,8 +70,8 @@ class RenewedLogin:
 
         Args:
             run: Runs it.
-            rest: Seconds in which a plugin that failed, or whose login was refused, is not run again: a person may have
-                to read its message each time.
+            rest: Seconds in which a plugin is not run again once a login was renewed, or could not be: a person may
+                have to read its message each time.
 
         Raises:
             PluginError: It gives no login.
@@ -83,18 +82,18 @@ class RenewedLogin:
         self.first = self._login = run()
 
     def token(self) -> str:
-        """Return a token that has not ended, and that no API server has refused.
+        """Return a token: another one if the last has ended, or an API server has refused it, and the plugin rests not.
 
         Raises:
             PluginError: It could not be renewed.
         """
         with self._lock:
-            is_resting = time.monotonic() < self._rested
-            if is_resting and self._why:
-                raise PluginError(self._why)
             end = self._login.end
-            if (end and end <= datetime.now(UTC) + _BEFORE) or (self._is_refused and not is_resting):
-                self._renew()
+            if self._is_refused or (end and end <= datetime.now(UTC)):
+                if time.monotonic() >= self._rested:
+                    self._renew()
+                elif self._why:
+                    raise PluginError(self._why)
             return self._login.token
 
     def refuse(self, token: str) -> None:
@@ -107,14 +106,12 @@ class RenewedLogin:
             found = self._run()
             if not found.token:
                 raise PluginError("it gave a token before, and now only a certificate")
-            self._login, self._why = found, ""
+            self._login, self._why, self._is_refused = found, "", False
         except PluginError as error:
             self._why = str(error)
             raise
         finally:
-            if self._why or self._is_refused:
-                self._rested = time.monotonic() + self._rest
-            self._is_refused = False
+            self._rested = time.monotonic() + self._rest
 
 
 def run(plugin: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> Login:
@@ -134,9 +131,13 @@ def run(plugin: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> 
     if plugin.get("provideClusterInfo"):
         told["cluster"] = _told_of(cluster, folder)
     asked = json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": told})
+    hint = f" ({plugin['installHint']})" if plugin.get("installHint") else ""
+    # By this process's PATH: the plugin's own `env` may have another.
+    if not (command := shutil.which(plugin["command"])):
+        raise PluginError(f"{plugin['command']} cannot be started, because there is no such program{hint}")
     try:
         done = subprocess.run(
-            [plugin["command"], *(plugin.get("args") or ())],
+            [command, *(plugin.get("args") or ())],
             env={
                 **os.environ,
                 **{one["name"]: one.get("value") or "" for one in plugin.get("env") or ()},
@@ -147,7 +148,6 @@ def run(plugin: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> 
             check=False,
         )
     except OSError as error:
-        hint = f" ({plugin['installHint']})" if plugin.get("installHint") else ""
         raise PluginError(f"it cannot be started: {error}{hint}") from error
     if done.returncode:
         raise PluginError(f"it ended with {done.returncode}, and its own message, if it has one, is above")
@@ -165,7 +165,10 @@ def _told_of(cluster: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """A cluster as plugins are told of it; one with a file of certificates as one that has them in it."""
     told = {key: cluster[key] for key in _OF_CLUSTER if cluster.get(key)}
     if authority := cluster.get("certificate-authority"):
-        told.setdefault("certificate-authority-data", _base64((folder / authority).read_bytes()))
+        try:
+            told.setdefault("certificate-authority-data", _base64((folder / authority).read_bytes()))
+        except OSError as error:
+            raise PluginError(f"the cluster's certificate-authority cannot be read: {error}") from error
     for extension in cluster.get("extensions") or ():
         if extension["name"] == _EXTENSION:
             told["config"] = extension["extension"]

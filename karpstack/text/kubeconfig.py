@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -117,6 +118,7 @@ def prepare(
 
 def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     """A file that is given is one, also with a colon in its name; KUBECONFIG may list several."""
+    kubeconfig = kubeconfig.expanduser() if kubeconfig else None
     if kubeconfig is None or not kubeconfig.exists():
         listed = str(kubeconfig or os.environ.get("KUBECONFIG") or Path(_USUAL).expanduser())
         files = [Path(one).absolute() for one in listed.split(os.pathsep) if one]
@@ -130,13 +132,19 @@ def _merged(several: str, *more: str) -> KubeConfigMerger:
         merged = KubeConfigMerger(several)
         for one in more:
             merged.load_config(one)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # the second of a tag, as `!!int`
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
-        why = str(getattr(error, "problem", None) or getattr(error, "reason", "")).partition(" '")[
-            0
-        ]  # a token, perhaps
+        # Only how it begins: what follows may be a token.
+        why = str(getattr(error, "problem", None) or getattr(error, "reason", type(error).__name__)).partition(" '")[0]
         raise config.ConfigException(f"it is no YAML ({why}{where})") from None
+    for path, content in merged.config_files.items():
+        for kind in ("clusters", "users", "contexts"):
+            names = Counter(str(one["name"]) for one in content.get(kind) or ())
+            if twice := [name for name, count in names.items() if count > 1]:
+                raise config.ConfigException(
+                    f"{path} has {twice[0]} twice in its {kind}, so it is not known which is meant; remove one"
+                )
     return merged
 
 

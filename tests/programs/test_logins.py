@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -27,6 +28,7 @@ from karpstack.scale_test.recording.following import BrokenError, Resource
 from karpstack.scale_test.recording.request import ask, version
 from karpstack.snapshot.cluster import ClusterError, take
 from karpstack.text.exec_plugin import Login, PluginError, RenewedLogin
+from karpstack.text.exec_plugin import run as run_plugin
 from karpstack.text.kubeconfig import LoginError, settings_of
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.test_live import run
@@ -61,7 +63,10 @@ def status(**found: str | None) -> str:
 @pytest.mark.parametrize(
     ("user", "why"),
     [
-        ({"exec": {"apiVersion": V1, "command": "/missing"}}, "by exec: .*No such file"),
+        (
+            {"exec": {"apiVersion": V1, "command": "/missing"}},
+            "by exec: /missing cannot be started",
+        ),
         (plugin("exit 3"), "by exec: it ended with 3, and its own message, if it has one, is above;"),
         (plugin("echo '[]'"), "by exec: what it wrote is no ExecCredential in JSON"),
         (plugin("echo 'token: t'"), "by exec: what it wrote is no ExecCredential in JSON"),
@@ -72,7 +77,7 @@ def status(**found: str | None) -> str:
         ({"exec": {**plugin(status(token="t"))["exec"], "interactiveMode": "Always"}}, "there is no terminal on stdin"),
         (
             {"exec": {"apiVersion": V1, "command": "/missing", "installHint": "apt install missing"}},
-            r"cannot be started: .*No such file or directory: '/missing' \(apt install missing\)",
+            r"/missing cannot be started, because there is no such program \(apt install missing\)",
         ),
         (plugin(status(token=None)), "by exec: it gives neither a token nor a certificate"),
         (plugin(status()), "by exec: it gives neither a token nor a certificate"),
@@ -172,16 +177,42 @@ def test_a_plugin_is_asked_again_if_its_login_is_refused(tmp_path: Path) -> None
             server.tokens.clear()
 
 
-def test_only_the_login_that_was_refused_is_renewed() -> None:
-    tokens = iter(["a", "b", "c", ""])
-    rested = RenewedLogin(lambda: Login(next(tokens), "", "", None), rest=0)
+def test_only_a_login_that_has_ended_or_was_refused_is_renewed() -> None:
+    later = datetime.now(UTC) + timedelta(seconds=5)
+    logins = iter([Login(token, "", "", end) for token, end in (("a", later), ("b", None), ("c", None), ("", None))])
+    login = RenewedLogin(lambda: next(logins), rest=0)
     for token in ("a", "b", "c"):
-        assert rested.token() == token
-        rested.refuse("of a login before")
-        assert rested.token() == token
-        rested.refuse(token)
+        login.refuse("of a login before")
+        assert login.token() == token
+        login.refuse(token)
     with pytest.raises(PluginError, match="now only a certificate"):
-        rested.token()
+        login.token()
+
+
+def test_a_plugin_rests_between_two_renewals() -> None:
+    """Of one whose logins have ended when they come, or that fails, a person would have to answer each time."""
+    ended = datetime(2020, 1, 1, tzinfo=UTC)
+    answers: list[Login | PluginError] = [Login(token, "", "", ended) for token in ("a", "b")]
+
+    def run() -> Login:
+        answer = answers.pop(0)
+        if isinstance(answer, PluginError):
+            raise answer
+        return answer
+
+    login = RenewedLogin(run)
+    assert [login.token() for _ in range(3)] == ["b"] * 3
+    answers += [Login("a", "", "", ended), PluginError("closed")]
+    failing = RenewedLogin(run)
+    for _ in range(3):
+        with pytest.raises(PluginError, match="closed"):
+            failing.token()
+
+
+def test_a_certificate_of_the_cluster_that_is_missing_is_an_error_of_the_login(tmp_path: Path) -> None:
+    asked = {**plugin(status(token="t"))["exec"], "provideClusterInfo": True}
+    with pytest.raises(PluginError, match=r"certificate-authority cannot be read: .*No such file"):
+        run_plugin(asked, {"certificate-authority": "missing"}, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -276,6 +307,8 @@ def test_of_several_kubeconfigs_the_first_ones_context_is_meant(tmp_path: Path) 
     [
         ("users:\n- user: {token: 's3cret: b}\n", "found unexpected end of stream in line 3"),
         ("users:\n- user: {token: *s3cret}\n", "found undefined alias in line 2"),
+        ("users:\n- user: {token: !s3cret x}\n", "could not determine a constructor for the tag in line 2"),
+        ("users:\n- user: {token: !!int s3cret}\n", "ValueError"),
         ("a: s3cret\x00\n", "special characters are not allowed"),
     ],
 )
@@ -287,10 +320,21 @@ def test_a_kubeconfig_that_is_no_yaml_is_told_without_its_content(content: str, 
         assert "s3cret" not in "".join(traceback.format_exception(raised.value))
 
 
+@pytest.mark.parametrize("kind", ["clusters", "users", "contexts"])
+def test_a_name_that_a_kubeconfig_has_twice_is_an_error(kind: str, tmp_path: Path) -> None:
+    """As for kubectl; the client itself takes the first."""
+    path = kubeconfig(tmp_path, {"token": "t"})
+    content = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({**content, kind: content[kind] * 2}))
+    with pytest.raises(ConfigException, match=f"has a twice in its {kind}"):
+        settings_of(path)
+
+
 def test_a_tilde_in_kubeconfig_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for kubectl, which would read another file, or none."""
+    """As for kubectl, which would read another file, or none; unlike in a parameter of ours."""
     kubeconfig(tmp_path, {"token": "t"})
     monkeypatch.setenv("HOME", str(tmp_path))
+    assert settings_of(Path("~/kubeconfig")).api_key == {"BearerToken": "Bearer t"}
     monkeypatch.setenv("KUBECONFIG", "~/kubeconfig")
     with pytest.raises(ConfigException, match="there is no kubeconfig"):
         settings_of()

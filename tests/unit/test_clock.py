@@ -42,6 +42,7 @@ REAL: Final = {
     "rehearsal/whatif/candidates.py": "how long a command took",
     "rehearsal/whatif/manifests.py": "patience with a command",
     "scale_test/judging/live.py": "how often a file is looked at",
+    "scale_test/recording/following.py": "patience with an API server",
     "scale_test/recording/metrics.py": "how long the controller took to answer",
     "scale_test/recording/process.py": "a process of this machine",
     "scale_test/recording/recorder.py": "what the controller spends on answers",

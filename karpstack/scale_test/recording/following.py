@@ -1,8 +1,8 @@
 """Follows one kind of object for ever: list, then watch, and again where that broke off.
 
 A watch that ends is resumed where it ended. When that is too long ago for the API server (410), the list is
-read again, which also reveals what was deleted meanwhile, and the gap is told. So it is when there is no answer for
-long: there may be none until the end, as for a login whose rights are taken away. Objects go by as plain
+read again, which also reveals what was deleted meanwhile, and the gap is told. A gap is also told when there was no
+answer for long: there may be none until the end, as for a login whose rights are taken away. Objects go by as plain
 dictionaries, and only a fingerprint of each is kept, so that thousands take little memory.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,8 +21,7 @@ from .timeline import Line, excerpt, once
 
 WATCH_SECONDS = 300  # the API server ends a watch then; it is resumed without a gap
 _PAGE = 500
-#: Failed requests one after another, about half a minute: an API server that restarts takes less.
-_FAILURES = 60
+_MOST = 64 * 2**20  # bytes of a page; one of 500 large pods has a tenth of that
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class Follower:
         retry: Seconds to wait after a broken connection.
         unexpected: Seconds to wait after an answer that no API server gives: the next one may be the same, and each
             costs a line.
+        patience: Seconds without an answer until a gap is told: an API server that restarts takes less.
     """
 
     def __init__(
@@ -86,15 +87,17 @@ class Follower:
         *,
         retry: float = 0.5,
         unexpected: float = 5.0,
+        patience: float = 30.0,
     ) -> None:
         self._resource = resource
         self._fetch = fetch
         self._listener = listener
         self._stopping = stopping
-        self._retry, self._unexpected = retry, unexpected
+        self._retry, self._unexpected, self._patience = retry, unexpected, patience
         # Uid -> fingerprint of the last excerpt, and its name, to tell of an end that was missed.
         self._known: dict[str, tuple[int, Line]] = {}
-        self._failures = 0
+        self._silent_since: float | None = None  # by the monotonic clock, from the first failed request
+        self._is_told = False
 
     def run(self) -> None:
         """Follow."""
@@ -104,22 +107,32 @@ class Follower:
                 if version is None:
                     version = self._list()
                 for event in self._watch(version):
+                    self._answered()
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         self._tell(event["type"], event["object"])
+                self._answered()
             except BrokenError as error:
                 if error.status == HTTPStatus.GONE:
                     version = None
                     self._listener.broke_off(self._resource.kind, str(error))
                 else:  # the API server restarts, perhaps
-                    self._failures += 1
-                    if self._failures == _FAILURES:
-                        self._listener.broke_off(self._resource.kind, f"no answer for long: {error!s:.500}")
+                    self._fail(error)
                     self._stopping.wait(self._retry)
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 version = None
                 self._listener.broke_off(self._resource.kind, f"an unexpected answer: {error!r:.200}")
                 self._stopping.wait(self._unexpected)
+
+    def _answered(self) -> None:
+        self._silent_since, self._is_told = None, False
+
+    def _fail(self, error: BrokenError) -> None:
+        now = time.monotonic()
+        self._silent_since = self._silent_since or now
+        if not self._is_told and now - self._silent_since >= self._patience:
+            self._is_told = True
+            self._listener.broke_off(self._resource.kind, f"no answer for long: {error!s:.500}")
 
     def _list(self) -> str:
         """Read the whole list; its resource version."""
@@ -144,7 +157,6 @@ class Follower:
                 "timeoutSeconds": str(WATCH_SECONDS),
             },
         ) as lines:
-            self._failures = 0
             for line in lines:
                 event = _parse(line)
                 if event["type"] == "ERROR":
@@ -178,12 +190,23 @@ def pages(resource: Resource, fetch: Fetch) -> Iterator[dict[str, Any]]:
     query = {"limit": str(_PAGE)}
     while True:
         with fetch(resource, query) as lines:
-            page = _parse(b"".join(lines))
+            page = _parse(_whole(lines))
         yield page
         more = page["metadata"].get("continue")
         if not more:
             return
         query["continue"] = more
+
+
+def _whole(lines: Iterator[bytes]) -> bytes:
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size > _MOST:
+            raise BrokenError(f"a page of a list has more than {_MOST // 2**20} MiB")
+    return b"".join(held)
 
 
 def _parse(text: bytes) -> dict[str, Any]:

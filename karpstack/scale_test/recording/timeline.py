@@ -9,7 +9,7 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
                               a timer was late at most; missing where it was real time)
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read again,
-                              or nobody answers
+                              or the API server does not answer for long
     PRICE                     instanceType, capacityType, zone, pricePerHour (USD) of something that was launched, and
                               source: controller (its metrics; also where it is not said) or table (facts/)
     PRICES                    cheapest: capacity type -> instance type -> USD an hour in the cheapest zone, of all that

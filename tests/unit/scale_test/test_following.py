@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import pytest
 
-from karpstack.scale_test.recording.following import BrokenError, Follower, Resource
+from karpstack.scale_test.recording.following import BrokenError, Follower, Resource, pages
 from karpstack.scale_test.recording.timeline import Line
 
 
@@ -66,9 +67,10 @@ class Server:
         self.seen.append(f"gap: {reason}")
 
 
-def follow(*answers: list[Any] | Exception) -> Server:
+def follow(*answers: list[Any] | Exception, patience: float = 60) -> Server:
     server = Server(*answers)
-    Follower(Resource("Pod", "/api/v1/pods"), server.fetch, server, server.stopping, retry=0, unexpected=0).run()
+    pods = Resource("Pod", "/api/v1/pods")
+    Follower(pods, server.fetch, server, server.stopping, retry=0, unexpected=0, patience=patience).run()
     return server
 
 
@@ -117,13 +119,26 @@ def test_a_broken_connection_is_no_gap() -> None:
     assert server.seen == ["listed", "ADDED a Pending"]
 
 
-@pytest.mark.parametrize("failure", [BrokenError("Unauthorized", 401), BrokenError("the login failed")])
-def test_no_answer_for_long_is_told_once_and_nothing_is_lost(failure: BrokenError) -> None:
+REFUSED = event("ERROR", {"code": 500, "message": "etcd has no leader"})
+
+
+@pytest.mark.parametrize("failure", [BrokenError("Unauthorized", 401), BrokenError("the login failed"), [REFUSED]])
+def test_no_answer_for_long_is_told_once_and_nothing_is_lost(failure: BrokenError | list[Any]) -> None:
     """A token that has ended, for example: nobody would know that the recorder sees nothing."""
-    server = follow(listing(5), *[failure] * 150, [event("ADDED", pod("a", 6))], *[failure] * 60)
-    gap = f"gap: no answer for long: {failure}"
+    server = follow(listing(5), *[failure] * 3, [event("ADDED", pod("a", 6))], *[failure] * 2, patience=0)
+    gap = f"gap: no answer for long: {failure if isinstance(failure, BrokenError) else 'etcd has no leader'}"
     assert server.seen == ["listed", gap, "ADDED a Pending", gap]
-    assert server.queries[150]["resourceVersion"] == "5"
+    assert server.queries[3]["resourceVersion"] == "5"
+    patient = follow(listing(5), *[failure] * 3, [event("ADDED", pod("a", 6))])
+    assert patient.seen == ["listed", "ADDED a Pending"]
+
+
+def test_a_list_without_an_end_is_not_read_to_it() -> None:
+    def endless(resource: Resource, query: dict[str, str]) -> AbstractContextManager[Iterator[bytes]]:
+        return nullcontext(itertools.repeat(b" " * 2**20))
+
+    with pytest.raises(BrokenError, match="a page of a list has more than 64 MiB"):
+        next(pages(Resource("Pod", "/api/v1/pods"), endless))
 
 
 def test_a_heartbeat_is_not_told() -> None:
