@@ -94,8 +94,11 @@ def remove_earlier(results: Path) -> None:
         folder = file.parent
         try:
             _outcome(results, folder.name)
-        except files.ResultError as error:
-            raise OutcomeError(str(error)) from error
+        except (OutcomeError, files.ResultError) as error:
+            raise OutcomeError(
+                f"{visible(file)} is in the way: it is no outcome of an earlier rehearsal, so it is not removed, and "
+                "would be shown as an answer; remove it, or give another folder with --results"
+            ) from error
         for document in (*folder.glob(f"{REVIEW}/review.*"), *folder.glob(f"{WHATIF}/*/whatif.*")):
             # Through a link it would be another folder's.
             is_linked = any(place.is_symlink() for place in (document.parent, document.parent.parent))

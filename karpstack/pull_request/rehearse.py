@@ -46,8 +46,8 @@ class Question:
 def rehearse(question: Question, touched: Sequence[AffectedStack]) -> list[Outcome]:
     """Review each stack, and rehearse the change of it where that is asked.
 
-    An outcome is written as soon as it is known; before that, the outcome is that there is none. See
-    `outcome.remove_earlier` first.
+    An outcome is written as soon as it is known; before that, the outcome is that there is none. Call
+    `outcome.remove_earlier` before.
     """
     found = []
     for one in touched:

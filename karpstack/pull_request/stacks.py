@@ -146,7 +146,8 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
             "that are rehearsed; remove it"
         )
     links: set[str] = set()
-    if _lines(project, "diff", "--name-only", "--no-ext-diff", "-z", before, after):
+    trees = {git.git(project, "rev-parse", f"{commit}^{{tree}}").stdout for commit in (before, after)}
+    if len(trees) > 1:
         for commit in (before, after):
             entries = _lines(project, "ls-tree", "-z", commit, "./", _POLICIES)
             links |= {entry.partition("\t")[2] for entry in entries if entry.startswith(git.LINK)}

@@ -51,7 +51,7 @@ def test_results_of_an_earlier_rehearsal_go_and_nothing_else(tmp_path: Path) -> 
             (tmp_path / stack / name).touch()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "outcome.json").write_text("{}")
-    with pytest.raises(OutcomeError, match=r"mine/outcome\.json is no outcome of"):
+    with pytest.raises(OutcomeError, match=r"mine/outcome\.json is in the way: it is no outcome"):
         outcome.remove_earlier(tmp_path)
     (tmp_path / "mine" / "outcome.json").rename(tmp_path / "mine" / "other.json")
     outcome.remove_earlier(tmp_path)
