@@ -82,7 +82,7 @@ class RenewedLogin:
         self.first = self._login = run()
 
     def token(self) -> str:
-        """Return a token: another one if the last has ended, or an API server has refused it, and the plugin rests not.
+        """Return a token: a new one if the last has ended, or an API server has refused it, unless the plugin rests.
 
         Raises:
             PluginError: It could not be renewed.
