@@ -134,6 +134,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
         lines = removal_aws.remove(aws, client, EksNames(settings.name), run)
     elif isinstance(settings, AksSettings):
         found = login(configured.raw)
+        print(visible(f"In the subscription {settings.subscription_id}, as {found.words}:"), flush=True)
         lines = removal_azure.remove(Azure(settings.subscription_id, found), found, run)
     else:
         raise InputError("the stack is on an existing cluster, of which nothing is removed by a tag")

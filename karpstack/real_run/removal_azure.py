@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import partial
+from http import HTTPStatus
 from operator import attrgetter
 from typing import Final
 
@@ -12,7 +14,7 @@ from azure.core.pipeline.policies import BearerTokenCredentialPolicy
 from azure.core.rest import HttpRequest, HttpResponse
 
 from karpstack.karpenter import clock
-from karpstack.preflight.answers import read
+from karpstack.preflight.answers import OTHER_SHAPE, read
 from karpstack.preflight.azure.api_versions import RESOURCES
 from karpstack.preflight.azure.asking import Azure, Patience
 from karpstack.preflight.azure.credentials import Login, transport
@@ -23,6 +25,7 @@ from .leftovers import TAG, Stays
 
 _LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _PATIENCE, _BETWEEN = 3600.0, 15.0
+_LOOKS: Final = 4
 
 
 def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -> Iterator[str]:
@@ -37,7 +40,7 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         transport=transport(connection_timeout=5, read_timeout=30),
     )
 
-    def send(method: str, url: str) -> tuple[int, str]:
+    def send(method: str, url: str) -> tuple[int, bytes]:
         ask = partial(
             client.send_request,
             HttpRequest(method, url),
@@ -46,8 +49,9 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
             proxies=proxies_for(url),
         )
         answer, content = read(f"{method} of a resource group", ask, attrgetter("_internal_response.raw"), None)
-        return answer.status_code, begins(content)
+        return answer.status_code, content
 
+    going: dict[str, str] = {}
     for group in azure.all(_LIST, f"{azure.scope}/resourcegroups", RESOURCES):
         # A managed group goes with what manages it.
         if (group.get("tags") or {}).get(TAG) != run or group.get("managedBy"):
@@ -57,14 +61,26 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
             yield Stays(f"resource group {group['name']} stays: its id is {group['id']!r:.200}")
             continue
         url = f"{login.endpoint}{group['id']}?api-version={RESOURCES}"
-        status, text = send("DELETE", url)
+        status, content = send("DELETE", url)
         if status >= 300:
-            yield Stays(f"resource group {group['name']} stays: {status} {text}")
+            yield Stays(f"resource group {group['name']} stays: {status} {begins(content)}")
             continue
         yield f"resource group {group['name']} goes"
-        until = clock.monotonic() + _PATIENCE
-        while (seen := send("GET", url)[0]) != 404:
-            if seen in (401, 403) or clock.monotonic() > until:
-                yield Stays(f"resource group {group['name']} was not seen to go ({seen}): look at it in the portal")
+        going[group["name"]] = url
+    until = clock.monotonic() + _PATIENCE
+    for name, url in going.items():
+        looks = 0  # one after another, at which it was not about to go
+        while (seen := send("GET", url))[0] != HTTPStatus.NOT_FOUND:
+            looks = 0 if _is_going(seen[1]) else looks + 1
+            if seen[0] in (401, 403) or looks == _LOOKS or clock.monotonic() > until:
+                yield Stays(f"resource group {name} was not seen to go ({seen[0]}): look at it in the portal")
                 break
             clock.sleep(between)
+
+
+def _is_going(content: bytes) -> bool:
+    """Whether an answer about a group says that it is being deleted."""
+    try:
+        return bool(json.loads(content)["properties"]["provisioningState"] == "Deleting")
+    except OTHER_SHAPE:
+        return False

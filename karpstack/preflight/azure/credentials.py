@@ -93,6 +93,13 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
             f"somebody else than the stack's provider; set {variable} to it"
         )
 
+    for other, variable in (("metadataHost", "ARM_METADATA_HOSTNAME"), ("msiEndpoint", "ARM_MSI_ENDPOINT")):
+        if raw.get(f"azure-native:{other}") or environment.get(variable):
+            raise InputError(
+                f"azure-native:{other} (or {variable}) is not followed here, so another cloud or identity would be "
+                f"asked than the stack's provider does; give the address of its resource manager as {ENDPOINT}, and "
+                "unset it for this command"
+            )
     name = value("environment", "ARM_ENVIRONMENT") or "public"
     cloud = _CLOUDS.get(name.lower())
     if cloud is None:

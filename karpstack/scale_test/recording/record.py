@@ -12,7 +12,7 @@ from karpstack.karpenter.instance_types import Facts
 from karpstack.text.shown import masked
 
 from ..market.prices import Table
-from ..scenarios.environments import Stack, environment_of
+from ..scenarios.environments import Stack, StackError, environment_of
 from .recorder import Recorder, resources
 from .timeline import Writer
 
@@ -61,6 +61,10 @@ def record(
         BrokenError: The API server does not answer, or does not let us in.
     """
     environment, outputs = environment_of(stack.outputs), stack.outputs
+    if not isinstance(outputs.get("region"), str):
+        raise StackError(
+            "stack outputs: region is missing or no text, so it is not known what the nodes cost; add it to the file"
+        )
     table = Table(Facts.load(outputs["cloud"], sources.facts), outputs["region"]) if sources.facts else None
     try:
         writer = Writer(timeline, recording=True)

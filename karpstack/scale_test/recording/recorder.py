@@ -8,10 +8,11 @@ queue, its process, and what it takes for unavailable, is read from the metrics 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import urllib3
 from kubernetes import client
 
 from karpstack.karpenter import clock
-from karpstack.text.shown import masked
+from karpstack.text.shown import masked, visible
 
 from ..connecting import connect
 from ..labels import WORKLOAD_SELECTOR
@@ -124,6 +125,7 @@ class Recorder:
         self._unavailable_due = 0.0  # by the monotonic clock
         self._controller_started: float | None = None  # Unix time
         self._simulated = False
+        self._unanswered = ""  # why the last look at the metrics told nothing
 
     def run(self, owner: int | None = None) -> str:
         """Record until `stop` is called or the process `owner` is gone; why it ended.
@@ -144,6 +146,15 @@ class Recorder:
         if self._metrics_url:
             # Reading all prices takes a second, and nothing goes by yet that would have to wait for its turn.
             rest = self._look_at_metrics(self._metrics_url)
+            if self._unanswered:
+                print(
+                    visible(
+                        f"warning: {self._metrics_url} gave no metrics ({self._unanswered}); it is asked again, and "
+                        "without them, the report lacks the controller's prices, queue and process"
+                    ),
+                    file=sys.stderr,
+                    flush=True,
+                )
             threading.Thread(target=self._follow_metrics, args=(self._metrics_url, rest), daemon=True).start()
         for resource in self._watched:
             follower = Follower(resource, self._fetch, self, self._stopping)
@@ -232,7 +243,7 @@ class Recorder:
         """Look once; the seconds until the next time."""
         rest = 0.0
         # It restarts, perhaps; a port-forward may come back, and something else may answer in the meantime.
-        with suppress(urllib3.exceptions.HTTPError, ArithmeticError, LookupError, ValueError):
+        try:
             reading = scrape(
                 url,
                 prices=self._prices_wanted(),
@@ -241,6 +252,9 @@ class Recorder:
             )
             rest = min(self._pace.rest * reading.seconds * clock.speed(), self._pace.longest_rest)
             self._note(reading)
+            self._unanswered = ""
+        except (urllib3.exceptions.HTTPError, ArithmeticError, LookupError, ValueError) as error:
+            self._unanswered = f"{type(error).__name__}: {error}"
         return max(self._pace.prices if self._prices_wanted() else self._pace.metrics, rest)
 
     def _prices_wanted(self) -> bool:

@@ -111,6 +111,16 @@ def test_the_environment_changes_neither_the_token_nor_the_proxy(
         assert not proxy.asked
 
 
+@pytest.mark.parametrize("key", ["metadataHost", "msiEndpoint"])
+def test_another_cloud_is_not_taken_for_azures(key: str) -> None:
+    """The provider would ask it; the public cloud may know the subscription, too."""
+    with pytest.raises(UnknowableError, match=f"azure-native:{key} .* is not followed here"):
+        login({f"azure-native:{key}": "host.example"}, {})
+    variable = {"metadataHost": "ARM_METADATA_HOSTNAME", "msiEndpoint": "ARM_MSI_ENDPOINT"}[key]
+    with pytest.raises(UnknowableError, match=f"{variable}. is not followed here"):
+        login({}, {variable: "host.example"})
+
+
 def test_every_request_to_azure_goes_so() -> None:
     found = {
         path.name

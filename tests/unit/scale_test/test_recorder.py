@@ -216,10 +216,14 @@ def test_the_token_goes_to_the_metrics_and_into_no_line(
     assert "secret" not in (tmp_path / "timeline.jsonl").read_text()
 
 
-def test_metrics_that_do_not_answer_are_asked_again(tmp_path: Path, server: Server) -> None:
-    server.refusals = 2
+@pytest.mark.parametrize("refusals", [0, 2])
+def test_metrics_that_do_not_answer_are_told_and_asked_again(
+    refusals: int, tmp_path: Path, server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.refusals = refusals
     lines = record(tmp_path, server, until="QUEUE")
     assert "QUEUE" in {line["type"] for line in lines}
+    assert capfd.readouterr().err.count("/metrics gave no metrics (MaxRetryError") == bool(refusals)
 
 
 INFINITE = b"".join(
