@@ -6,6 +6,7 @@
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -39,7 +40,10 @@ DAY = date(2026, 11, 24)
 _days = fact_dates.days
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        # A job of CI is ended so, and `docker stop` ends a container: as after Ctrl-C, no rehearsal is left.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     platform.platform()  # azure.identity asks it when it is imported; the answer, which takes a process, is kept
     os.environ[VARIABLE] = str(FOLDER)  # not what this checkout may have refreshed
     fact_dates.today = lambda: DAY
@@ -48,7 +52,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """After Ctrl-C, stop the rehearsals whose fixtures were not finished: the workers have ended by now."""
+    """After Ctrl-C or SIGTERM, stop the rehearsals whose fixtures were not finished: the workers have ended by now."""
     config: Any = session.config
     if exitstatus != pytest.ExitCode.INTERRUPTED or hasattr(config, "workerinput"):
         return
