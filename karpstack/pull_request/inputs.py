@@ -36,4 +36,6 @@ def file_for_stack(option: str, given: Path, stack: str) -> Path | None:
     if not given.is_dir():
         return given
     names = (f"{name}{ending}" for name in (stack, _OTHERS) for ending in ENDINGS[option])
-    return next((path for name in names if (path := given / name).is_file()), None)
+    paths = (given / name for name in names)
+    # A link that leads nowhere is the stack's all the same: not the others' file counts.
+    return next((path for path in paths if path.is_file() or path.is_symlink()), None)

@@ -145,8 +145,10 @@ def stack_file(
 def curve(file: Path, output: Path) -> int:
     """Write a daily curve of replicas from a trace."""
     found = curve_of(file)
-    _write_text(output, as_csv(found))
-    print(f"{visible(output)}: a curve for {', '.join(map(visible, found))}")
+    _write_text(output, as_csv(found.factors))
+    print(f"{visible(output)}: a curve for {', '.join(map(visible, found.factors))}")
+    for name in found.left_out:
+        print(f"left out: {visible(name)}, which had replicas and has 0 when the trace ends, as in its snapshot")
     return Code.GOOD
 
 

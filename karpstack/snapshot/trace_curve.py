@@ -29,8 +29,20 @@ class _Change(NamedTuple):
     replicas: int | None  # None: it is deleted
 
 
-def curve_of(path: Path) -> dict[str, dict[int, float]]:
-    """Return workload (`namespace/name`) -> hour of the day in UTC -> factor, for those whose replicas changed.
+class Curve(NamedTuple):
+    """A daily curve.
+
+    Attributes:
+        factors: Workload (`namespace/name`) -> hour of the day in UTC -> factor, for those whose replicas changed.
+        left_out: Workloads whose replicas changed, and that have none at the end: there is nothing to multiply.
+    """
+
+    factors: dict[str, dict[int, float]]
+    left_out: list[str]
+
+
+def curve_of(path: Path) -> Curve:
+    """Return the curve of a trace.
 
     Raises:
         SnapshotError: The file is no trace of kubereplay or SimKube, or no workload in it is scaled.
@@ -50,7 +62,8 @@ def curve_of(path: Path) -> dict[str, dict[int, float]]:
         raise SnapshotError.of(finding("snapshot-curve-unreadable", path, error=broken(error))) from error
     if not found:
         raise SnapshotError.of(finding("snapshot-curve-nothing-scaled", path))
-    return found
+    at_zero = [name for name, history in histories.items() if history[-1].replicas == 0]
+    return Curve(found, sorted(name for name in at_zero if any(one.replicas for one in histories[name])))
 
 
 def as_csv(curve: Mapping[str, Mapping[int, float]]) -> str:

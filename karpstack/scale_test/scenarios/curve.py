@@ -21,8 +21,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from karpstack.text.files import open_file
 from karpstack.text.yaml_file import YamlError, parse, read
 
+_LONGEST: Final = 2**20  # bytes, as of YAML
 _COLUMNS: Final = ["workload", "hour", "factor"]
 _HOUR_OF_DAY: Final = re.compile(r"([01]?[0-9]|2[0-3])h?", re.ASCII)
 _MOST: Final = 100
@@ -118,10 +120,13 @@ def _hours(pattern: str, hours: Any) -> Mapping[int, float]:
 def _rows(path: Path) -> dict[str, dict[str, Any]]:
     """Read CSV as the same mapping that YAML has."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        with open_file(path) as file:
+            content = file.read(_LONGEST + 1)
+        if len(content) > _LONGEST:
+            raise CurveError(f"has more than {_LONGEST // 2**20} MiB, which no curve has; give another file")
+        rows = [*csv.reader(io.StringIO(content.decode("utf-8-sig"))), list[str]()]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CurveError(f"cannot be read ({error})") from error
-    rows = [*csv.reader(io.StringIO(text)), list[str]()]
     head = rows[0]
     if [column.strip() for column in head] != _COLUMNS:
         raise CurveError(f"its first line is {','.join(head)!r}; write {','.join(_COLUMNS)}")

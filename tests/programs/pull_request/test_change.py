@@ -14,6 +14,7 @@ import pytest
 from karpstack.pull_request import outcome, stacks
 from karpstack.pull_request.__main__ import main
 from karpstack.pull_request.commands import PASSED_ON
+from karpstack.pull_request.inputs import file_for_stack
 from karpstack.pull_request.outcome import Outcome
 from karpstack.pull_request.stacks import AffectedStack, StacksError
 from karpstack.pull_request.text import MARKER
@@ -101,6 +102,14 @@ def test_each_stack_has_a_snapshot_of_its_own(repository: Repository, github: Gi
     }
     said = repository.step("rehearse", {}, {"prices": "prices"}).stderr
     assert f"aks-nap: {folder}/prices has no aks-nap.yml and no default.yml, so the what-if takes those of the" in said
+
+
+def test_a_link_that_leads_nowhere_does_not_make_the_others_limits_count(tmp_path: Path) -> None:
+    """To a submodule that is not there, for example: the what-if says that it cannot be read."""
+    (tmp_path / "default.yml").touch()
+    (tmp_path / "prod.yml").symlink_to("submodule/limits.yml")
+    assert file_for_stack("limits", tmp_path, "prod") == tmp_path / "prod.yml"
+    assert file_for_stack("limits", tmp_path, "dev") == tmp_path / "default.yml"
 
 
 def test_the_rehearsal_knows_what_it_is_asked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,8 @@ def test_turns_are_the_hours_that_are_named() -> None:
         ("a.yml", "'*': {8h: .nan}", "'.nan' is no number"),
         ("a.csv", "", "its first line is ''; write workload,hour,factor"),
         ("a.csv", "workload,hour,factor\n", "has no workload"),
+        ("a.csv", 'workload,hour,factor\n"' + "x,8,1\n" * 40_000, "cannot be read .field larger than"),
+        ("a.csv", "workload,hour,factor\n" + "x,8,1\n" * 200_000, "has more than 1 MiB"),
         ("a.csv", "workload,hour,factor\n*,8\n", "line 2 has 2 columns"),
         ("a.csv", "workload,hour,factor\n*,8,1\n*,8,2\n", "line 3: hour 8 of \\* stands there twice"),
         ("a.csv", "workload,hour,factor\n*,noon,1\n", "'noon' is no hour"),
@@ -70,6 +73,12 @@ def test_what_is_no_curve_is_refused(tmp_path: Path, name: str, text: str | None
         (tmp_path / name).write_text(text)
     with pytest.raises(CurveError, match=f"{name}: .*{said}"):
         load(tmp_path / name)
+
+
+def test_a_pipe_is_not_read_to_its_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(CurveError, match="a folder, a pipe or a device"):
+        load(tmp_path / "a.csv")
 
 
 def test_csv_and_yaml_say_the_same(tmp_path: Path) -> None:
