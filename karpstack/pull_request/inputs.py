@@ -37,5 +37,7 @@ def file_for_stack(option: str, given: Path, stack: str) -> Path | None:
         return given
     names = (f"{name}{ending}" for name in (stack, _OTHERS) for ending in ENDINGS[option])
     paths = (given / name for name in names)
-    # A link that leads nowhere is the stack's all the same: not the others' file counts.
-    return next((path for path in paths if path.is_file() or path.is_symlink()), None)
+    # A link that leads nowhere is still the stack's: the default limits or prices could be looser. Without a snapshot,
+    # `stacks` could not say which engines are needed, and the check after it refuses a change that breaks the link.
+    is_kept = option != "workloads"
+    return next((path for path in paths if path.is_file() or (is_kept and path.is_symlink())), None)
