@@ -139,19 +139,17 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
         *("diff", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "--relative", "-z"),
         *(before, after),
     )
-    earlier, names = (_lines(project, "ls-tree", "--name-only", "-z", commit) for commit in (before, after))
+    entries = [_lines(project, "ls-tree", "-z", commit, "./", _POLICIES) for commit in (before, after)]
+    earlier, names = ([entry.partition("\t")[2] for entry in listed] for listed in entries)
     if _OTHER_PROJECT in names and (_PROJECT in names or _PROJECT in differing):
         raise StacksError(
             f"{_OTHER_PROJECT} is beside {_PROJECT}, so Pulumi reads it and its Pulumi.STACK.json, and not the files "
             "that are rehearsed; remove it"
         )
-    links: set[str] = set()
     trees = {git.git(project, "rev-parse", f"{commit}^{{tree}}").stdout for commit in (before, after)}
-    if len(trees) > 1:
-        for commit in (before, after):
-            entries = _lines(project, "ls-tree", "-z", commit, "./", _POLICIES)
-            links |= {entry.partition("\t")[2] for entry in entries if entry.startswith(git.LINK)}
-    return Change(before, sorted(differing), _stacks(earlier), _stacks(names), after, sorted(links))
+    linked = {entry.partition("\t")[2] for listed in entries for entry in listed if entry.startswith(git.LINK)}
+    links = sorted(linked) if len(trees) > 1 else []
+    return Change(before, sorted(differing), _stacks(earlier), _stacks(names), after, links)
 
 
 def check_stack_files(project: Path, changed: Change) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
@@ -14,10 +13,11 @@ from azure.core.pipeline.policies import BearerTokenCredentialPolicy
 from azure.core.rest import HttpRequest, HttpResponse
 
 from karpstack.karpenter import clock
-from karpstack.preflight.answers import OTHER_SHAPE, read
+from karpstack.preflight.answers import OTHER_SHAPE, parse, read
 from karpstack.preflight.azure.api_versions import RESOURCES
 from karpstack.preflight.azure.asking import Azure, Patience
 from karpstack.preflight.azure.credentials import Login, transport
+from karpstack.preflight.finding import NotAskedError
 from karpstack.text.answers import begins
 from karpstack.text.proxies import proxies_for
 
@@ -69,7 +69,7 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         going[group["name"]] = url
     until = clock.monotonic() + _PATIENCE
     for name, url in going.items():
-        looks = 0  # one after another, at which it was not about to go
+        looks = 0  # in a row that did not see it being deleted
         while (seen := send("GET", url))[0] != HTTPStatus.NOT_FOUND:
             looks = 0 if _is_going(seen[1]) else looks + 1
             if seen[0] in (401, 403) or looks == _LOOKS or clock.monotonic() > until:
@@ -81,6 +81,6 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
 def _is_going(content: bytes) -> bool:
     """Whether an answer about a group says that it is being deleted."""
     try:
-        return bool(json.loads(content)["properties"]["provisioningState"] == "Deleting")
-    except OTHER_SHAPE:
+        return bool(parse(_LIST, content)["properties"]["provisioningState"] == "Deleting")
+    except (NotAskedError, *OTHER_SHAPE):
         return False

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final
 
+import boto3.session
 from botocore.credentials import EnvProvider
 from botocore.session import Session
 
@@ -38,6 +39,11 @@ class CoreSession(Session):  # type: ignore[misc]  # botocore has no types
         of_source = builder.providers
         builder.providers = lambda **given: _ordered(of_source(**given))
         return made
+
+
+def client(service: str, region: str) -> Any:
+    """Return boto3's client of a service, with the login of the environment."""
+    return boto3.session.Session(botocore_session=CoreSession(), region_name=region).client(service)
 
 
 def _environment() -> EnvProvider:

@@ -119,7 +119,7 @@ def run(plugin: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> 
 
     Args:
         plugin: The `exec` of a kubeconfig's user.
-        cluster: The kubeconfig's cluster, which the plugin is told of if it wants that.
+        cluster: The kubeconfig's cluster. A plugin with `provideClusterInfo` gets a description of it.
         folder: Of the file that has the cluster.
 
     Raises:
@@ -162,7 +162,7 @@ def _is_interactive(mode: str) -> bool:
 
 
 def _told_of(cluster: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A cluster as plugins are told of it; one with a file of certificates as one that has them in it."""
+    """The description of a cluster that a plugin gets. It has the content of the certificate file, not its path."""
     told = {key: cluster[key] for key in _OF_CLUSTER if cluster.get(key)}
     if authority := cluster.get("certificate-authority"):
         try:

@@ -119,19 +119,19 @@ def prepare(
 def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     """A file that is given is one, also with a colon in its name; KUBECONFIG may list several."""
     kubeconfig = kubeconfig.expanduser() if kubeconfig else None
-    if kubeconfig is None or not kubeconfig.exists():
-        listed = str(kubeconfig or os.environ.get("KUBECONFIG") or Path(_USUAL).expanduser())
-        files = [Path(one).absolute() for one in listed.split(os.pathsep) if one]
-        # kubectl passes over those that are empty, and takes a `~` as it stands; the client does so in a whole path.
-        return _merged(os.pathsep.join(str(one) for one in files if not one.is_file() or one.stat().st_size))
-    return _merged("", str(kubeconfig))
+    if kubeconfig and kubeconfig.exists():
+        return _merged([kubeconfig])
+    listed = str(kubeconfig or os.environ.get("KUBECONFIG") or Path(_USUAL).expanduser())
+    files = [Path(one).absolute() for one in listed.split(os.pathsep) if one]
+    # kubectl skips those that are missing or empty.
+    return _merged([one for one in files if one.exists() and (one.stat().st_size or not one.is_file())])
 
 
-def _merged(several: str, *more: str) -> KubeConfigMerger:
+def _merged(paths: Sequence[Path]) -> KubeConfigMerger:
+    merged = KubeConfigMerger("")
     try:
-        merged = KubeConfigMerger(several)
-        for one in more:
-            merged.load_config(one)
+        for one in paths:
+            merged.load_config(str(one))
     except (yaml.YAMLError, ValueError) as error:  # the second of a tag, as `!!int`
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
@@ -161,7 +161,7 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
     if not isinstance(user.get("token") or "", str):
         raise config.ConfigException("the token of the kubeconfig's user is no text (it is not shown)")
     if user.get("username"):
-        user["password"] = user.get("password") or ""  # without it, the client would ask as nobody
+        user["password"] = user.get("password") or ""  # the client would send no login if there were none
     named = [key for key in _LOGINS if user.get(key)]
     provider, plugin, token_file = (user.pop(key, None) for key in _LOGINS)
     # The client would ask the issuer for another token without its certificate, a proxy, or a limit of time.
@@ -227,7 +227,7 @@ class _Renewal:
 
     Attributes:
         token: Returns it.
-        refuse: Is told what an API server has refused.
+        refuse: Takes a token that an API server has refused.
     """
 
     token: Callable[[], str]

@@ -67,14 +67,23 @@ def read(path: Path) -> Any:
     Raises:
         YamlError: It cannot be read, is not YAML, or is more than anybody would write.
     """
+    return parse(content(path))
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file that a person has written.
+
+    Raises:
+        YamlError: It cannot be read, or is more than anybody would write.
+    """
     try:
         with open_file(path) as file:
-            content = file.read(BYTES + 1)
+            found = file.read(BYTES + 1)
     except OSError as error:
         raise YamlError(f"cannot be read ({error.strerror})") from error
-    if len(content) > BYTES:
+    if len(found) > BYTES:
         raise YamlError(f"has more than {BYTES >> 20} MiB, so it is not read; make it smaller")
-    return parse(content)
+    return found
 
 
 def parse(content: bytes) -> Any:

@@ -352,7 +352,7 @@ def test_an_empty_kubeconfig_is_passed_over(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("is_redirected", [False, True])
 def test_what_a_plugin_asks_of_a_person_is_shown(is_redirected: bool, tmp_path: Path) -> None:
-    """As `kubectl get pods | tee pods` does: a device code that nobody sees is waited for without an end."""
+    """Also if the output is redirected, as with kubectl. If nobody sees a device code, the command waits forever."""
     asked = "test -t 0 && echo enter the code ABCD >&2; read answer; echo $answer >&2; exit 1"
     path = kubeconfig(tmp_path, plugin(asked))
     script = f"from pathlib import Path; from karpstack.text.kubeconfig import settings_of; settings_of(Path('{path}'))"

@@ -251,13 +251,12 @@ def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
         FaultError: AWS refused.
     """
     # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    import boto3.session
     import botocore.exceptions
 
-    from karpstack.text.aws_login import CoreSession
+    from karpstack.text.aws_login import client as client_of
 
     try:
-        sqs = boto3.session.Session(botocore_session=CoreSession(), region_name=region).client("sqs")
+        sqs = client_of("sqs", region)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         account = url.split("/")[-2]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(notice(kind, account, region, instance)))

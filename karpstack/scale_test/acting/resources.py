@@ -82,14 +82,13 @@ def from_aws(region: str, cluster: str) -> list[CloudResource]:
         NotCheckedError: AWS refused.
     """
     # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    import boto3.session
     import botocore.exceptions
 
-    from karpstack.text.aws_login import CoreSession
+    from karpstack.text.aws_login import client as client_of
 
     tags = [{"Name": f"tag:{_CLUSTER_TAG}", "Values": [cluster]}]
     try:
-        ec2 = boto3.session.Session(botocore_session=CoreSession(), region_name=region).client("ec2")
+        ec2 = client_of("ec2", region)
         instances = ec2.get_paginator("describe_instances").paginate(
             Filters=[
                 *tags,

@@ -1,9 +1,9 @@
 """Follows one kind of object for ever: list, then watch, and again where that broke off.
 
 A watch that ends is resumed where it ended. When that is too long ago for the API server (410), the list is
-read again, which also reveals what was deleted meanwhile, and the gap is told. A gap is also told when there was no
-answer for long: there may be none until the end, as for a login whose rights are taken away. Objects go by as plain
-dictionaries, and only a fingerprint of each is kept, so that thousands take little memory.
+read again, which also reveals what was deleted meanwhile, and the listener gets a gap. It also gets one if the API
+server does not answer for a while: for a login that lost its rights, it may never answer again. Objects are passed on
+as plain dictionaries, and only a fingerprint of each is kept, so that thousands take little memory.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Follower:
         retry: Seconds to wait after a broken connection.
         unexpected: Seconds to wait after an answer that no API server gives: the next one may be the same, and each
             costs a line.
-        patience: Seconds without an answer until a gap is told: an API server that restarts takes less.
+        patience: Seconds without an answer before the listener gets a gap. A restart of an API server takes less.
     """
 
     def __init__(

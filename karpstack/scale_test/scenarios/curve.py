@@ -21,10 +21,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from karpstack.text.files import open_file
-from karpstack.text.yaml_file import YamlError, parse, read
+from karpstack.text.yaml_file import YamlError, content, parse, read
 
-_LONGEST: Final = 2**20  # bytes, as of YAML
 _COLUMNS: Final = ["workload", "hour", "factor"]
 _HOUR_OF_DAY: Final = re.compile(r"([01]?[0-9]|2[0-3])h?", re.ASCII)
 _MOST: Final = 100
@@ -78,8 +76,7 @@ def load(path: Path) -> Curve:
         CurveError: The file is no curve.
     """
     try:
-        content = _rows(path) if path.suffix == ".csv" else read(path)
-        return of(content)
+        return of(_rows(path) if path.suffix == ".csv" else read(path))
     except (CurveError, YamlError) as error:
         raise CurveError(f"{path}: {error}") from error
 
@@ -120,12 +117,8 @@ def _hours(pattern: str, hours: Any) -> Mapping[int, float]:
 def _rows(path: Path) -> dict[str, dict[str, Any]]:
     """Read CSV as the same mapping that YAML has."""
     try:
-        with open_file(path) as file:
-            content = file.read(_LONGEST + 1)
-        if len(content) > _LONGEST:
-            raise CurveError(f"has more than {_LONGEST // 2**20} MiB, which no curve has; give another file")
-        rows = [*csv.reader(io.StringIO(content.decode("utf-8-sig"))), list[str]()]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = [*csv.reader(io.StringIO(content(path).decode("utf-8-sig"))), list[str]()]
+    except (UnicodeDecodeError, csv.Error) as error:
         raise CurveError(f"cannot be read ({error})") from error
     head = rows[0]
     if [column.strip() for column in head] != _COLUMNS:

@@ -124,7 +124,7 @@ REFUSED = event("ERROR", {"code": 500, "message": "etcd has no leader"})
 
 @pytest.mark.parametrize("failure", [BrokenError("Unauthorized", 401), BrokenError("the login failed"), [REFUSED]])
 def test_no_answer_for_long_is_told_once_and_nothing_is_lost(failure: BrokenError | list[Any]) -> None:
-    """A token that has ended, for example: nobody would know that the recorder sees nothing."""
+    """For example, the token has ended. Without the gap, nobody would know that the recorder sees nothing."""
     server = follow(listing(5), *[failure] * 3, [event("ADDED", pod("a", 6))], *[failure] * 2, patience=0)
     gap = f"gap: no answer for long: {failure if isinstance(failure, BrokenError) else 'etcd has no leader'}"
     assert server.seen == ["listed", gap, "ADDED a Pending", gap]
