@@ -82,9 +82,9 @@ test: setup-of-all ## Run lint and all tests that need no cloud
 	@$(MAKE) --no-print-directory -j2 lint docs pytest
 
 # In this order: the rehearsals, a worker for what shares a stack (tests/conftest.py), and then the rest, which fills the
-# gaps; of that, first what waits for programs.
+# gaps; of that, first what waits for programs. Without `exec`, a SIGTERM would end the shell, and the tests would run on.
 pytest:
-	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
+	@exec $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
