@@ -25,7 +25,7 @@ from .leftovers import TAG, Stays
 
 _LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _PATIENCE, _BETWEEN = 3600.0, 15.0
-_LOOKS: Final = 4
+_LOOKS: Final = 20
 
 
 def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -> Iterator[str]:
@@ -69,9 +69,9 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         going[group["name"]] = url
     until = clock.monotonic() + _PATIENCE
     for name, url in going.items():
-        looks = 0  # in a row that did not see it being deleted
+        looks = 0  # in a row that saw it there, and not being deleted
         while (seen := send("GET", url))[0] != HTTPStatus.NOT_FOUND:
-            looks = 0 if _is_going(seen[1]) else looks + 1
+            looks = 0 if seen[0] >= 300 or _is_going(seen[1]) else looks + 1
             if seen[0] in (401, 403) or looks == _LOOKS or clock.monotonic() > until:
                 yield Stays(f"resource group {name} was not seen to go ({seen[0]}): look at it in the portal")
                 break

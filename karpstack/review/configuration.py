@@ -84,10 +84,11 @@ def _wrong(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> Iterator[st
     for entry in _entries(content):
         try:
             Exceptions().read([entry], list(rules))
+            _EXCEPTIONS.validate_python([entry])
+        except (ValidationError, AttributeError, LookupError, TypeError):
+            yield _said("exceptions.granted", "has an entry that is not {rule, resource, reason, until}, all text")
         except ValueError as error:
             yield readable(str(error)).replace("\n", " ")
-        except (AttributeError, LookupError, TypeError):
-            yield _said("exceptions.granted", "has an entry that is not {rule, resource, reason, until}, all text")
     for name, configured in content.items():
         if name not in rules and name != _ALL:
             yield _said(

@@ -62,10 +62,11 @@ def convert(sources: Sequence[Path], output: Path, *, anonymise: bool = False, k
 def anonymize(file: Path, output: Path, *, known_only: bool = False) -> int:
     """Write a snapshot again, with hashes instead of names."""
     check_output(output, "--output")
+    read = load(file, known_only=known_only)
     if output.exists() and output.samefile(file):
         why = f"--output {visible(output)}: is the snapshot itself, whose names would be lost; name another file"
         raise SnapshotError.of(finding("snapshot-output-exists", message=why))
-    return _write(output, load(file, known_only=known_only).snapshot, anonymise=True)
+    return _write(output, read.snapshot, anonymise=True)
 
 
 @reported(_CODES)

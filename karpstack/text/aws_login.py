@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Final
 
 import boto3.session
@@ -33,7 +34,11 @@ class CoreSession(Session):  # type: ignore[misc]  # botocore has no types
         made: Any = super()._create_credential_resolver()
         # Of a profile that is named in the program, the environment changes nothing.
         is_first = bool(os.environ.get(_OF_ENVIRONMENT)) and self.instance_variables().get("profile") is None
-        providers = [_environment() if one.METHOD == EnvProvider.METHOD else one for one in made.providers]
+        providers = [
+            each
+            for one in made.providers
+            for each in (_of_environment() if one.METHOD == EnvProvider.METHOD else [one])
+        ]
         made.providers = _ordered(providers, *([_WEB_IDENTITY] if is_first else []))
         builder = made.get_provider(_ROLE)._profile_provider_builder  # for a role's `source_profile`
         of_source = builder.providers
@@ -41,16 +46,18 @@ class CoreSession(Session):  # type: ignore[misc]  # botocore has no types
         return made
 
 
+@cache
 def client(service: str, region: str) -> Any:
-    """Return boto3's client of a service, with the login of the environment."""
+    """Return boto3's client of a service, with the login of the environment: one login for all that ask."""
     return boto3.session.Session(botocore_session=CoreSession(), region_name=region).client(service)
 
 
-def _environment() -> EnvProvider:
-    """Return what takes keys from the environment, also under the names that botocore does not know."""
+def _of_environment() -> list[EnvProvider]:
+    """Return what takes keys from the environment, by the names that the provider knows; nothing if one is missing."""
     names = (("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"), ("AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"))
-    access, secret = (next((name for name in each if os.environ.get(name)), each[0]) for each in names)
-    return EnvProvider(mapping={"access_key": access, "secret_key": secret, "token": "AWS_SESSION_TOKEN"})
+    access, secret = (next((name for name in each if os.environ.get(name)), "") for each in names)
+    mapping = {"access_key": access, "secret_key": secret, "token": "AWS_SESSION_TOKEN"}
+    return [EnvProvider(mapping=mapping)] if access and secret else []
 
 
 def _ordered(providers: Iterable[Any], *before_role: str) -> list[Any]:

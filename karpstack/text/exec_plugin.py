@@ -78,7 +78,7 @@ class RenewedLogin:
         """
         self._run, self._rest, self._lock = run, rest, Lock()
         self._why, self._rested = "", 0.0  # of the last failure, and when the rest is over
-        self._is_refused = False
+        self._refused = ""
         self.first = self._login = run()
 
     def token(self) -> str:
@@ -88,8 +88,8 @@ class RenewedLogin:
             PluginError: It could not be renewed.
         """
         with self._lock:
-            end = self._login.end
-            if self._is_refused or (end and end <= datetime.now(UTC)):
+            token, end = self._login.token, self._login.end
+            if self._refused == token or (end and end <= datetime.now(UTC)):
                 if time.monotonic() >= self._rested:
                     self._renew()
                 elif self._why:
@@ -97,16 +97,19 @@ class RenewedLogin:
             return self._login.token
 
     def refuse(self, token: str) -> None:
-        """Take it that an API server refuses a token: not each plugin says when a login ends."""
-        with self._lock:
-            self._is_refused |= token == self._login.token
+        """Take it that an API server refuses a token: not each plugin says when a login ends.
+
+        It does not wait for a plugin that runs, because the time of a request would go by.
+        """
+        if token == self._login.token:
+            self._refused = token
 
     def _renew(self) -> None:
         try:
             found = self._run()
             if not found.token:
                 raise PluginError("it gave a token before, and now only a certificate")
-            self._login, self._why, self._is_refused = found, "", False
+            self._login, self._why = found, ""
         except PluginError as error:
             self._why = str(error)
             raise

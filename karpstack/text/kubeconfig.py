@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -124,7 +125,10 @@ def _files(kubeconfig: Path | None) -> KubeConfigMerger:
     listed = str(kubeconfig or os.environ.get("KUBECONFIG") or Path(_USUAL).expanduser())
     files = [Path(one).absolute() for one in listed.split(os.pathsep) if one]
     # kubectl skips those that are missing or empty.
-    return _merged([one for one in files if one.exists() and (one.stat().st_size or not one.is_file())])
+    found = [one for one in files if one.exists() and (one.stat().st_size or not one.is_file())]
+    if not found:
+        raise config.ConfigException(f"there is no kubeconfig at {listed}")
+    return _merged(found)
 
 
 def _merged(paths: Sequence[Path]) -> KubeConfigMerger:
@@ -169,7 +173,7 @@ def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: st
         user.setdefault("token", token)
     renewal: Any = None
     if token_file:  # it counts, and not a token beside it
-        renewal = _Renewal(partial(_token_of, Path(token_file)))
+        renewal = _Renewal(_kept(partial(_token_of, Path(token_file))))
         user["token"] = renewal.token()
     elif plugin and not any(user.get(key) for key in _OWN):
         cluster = loader._cluster
@@ -208,6 +212,23 @@ def _renewed(login: exec_plugin.RenewedLogin) -> str:
         return login.token()
     except exec_plugin.PluginError as error:
         raise _failed("by exec, which had to be asked again", str(error)) from error
+
+
+def _kept(read: Callable[[], str]) -> Callable[[], str]:
+    """Return what reads a token; like kubectl, it returns the last one while there is none, as in a file being written.
+
+    Raises:
+        LoginError: There is none at first.
+    """
+    last = read()
+
+    def token() -> str:
+        nonlocal last
+        with suppress(LoginError):
+            last = read()
+        return last
+
+    return token
 
 
 def _token_of(path: Path) -> str:

@@ -576,7 +576,7 @@ def keeps_to_the_format(content: dict[str, Any]) -> None:
 # The command
 
 
-def granted(**changes: str) -> str:
+def granted(**changes: object) -> str:
     """A configuration with one exception."""
     entry = {"rule": "node-imdsv2", "resource": "*", "reason": "to be seen", "until": "2999-12-31"}
     return json.dumps({"exceptions": {"granted": [entry | changes]}})
@@ -604,6 +604,8 @@ def granted(**changes: str) -> str:
         (granted(rule="no-such-rule"), "one for 'no-such-rule', which is no rule of this pack"),
         (granted(until="2027-02-30"), "until '2027-02-30', which is no day"),
         ('{"exceptions": {"granted": [{"rule": "node-imdsv2"}]}}', "an entry that is not {rule, resource, reason"),
+        (granted(reason=None), "an entry that is not {rule, resource, reason"),
+        (granted(resource=5), "an entry that is not {rule, resource, reason"),
         ('{"exceptions": {"granted": [7]}}', "an entry that is not {rule, resource, reason"),
         ('{"\\u001b[31m\\ud800": {}}', "\\x1b[31m\\ud800 is no rule of this pack"),
     ],

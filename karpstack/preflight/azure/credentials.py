@@ -93,19 +93,18 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
             f"somebody else than the stack's provider; set {variable} to it"
         )
 
-    for other, variable in (("metadataHost", "ARM_METADATA_HOSTNAME"), ("msiEndpoint", "ARM_MSI_ENDPOINT")):
-        if raw.get(f"azure-native:{other}") or environment.get(variable):
-            raise InputError(
-                f"azure-native:{other} (or {variable}) is not followed here, so another cloud or identity would be "
-                f"asked than the stack's provider does; give the address of its resource manager as {ENDPOINT}, and "
-                "unset it for this command"
-            )
     name = value("environment", "ARM_ENVIRONMENT") or "public"
     cloud = _CLOUDS.get(name.lower())
     if cloud is None:
         raise InputError(
             f"azure-native:environment = {name!r} is none of {', '.join(_CLOUDS)}, so it is not known whom to ask; "
             "set it to one of them, or leave it out"
+        )
+    if value("metadataHost", "ARM_METADATA_HOSTNAME") not in ("", urlsplit(cloud.resource_manager).hostname):
+        raise InputError(
+            "azure-native:metadataHost (or ARM_METADATA_HOSTNAME) is not followed here, so another cloud would be "
+            f"asked than the stack's provider does; give the address of its resource manager as {ENDPOINT}, and unset "
+            "it for this command"
         )
     tenant, client = value("tenantId", "ARM_TENANT_ID"), value("clientId", "ARM_CLIENT_ID")
     certificate = value("clientCertificatePath", "ARM_CLIENT_CERTIFICATE_PATH")
@@ -128,6 +127,11 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
             credential = ClientAssertionCredential(tenant, client, lambda: token, **asked)
             words = f"{application}, by a federated token"
         elif value("useMsi", "ARM_USE_MSI").lower() == "true":
+            if value("msiEndpoint", "ARM_MSI_ENDPOINT"):
+                raise InputError(
+                    "azure-native:msiEndpoint (or ARM_MSI_ENDPOINT) is not followed here, so another identity would be "
+                    "asked for than the stack's provider does; unset it for this command, or sign in otherwise"
+                )
             credential = ManagedIdentityCredential(client_id=client or None, transport=asked["transport"])
             words = "this machine's managed identity"
         else:

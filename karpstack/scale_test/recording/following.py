@@ -106,6 +106,7 @@ class Follower:
             try:
                 if version is None:
                     version = self._list()
+                    self._answered()
                 for event in self._watch(version):
                     self._answered()
                     version = event["object"]["metadata"]["resourceVersion"]
@@ -117,7 +118,10 @@ class Follower:
                     version = None
                     self._listener.broke_off(self._resource.kind, str(error))
                 else:  # the API server restarts, perhaps
-                    self._fail(error)
+                    if error.status == HTTPStatus.OK and version is not None:
+                        self._answered()  # something between ends a watch in which nothing happens
+                    else:
+                        self._fail(error)
                     self._stopping.wait(self._retry)
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 version = None

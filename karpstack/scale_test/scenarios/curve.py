@@ -117,7 +117,7 @@ def _hours(pattern: str, hours: Any) -> Mapping[int, float]:
 def _rows(path: Path) -> dict[str, dict[str, Any]]:
     """Read CSV as the same mapping that YAML has."""
     try:
-        rows = [*csv.reader(io.StringIO(content(path).decode("utf-8-sig"))), list[str]()]
+        rows = [*csv.reader(io.StringIO(content(path).decode("utf-8-sig"), newline=None)), list[str]()]
     except (UnicodeDecodeError, csv.Error) as error:
         raise CurveError(f"cannot be read ({error})") from error
     head = rows[0]

@@ -161,6 +161,8 @@ ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "environment", "AWS_SECRET_ACCESS_KEY": "s"}
         ("", {"AWS_PROFILE": "role", **WEB_IDENTITY, **ENVIRONMENT}, "env", "environment"),
         ("", {"AWS_PROFILE": "plain", "AWS_ACCESS_KEY": "old", "AWS_SECRET_KEY": "s"}, "env", "old"),
         ("", {**ENVIRONMENT, "AWS_ACCESS_KEY": "old", "AWS_SECURITY_TOKEN": "of another"}, "env", "environment"),
+        ("", {"AWS_PROFILE": "plain", "AWS_ACCESS_KEY": "half"}, "config-file", "plain"),
+        ("", {"AWS_PROFILE": "plain", "AWS_SECRET_ACCESS_KEY": "half"}, "config-file", "plain"),
         ("role", {**WEB_IDENTITY, **ENVIRONMENT, "AWS_PROFILE": "plain"}, "assume-role", ""),
         ("plain", WEB_IDENTITY, "config-file", "plain"),
         ("process", {}, "config-file", "process"),

@@ -111,14 +111,24 @@ def test_the_environment_changes_neither_the_token_nor_the_proxy(
         assert not proxy.asked
 
 
-@pytest.mark.parametrize("key", ["metadataHost", "msiEndpoint"])
-def test_another_cloud_is_not_taken_for_azures(key: str) -> None:
+def test_another_cloud_is_not_taken_for_azures() -> None:
     """The provider would ask it; the public cloud may know the subscription, too."""
-    with pytest.raises(UnknowableError, match=f"azure-native:{key} .* is not followed here"):
-        login({f"azure-native:{key}": "host.example"}, {})
-    variable = {"metadataHost": "ARM_METADATA_HOSTNAME", "msiEndpoint": "ARM_MSI_ENDPOINT"}[key]
-    with pytest.raises(UnknowableError, match=f"{variable}. is not followed here"):
-        login({}, {variable: "host.example"})
+    with pytest.raises(UnknowableError, match="azure-native:metadataHost .* is not followed here"):
+        login({"azure-native:metadataHost": "host.example"}, {})
+    with pytest.raises(UnknowableError, match="ARM_METADATA_HOSTNAME. is not followed here"):
+        login({}, {"ARM_METADATA_HOSTNAME": "host.example"})
+    usual = {"ARM_METADATA_HOSTNAME": "management.azure.com"}
+    assert login({}, {**APPLICATION, **usual, "ARM_CLIENT_SECRET": "x"}).words.endswith("by its secret")
+
+
+def test_another_server_of_managed_identities_is_not_followed() -> None:
+    """It counts for them alone."""
+    elsewhere = {"ARM_MSI_ENDPOINT": "http://127.0.0.1:1/token"}
+    with pytest.raises(UnknowableError, match="ARM_MSI_ENDPOINT. is not followed here"):
+        login({}, {"ARM_USE_MSI": "true", **elsewhere})
+    with pytest.raises(UnknowableError, match="azure-native:msiEndpoint .* is not followed here"):
+        login({"azure-native:useMsi": "true", "azure-native:msiEndpoint": "http://127.0.0.1:1/token"}, {})
+    assert login({}, {**APPLICATION, **elsewhere, "ARM_CLIENT_SECRET": "x"}).words.endswith("by its secret")
 
 
 def test_every_request_to_azure_goes_so() -> None:

@@ -27,6 +27,7 @@ from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.preflight_azure_world import Token, asked
 from tests.unit.preflight.preflight_azure_world import looked_at as azure_stack
 from tests.unit.preflight.preflight_world import looked_at
+from tests.unit.preflight.test_asking_azure import azure
 from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account, document, trust
 from tests.unit.rehearsal.azure_world import GROUPS, World
 
@@ -324,6 +325,46 @@ def test_an_account_that_is_not_known_to_be_the_stacks_is_not_asked(
 
 def azure_is_left(world: World) -> list[str]:
     return [finding.what for finding in blockers(find_azure_leftovers(azure_stack(world, "aks-nap")))]
+
+
+class Turns(dict[str, tuple[int, str]]):
+    """Answers about a group, one after another, and at last that it is not there."""
+
+    def __init__(self, group: str, listed: str, *turns: tuple[int, str]) -> None:
+        super().__init__({"/subscriptions/a/resourcegroups": (200, listed)})
+        self._group, self._turns = group, iter(turns)
+
+    def get(self, path: str, default: Any = None) -> Any:
+        return next(self._turns, (404, "gone")) if path == self._group else super().get(path, default)
+
+
+GOES, THERE = (202, ""), (200, '{"properties": {"provisioningState": "Succeeded"}}')
+LEAVES = (200, '{"properties": {"provisioningState": "Deleting"}}')
+
+
+@pytest.mark.parametrize(
+    ("turns", "stays"),
+    [
+        ([GOES, LEAVES], ""),
+        ([GOES, *[THERE] * 10, *[LEAVES] * 30], ""),
+        ([GOES, LEAVES, *[(409, "wait")] * 30], ""),
+        ([GOES, LEAVES, *[THERE] * 30], "was not seen to go (200)"),
+        ([GOES, (403, "no")], "was not seen to go (403)"),
+        ([(409, "locked")], "stays: 409 locked"),
+    ],
+)
+def test_a_group_is_waited_for_while_azure_may_be_deleting_it(turns: list[tuple[int, str]], stays: str) -> None:
+    """An outage is no answer; a deletion that failed leaves the group as it was."""
+    group = {"id": "/mine", "name": "mine", "tags": RUN}
+    with FakeServer() as server:
+        server.said = Turns("/mine", json.dumps({"value": [group]}), *turns)
+        asked = azure(server)
+        lines = list(removal_azure.remove(asked, asked._login, "first-run", between=0))
+    goes = [] if turns[0] != GOES else ["resource group mine goes"]
+    left = [line for line in lines if isinstance(line, removal_azure.Stays)]
+    assert [line for line in lines if line not in left] == goes
+    assert len(left) == bool(stays)
+    assert all(stays in line for line in left)
 
 
 def test_groups_with_the_tag_go_from_a_subscription(world: World) -> None:

@@ -366,7 +366,7 @@ def test_a_recorder_that_cannot_start_says_so_in_its_timeline(tmp_path: Path, ou
     with pytest.raises(StackError):
         record(timeline, Stack("eks", {}), Sources())
     with pytest.raises(StackError, match="region is missing"):
-        record(timeline, Stack("eks", {**outputs, "region": None}), Sources())
+        record(timeline, Stack("eks", {**outputs, "region": None}), Sources(facts=tmp_path))
     assert not timeline.exists()
     with pytest.raises(Exception, match="there is no kubeconfig"):
         record(timeline, Stack("eks", outputs), Sources(kubeconfig=tmp_path / "no such kubeconfig"))

@@ -133,6 +133,15 @@ def test_no_answer_for_long_is_told_once_and_nothing_is_lost(failure: BrokenErro
     assert patient.seen == ["listed", "ADDED a Pending"]
 
 
+def test_a_quiet_watch_that_something_between_ends_is_no_silence() -> None:
+    """A load balancer may end what has no data for a minute. The API server has answered each watch."""
+    ended: list[Any] = [BrokenError("IncompleteRead", 200)]
+    server = follow(listing(5), *[ended] * 3, [event("ADDED", pod("a", 6))], patience=0)
+    assert server.seen == ["listed", "ADDED a Pending", "gap: no answer for long: no more"]
+    listless = follow(*[ended] * 2, listing(5), patience=0)
+    assert listless.seen[:2] == ["gap: no answer for long: IncompleteRead", "listed"]
+
+
 def test_a_list_without_an_end_is_not_read_to_it() -> None:
     def endless(resource: Resource, query: dict[str, str]) -> AbstractContextManager[Iterator[bytes]]:
         return nullcontext(itertools.repeat(b" " * 2**20))

@@ -61,6 +61,7 @@ def test_anonymise_by_a_key_and_by_none(
     def name() -> str:
         assert main(["anonymize", str(file), "--output", str(out)]) == 0
         assert main(["anonymize", str(out), "--output", str(out)]) == 2
+        assert main(["anonymize", str(tmp_path / "missing"), "--output", str(out)]) == 2
         return load(out).snapshot.workloads[0].name
 
     monkeypatch.delenv(VARIABLE, raising=False)

@@ -37,6 +37,12 @@ def test_replicas_follow_the_hour(workload: str, hour: int, replicas: int) -> No
     assert of(CURVE).replicas(workload, 10, NOON.replace(hour=hour)) == replicas
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_end_as_each_system_ends_them(tmp_path: Path, end: str) -> None:
+    (tmp_path / "a.csv").write_bytes(end.join(["workload,hour,factor", "*,8,0.5", ""]).encode())
+    assert load(tmp_path / "a.csv").replicas("shop/web", 10, NOON.replace(hour=8)) == 5
+
+
 def test_what_no_pattern_matches_stays() -> None:
     assert of({"shop/*": {"0h": 0.1}}).replicas("other/web", 7, NOON) == 7
 
