@@ -1,11 +1,11 @@
-"""kubeconfigs. They hold no credentials: an exec plugin of the cloud makes them at each use."""
+"""kubeconfigs. But for that of an administrator, they hold no credentials: an exec plugin makes them at each use."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 #: How kubelogin finds who asks: the Azure CLI's login, a managed identity, a federated token (CI), or a service
 #: principal whose AZURE_CLIENT_ID and AZURE_CLIENT_SECRET are in the environment.
@@ -40,8 +40,10 @@ def eks(
         cluster_name,
         endpoint,
         certificate_authority,
-        "aws",
-        ["eks", "get-token", "--region", region, "--cluster-name", cluster_name, "--output", "json", *identity],
+        _plugin(
+            *("aws", "eks", "get-token", "--region", region, "--cluster-name", cluster_name),
+            *("--output", "json", *identity),
+        ),
     )
 
 
@@ -63,20 +65,44 @@ def aks(*, cluster_name: str, credentials: str, login: KubeloginMode, tenant_id:
         cluster_name,
         _scalar(credentials, "server"),
         _scalar(credentials, "certificate-authority-data"),
-        "kubelogin",
-        [
-            "get-token",
-            "--login",
-            login,
-            "--server-id",
-            AKS_SERVER_APPLICATION,
-            "--tenant-id",
-            tenant_id,
-        ],
+        _plugin(
+            *("kubelogin", "get-token", "--login", login, "--server-id", AKS_SERVER_APPLICATION),
+            *("--tenant-id", tenant_id),
+        ),
     )
 
 
-def _kubeconfig(name: str, server: str, certificate_authority: str, command: str, arguments: Sequence[str]) -> str:
+def aks_administrator(*, cluster_name: str, credentials: str) -> str:
+    """The kubeconfig of an AKS cluster's own administrator, as JSON.
+
+    Args:
+        cluster_name: Name of the AKS cluster; also that of context and user.
+        credentials: The kubeconfig that AKS hands out (listClusterAdminCredential). Only its address and certificates
+            are taken, and nothing that a client would run, or read from this machine.
+
+    Raises:
+        ValueError: `credentials` lacks one of them.
+    """
+    return _kubeconfig(
+        cluster_name,
+        _scalar(credentials, "server"),
+        _scalar(credentials, "certificate-authority-data"),
+        {key: _scalar(credentials, key) for key in ("client-certificate-data", "client-key-data")},
+    )
+
+
+def _plugin(command: str, *arguments: str) -> Mapping[str, Any]:
+    return {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1beta1",
+            "command": command,
+            "args": list(arguments),
+            "interactiveMode": "Never",
+        }
+    }
+
+
+def _kubeconfig(name: str, server: str, certificate_authority: str, user: Mapping[str, Any]) -> str:
     return json.dumps(
         {
             "apiVersion": "v1",
@@ -89,19 +115,7 @@ def _kubeconfig(name: str, server: str, certificate_authority: str, command: str
                 }
             ],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-            "users": [
-                {
-                    "name": name,
-                    "user": {
-                        "exec": {
-                            "apiVersion": "client.authentication.k8s.io/v1beta1",
-                            "command": command,
-                            "args": list(arguments),
-                            "interactiveMode": "Never",
-                        }
-                    },
-                }
-            ],
+            "users": [{"name": name, "user": user}],
         },
         indent=2,
     )

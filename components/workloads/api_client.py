@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
 
 _LONGEST: Final = 120.0  # seconds for a question, which may be several requests
+_PART, _MOST = 2**16, 256 * 2**20  # bytes that are read at once, and of an answer: all nodes, or all Deployments
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _T = TypeVar("_T")
 
@@ -65,6 +66,7 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
             "because it may hold a password), so the cluster cannot be reached; write it like "
             "http://proxy.example.com:3128"
         ) from None
+    _bound(client)
     with client as api:
         try:
             return _within(_LONGEST, lambda: question(api))
@@ -72,6 +74,23 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
             raise
         except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the client's models
             raise ConnectionError(f"what answers is no API server of Kubernetes ({type(error).__name__})") from error
+
+
+def _bound(client: Any) -> None:
+    """Let a client read no more of an answer than a cluster can have to say."""
+    asks = client.call_api
+
+    def call_api(*given: Any, **options: Any) -> Any:
+        answer = asks(*given, **options)
+        content = bytearray()
+        for part in answer.response.stream(_PART, decode_content=True):
+            content += part
+            if len(content) > _MOST:
+                raise ConnectionError(f"the cluster's answer has more than {_MOST // 2**20} MiB")
+        answer.data = bytes(content)
+        return answer
+
+    client.call_api = call_api
 
 
 def _within(seconds: float, ask: Callable[[], _T]) -> _T:

@@ -17,11 +17,13 @@ from .aws.subject import identify_caller as greet_aws
 from .aws.subject import subject as aws_subject
 from .azure import checks as azure_checks
 from .azure.asking import Azure
-from .azure.credentials import login, subscription
+from .azure.credentials import login
 from .azure.subject import CLUSTER as AKS_CLUSTER
 from .azure.subject import existing_subject as existing_azure_subject
 from .azure.subject import get_subscription as greet_azure
 from .azure.subject import subject as azure_subject
+from .azure.subscription import connect as connect_azure
+from .azure.subscription import refuse_other_subscription
 from .destroy.api_access import host, refuse_other_cluster
 from .destroy.checks import checks as destroy_checks
 from .destroy.cluster import Cluster, Gone, Lister
@@ -127,11 +129,14 @@ def before_destroy(
     aws = azure = None
     if known.get("cloud") == "aws":
         aws = connect(str(known.get("region", "")), configured, made)
-    elif named := subscription(configured):
-        azure = Azure(named, login(configured))
-    is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not setting(configured, "cluster", "existing")
+    else:
+        azure = connect_azure(configured, made)
+    exists = bool(setting(configured, "cluster", "existing"))
+    is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not exists
     cluster = Gone(host(known)) if is_gone else _cluster(kubeconfig, known, aws, azure)
     subject = Destroyed(cluster, known, aws, azure, made, configured)
+    if azure and made is None and not exists:
+        refuse_other_subscription(azure, subject.names)
     return run(destroy_checks(subject), subject)
 
 

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
 from operator import attrgetter
+from re import IGNORECASE, escape, fullmatch
 from typing import Final
 
 from azure.core import PipelineClient
+from azure.core.exceptions import AzureError
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy
 from azure.core.rest import HttpRequest, HttpResponse
+from urllib3.exceptions import HTTPError
 
 from karpstack.karpenter import clock
 from karpstack.preflight.answers import OTHER_SHAPE, parse, read
@@ -26,13 +29,14 @@ from .leftovers import TAG, Stays
 _LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _PATIENCE, _BETWEEN = 3600.0, 15.0
 _LOOKS: Final = 20
+_NO_ANSWER: Final = 0  # instead of a status
 
 
 def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -> Iterator[str]:
     """Delete the groups, wait for their end, and yield a line for each; the cluster's own group goes with the cluster.
 
     Raises:
-        NotAskedError: The groups cannot be listed, or the answer about one cannot be read.
+        NotAskedError: The groups cannot be listed.
     """
     client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
         login.endpoint,
@@ -48,7 +52,10 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
             enforce_https=not azure.is_local,
             proxies=proxies_for(url),
         )
-        answer, content = read(f"{method} of a resource group", ask, attrgetter("_internal_response.raw"), None)
+        try:
+            answer, content = read(f"{method} of a resource group", ask, attrgetter("_internal_response.raw"), None)
+        except (AzureError, HTTPError, NotAskedError) as error:  # the other groups go all the same
+            return _NO_ANSWER, str(error).encode()
         return answer.status_code, content
 
     going: dict[str, str] = {}
@@ -56,13 +63,13 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         # A managed group goes with what manages it.
         if (group.get("tags") or {}).get(TAG) != run or group.get("managedBy"):
             continue
-        # With another beginning, the address would be another server's, which would get the token.
-        if not str(group["id"]).startswith("/"):
+        # Otherwise the address might be another server's, which would get the token, or something else would go.
+        if not fullmatch(rf"{escape(azure.scope)}/resourceGroups/[\w()-][\w.()-]*", str(group["id"]), IGNORECASE):
             yield Stays(f"resource group {group['name']} stays: its id is {group['id']!r:.200}")
             continue
         url = f"{login.endpoint}{group['id']}?api-version={RESOURCES}"
         status, content = send("DELETE", url)
-        if status >= 300:
+        if not _is_good(status):
             yield Stays(f"resource group {group['name']} stays: {status} {begins(content)}")
             continue
         yield f"resource group {group['name']} goes"
@@ -71,11 +78,15 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
     for name, url in going.items():
         looks = 0  # in a row that saw it there, and not being deleted
         while (seen := send("GET", url))[0] != HTTPStatus.NOT_FOUND:
-            looks = 0 if seen[0] >= 300 or _is_going(seen[1]) else looks + 1
+            looks = 0 if not _is_good(seen[0]) or _is_going(seen[1]) else looks + 1
             if seen[0] in (401, 403) or looks == _LOOKS or clock.monotonic() > until:
                 yield Stays(f"resource group {name} was not seen to go ({seen[0]}): look at it in the portal")
                 break
             clock.sleep(between)
+
+
+def _is_good(status: int) -> bool:
+    return 200 <= status < 300
 
 
 def _is_going(content: bytes) -> bool:

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -16,11 +17,13 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes import client
 from kubernetes.config import ConfigException
 from pulumi import RunError
 
 from karpstack.components.kubernetes.accepted import wait_until_accepted
 from karpstack.components.kubernetes.live import wait_until_served
+from karpstack.components.workloads import api_client
 from karpstack.components.workloads.api_client import _within, query
 from karpstack.components.workloads.running import scaled_by, workloads_or_refusal
 from karpstack.scale_test.connecting import connect
@@ -223,6 +226,22 @@ def test_a_plugin_rests_between_two_renewals() -> None:
     for _ in range(3):
         with pytest.raises(PluginError, match="closed"):
             failing.token()
+
+
+def test_a_component_does_not_keep_an_answer_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_client, "_MOST", 2**20)
+    path = kubeconfig(tmp_path, {"token": "t"})
+    for size, error in ((2**21, ConnectionError), (2**10, None)):
+        with FakeServer() as server:
+            server.otherwise = (200, json.dumps({"gitVersion": "v" * size, **dict.fromkeys(VERSION, "x")}))
+            there = path.read_text().replace("https://cluster.example", f"http://127.0.0.1:{server.port}")
+            with pytest.raises(error, match="more than 1 MiB") if error else nullcontext():
+                found = query(there, lambda api: client.VersionApi(api).get_code())
+                assert len(found.git_version) == size
+
+
+#: What the client wants of an API server's version, beside its name.
+VERSION = ("buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform")
 
 
 def test_a_certificate_of_the_cluster_that_is_missing_is_an_error_of_the_login(tmp_path: Path) -> None:

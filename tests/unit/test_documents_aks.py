@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import yaml
 
 from karpstack.components.documents import charts, kubeconfig, manifests, provisioning, roles
 from tests.conftest import Golden
@@ -176,6 +177,21 @@ def test_kubeconfig_holds_no_credentials(credentials: str, login: kubeconfig.Kub
         "--tenant-id",
         "tenant",
     ]
+
+
+def test_of_an_administrators_kubeconfig_nothing_is_run_or_read() -> None:
+    """It is an answer. Its plugin would be started here, and its tokenFile sent to the server that it names."""
+    keys = {"client-certificate-data": "Q1JU", "client-key-data": "S0VZ"}
+    given = {
+        "clusters": [{"cluster": {"server": "https://demo.example:443", "certificate-authority-data": "Q0E="}}],
+        "users": [{"user": {**keys, "token": "t", "tokenFile": "/etc/passwd", "exec": {"command": "evil"}}}],
+    }
+    for text in (yaml.safe_dump(given), json.dumps(given)):
+        config = json.loads(kubeconfig.aks_administrator(cluster_name="demo", credentials=text))
+        assert config["users"] == [{"name": "demo", "user": keys}]
+        assert config["clusters"][0]["cluster"] == given["clusters"][0]["cluster"]
+    with pytest.raises(ValueError, match="name no client-key-data"):
+        kubeconfig.aks_administrator(cluster_name="demo", credentials=text.replace("client-key-data", "other"))
 
 
 def test_credentials_without_an_address_are_refused() -> None:

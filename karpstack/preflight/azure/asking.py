@@ -11,6 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from azure.core import PipelineClient
 from azure.core.exceptions import AzureError
@@ -19,6 +20,7 @@ from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
 
 from karpstack.text.answers import PAGES, SECONDS, Allowance, begins
+from karpstack.text.deadlines import within
 from karpstack.text.proxies import is_loopback, proxies_for
 
 from ..answers import OTHER_SHAPE, items, parse, read
@@ -60,9 +62,10 @@ class Azure:
     def tenant(self) -> str:
         """Return the tenant of the login's token in lower case; empty if the token does not say it."""
         try:
-            claims = self._login.credential.get_token(self._login.scope).token.split(".")[1]
+            token = within(SECONDS, lambda: self._login.credential.get_token(self._login.scope).token)
+            claims = token.split(".")[1]
             return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["tid"]).lower()
-        except (AzureError, *OTHER_SHAPE):
+        except (AzureError, TimeoutError, *OTHER_SHAPE):
             return ""
 
     @property
@@ -97,6 +100,8 @@ class Azure:
         Raises:
             NotAskedError: It is refused, or fails in another way.
         """
+        if not path.startswith("/"):  # of an answer; with the endpoint's address, it would be another server's
+            raise NotAskedError(action, f"{path!r:.200} is no resource ID", refused=False)
         parameters = {"api-version": version, **{f"${name}": value for name, value in query.items()}}
         key = json.dumps([path.lower(), parameters], sort_keys=True)
         if key not in self._answers:
@@ -118,12 +123,14 @@ class Azure:
             following = str(page.get("nextLink") or "")
             if not following:
                 break
-            if not following.startswith(f"{self._endpoint}/"):
+            if not is_below(following, self._endpoint):
                 raise NotAskedError(action, f"the next page is elsewhere, at {following}", refused=False)
             if following in seen or len(seen) == PAGES:
                 raise NotAskedError(action, "its pages have no end", refused=False)
             seen.add(following)
             page = self._get(action, following, {})
+            if page is None:
+                raise NotAskedError(action, f"its list goes on at {following}, where nothing is", refused=False)
         return values
 
     def credentials(self, action: str, path: str, version: str, **query: str) -> dict[str, Any]:
@@ -175,6 +182,15 @@ class Patience(RetryPolicy[HttpRequest, HttpResponse]):
         except (TypeError, ValueError):  # neither a number nor a date
             return None
         return min(asked, _PATIENCE) if asked else asked
+
+
+def is_below(url: str, endpoint: str) -> bool:
+    """Whether an address is of a server that was asked; Azure's own next pages may name the usual port, too."""
+    address, own = urlsplit(url), urlsplit(endpoint)
+    usual = {"https": ":443", "http": ":80"}.get(own.scheme, "")
+    # The whole of it, so that no user or password is in it.
+    place = address.netloc if address.netloc == own.netloc else address.netloc.removesuffix(usual)
+    return (address.scheme, place) == (own.scheme, own.netloc) and address.path.startswith(f"{own.path}/")
 
 
 def _refusal(action: str, content: bytes) -> tuple[str, str]:

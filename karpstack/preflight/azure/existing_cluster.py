@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from karpstack.components.documents.kubeconfig import aks as aks_kubeconfig
+from karpstack.components.documents.kubeconfig import aks_administrator
 from karpstack.components.settings import ExistingAksSettings
 from karpstack.components.settings import existing_aks_cluster as judging
 from karpstack.components.settings.aks import names_of_network, network_of
@@ -132,7 +133,8 @@ def _kubeconfig(azure: Azure, settings: ExistingAksSettings, tenant: str) -> str
     """As the stack makes it: with local accounts the administrator's own, otherwise kubelogin's."""
     if settings.cluster.local_accounts:
         path = f"{identifier(settings)}/listClusterAdminCredential"
-        return _text(azure.credentials(_OF_ADMINISTRATORS, path, CONTAINER_SERVICE))
+        admin = azure.credentials(_OF_ADMINISTRATORS, path, CONTAINER_SERVICE)
+        return aks_administrator(cluster_name=settings.cluster.existing, credentials=_text(admin))
     user = azure.credentials(
         _OF_USERS, f"{identifier(settings)}/listClusterUserCredential", CONTAINER_SERVICE, format="exec"
     )

@@ -1,19 +1,25 @@
-"""Whose subscription this is, and what it is registered to use there."""
+"""Whose subscription this is, whether it is the stack's, and what it is registered to use there."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
+from karpstack.components.naming import AksNames
 from karpstack.components.settings import AksSettings, ExistingAksSettings
 
-from ..finding import Finding, finding
-from ..stack import not_read
+from ..finding import Finding, NotAskedError, UnknowableError, finding
+from ..stack import State, not_read
+from . import credentials
 from .api_versions import RESOURCES, SUBSCRIPTIONS
-from .subject import StackSubject, Subject
+from .asking import Azure
+from .subject import GROUP, StackSubject, Subject
 
 _FEATURES: Final = "2021-07-01"
 _READ: Final = "Microsoft.Resources/subscriptions/read"
+_GROUPS: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
+_OF_ID: Final = re.compile("/subscriptions/([^/]+)/", re.IGNORECASE)
 _LOCATIONS: Final = "Microsoft.Resources/subscriptions/locations/read"
 _PROVIDERS: Final = "Microsoft.Resources/subscriptions/providers/read"
 _FEATURE: Final = "Microsoft.Features/providers/features/read"
@@ -48,6 +54,49 @@ def subscription(subject: StackSubject) -> Iterator[Finding]:
     yield from _tenant(subject)
     if told.get("state") != "Enabled":
         yield finding("subscription-not-enabled", _READ, state=told.get("state"))
+
+
+def connect(raw: Mapping[str, Any], made: State | None = None) -> Azure | None:
+    """Return the stack's subscription as its provider sees it, None where nothing says which; another one is refused.
+
+    In another subscription, nothing of the stack would be found, which looks as if nothing were in the way.
+
+    Args:
+        raw: The stack's configuration, with `azure-native:` keys.
+        made: What Pulumi's state holds, where it is known: the id of its resource group names the subscription.
+
+    Raises:
+        UnknowableError: The subscription is not the stack's, or there is no login.
+    """
+    named = credentials.subscription(raw)
+    if not named:
+        return None
+    groups = [_OF_ID.match(name) for kind, name in (made.resources if made else ()) if kind == GROUP]
+    own = {found[1].lower() for found in groups if found}
+    if own and named.lower() not in own:
+        raise UnknowableError(
+            f"the stack's resources are in the subscription {', '.join(sorted(own))}, and azure-native:subscriptionId "
+            f"or ARM_SUBSCRIPTION_ID names {named}, so nothing is asked there; give the stack's subscription"
+        )
+    return Azure(named, credentials.login(raw))
+
+
+def refuse_other_subscription(azure: Azure, names: AksNames) -> None:
+    """See that a subscription has the resource group of the nodes of a cluster that is up.
+
+    Raises:
+        UnknowableError: It does not, so that it is not the stack's.
+    """
+    try:
+        found = azure.find(_GROUPS, azure.group(names.node_resource_group), RESOURCES)
+    except NotAskedError:  # as each check says
+        return
+    if found is None:
+        raise UnknowableError(
+            f"the subscription {azure.subscription} has no resource group {names.node_resource_group}, where the "
+            "stack's cluster has its nodes, so it is another one, and nothing would be found in it; give the stack's "
+            "subscription as azure-native:subscriptionId or ARM_SUBSCRIPTION_ID"
+        )
 
 
 def _tenant(subject: StackSubject) -> Iterator[Finding]:

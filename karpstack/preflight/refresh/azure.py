@@ -23,7 +23,8 @@ from karpstack.text.proxies import ProxyError, proxies_for
 
 from ..answers import items, parse, read
 from ..azure.api_versions import CONTAINER_SERVICE, SKUS, SUBSCRIPTIONS
-from ..azure.asking import Azure, Patience
+from ..azure.asking import Azure, Patience, is_below
+from ..azure.credentials import transport
 from ..azure.sizes import zones_of
 from ..finding import NotAskedError
 
@@ -116,7 +117,9 @@ def price_list(region: str) -> tuple[dict[str, float], dict[str, float]]:
 
 def _retail(region: str) -> Iterator[dict[str, Any]]:
     client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
-        _PRICES_AT, policies=[UserAgentPolicy("karpstack-facts"), Patience(retry_total=3, timeout=SECONDS)]
+        _PRICES_AT,
+        policies=[UserAgentPolicy("karpstack-facts"), Patience(retry_total=3, timeout=SECONDS)],
+        transport=transport(connection_timeout=5, read_timeout=30),
     )
     url, query = f"{_PRICES_AT}/api/retail/prices", {"currencyCode": "'USD'", "$filter": _FILTER.format(region=region)}
     allowance = Allowance()
@@ -135,7 +138,7 @@ def _retail(region: str) -> Iterator[dict[str, Any]]:
         url, query = str(page.get("NextPageLink") or ""), {}
         if not url:
             return
-        if not url.removeprefix(f"{_PRICES_AT}:443").removeprefix(_PRICES_AT).startswith("/"):
+        if not is_below(url, _PRICES_AT):
             raise NotAskedError(_PRICES, f"the next page is elsewhere, at {url}", refused=False)
     raise NotAskedError(_PRICES, "its pages have no end", refused=False)
 

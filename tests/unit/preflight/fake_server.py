@@ -14,6 +14,7 @@ class FakeServer:
         self.said: dict[str, tuple[int, str]] = {}
         self.otherwise = (404, "no")
         self.headers: dict[str, str] = {}
+        self.lengths: dict[str, int] = {}  # that are said instead of the real ones
         self.asked: list[str] = []
         self.sent: list[str] = []
         self.logins: set[str | None] = set()
@@ -44,7 +45,10 @@ class FakeServer:
                 status, content = fake.said.get(self.path) or fake.said.get(self.path.partition("?")[0], fake.otherwise)
                 body = content.encode()
                 self.send_response(status)
-                for name, value in {**fake.headers, "Content-Length": str(len(body))}.items():
+                for name, value in {
+                    **fake.headers,
+                    "Content-Length": str(fake.lengths.get(self.path.partition("?")[0], len(body))),
+                }.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)

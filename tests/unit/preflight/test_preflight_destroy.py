@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from karpstack.components.naming import AksNames
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.azure.asking import Azure
+from karpstack.preflight.azure.subject import GROUP as RESOURCE_GROUP
+from karpstack.preflight.azure.subscription import connect, refuse_other_subscription
 from karpstack.preflight.destroy import balancers, interfaces, subscription
 from karpstack.preflight.destroy.checks import checks
 from karpstack.preflight.destroy.subject import Subject
-from karpstack.preflight.finding import Finding, run
+from karpstack.preflight.finding import Finding, UnknowableError, run
 from karpstack.preflight.stack import State
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.azure.arm.errors import ArmError
@@ -243,6 +246,27 @@ def machine(world: World, name: str, **tags: str) -> None:
 def put_interface(world: World, identifier: str) -> None:
     configuration = {"name": "one", "properties": {"subnet": {"id": f"{VNET}/subnets/nodes"}}}
     world.arm.put(identifier, NETWORK, {"location": REGION, "properties": {"ipConfigurations": [configuration]}})
+
+
+def test_another_subscription_than_the_stacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the stack is found there, so that nothing would seem to be in the way."""
+    monkeypatch.setenv("ARM_SUBSCRIPTION_ID", "of-another-stack")
+    state = made((RESOURCE_GROUP, GROUP), ("azure-native:authorization:RoleAssignment", "/subscriptions/hub/x"))
+    with pytest.raises(UnknowableError, match=r"are in the subscription .*, and .* names of-another-stack"):
+        connect({}, state)
+    own = GROUP.split("/")[2]
+    for names in ({"azure-native:subscriptionId": own.upper()}, {"azure-native:subscriptionId": own}):
+        assert connect(names, state)
+    assert connect({}, State())
+    monkeypatch.delenv("ARM_SUBSCRIPTION_ID")
+    assert connect({}, state) is None
+
+
+def test_a_subscription_without_the_nodes_group_is_not_the_stacks(world: World) -> None:
+    """Without Pulumi's state, nothing else says it."""
+    refuse_other_subscription(asked(world), AksNames("karpstack-aks"))
+    with pytest.raises(UnknowableError, match="has no resource group karpstack-other-nodes"):
+        refuse_other_subscription(asked(world), AksNames("karpstack-other"))
 
 
 def test_nothing_of_azure_is_in_the_way_of_the_stack_alone(world: World, cluster: FakeCluster) -> None:

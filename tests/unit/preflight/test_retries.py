@@ -63,7 +63,7 @@ def of_azure(server: FakeServer, _: Path) -> None:
 
 
 def of_the_kill_switch(server: FakeServer, _: Path) -> None:
-    group = {"id": "/mine", "name": "mine", "tags": {TAG: "run"}}
+    group = {"id": "/subscriptions/a/resourceGroups/mine", "name": "mine", "tags": {TAG: "run"}}
     server.said["/subscriptions/a/resourcegroups"] = (200, json.dumps({"value": [group]}))
     asked = azure(server)
     assert next(removal_azure.remove(asked, asked._login, "run")).startswith("resource group mine stays: 429")

@@ -19,7 +19,7 @@ from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.finding import UnknowableError, blockers
 from karpstack.preflight.stack import State
 from karpstack.real_run import commands, removal_aws, removal_azure
-from karpstack.real_run.leftovers import TAG, find_aws_leftovers, find_azure_leftovers
+from karpstack.real_run.leftovers import TAG, Stays, find_aws_leftovers, find_azure_leftovers
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.azure.identity.entra import MANAGEMENT
 from karpstack.text.codes import Code
@@ -258,9 +258,13 @@ def test_a_removal_after_which_something_stays_is_not_good(
             monkeypatch.setenv(name, f"http://127.0.0.1:{server.port}")
         monkeypatch.setenv("IDENTITY_HEADER", "a")
         monkeypatch.setenv("ARM_USE_MSI", "true")
-        group = {"id": "/subscriptions/s/resourceGroups/mine", "name": "mine", "tags": RUN}
+        group = {
+            "id": "/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/mine",
+            "name": "mine",
+            "tags": RUN,
+        }
         server.said["/"] = 200, json.dumps({"access_token": "a", "expires_on": "9999999999", "resource": "x"})
-        server.said["/subscriptions/s/resourceGroups/mine"] = 403, "ScopeLocked"
+        server.said["/subscriptions/12345678-1234-1234-1234-123456789012/resourceGroups/mine"] = 403, "ScopeLocked"
         server.otherwise = 200, json.dumps({"value": [group]})
         assert commands.remove("aks-nap", config_file=written, yes=True) == Code.NO
     assert "resource group mine stays: 403 ScopeLocked" in capsys.readouterr().out
@@ -355,16 +359,50 @@ LEAVES = (200, '{"properties": {"provisioningState": "Deleting"}}')
 )
 def test_a_group_is_waited_for_while_azure_may_be_deleting_it(turns: list[tuple[int, str]], stays: str) -> None:
     """An outage is no answer; a deletion that failed leaves the group as it was."""
-    group = {"id": "/mine", "name": "mine", "tags": RUN}
+    path = "/subscriptions/a/resourceGroups/mine"
+    group = {"id": path, "name": "mine", "tags": RUN}
     with FakeServer() as server:
-        server.said = Turns("/mine", json.dumps({"value": [group]}), *turns)
+        server.said = Turns(path, json.dumps({"value": [group]}), *turns)
         asked = azure(server)
         lines = list(removal_azure.remove(asked, asked._login, "first-run", between=0))
     goes = [] if turns[0] != GOES else ["resource group mine goes"]
-    left = [line for line in lines if isinstance(line, removal_azure.Stays)]
+    left = [line for line in lines if isinstance(line, Stays)]
     assert [line for line in lines if line not in left] == goes
     assert len(left) == bool(stays)
     assert all(stays in line for line in left)
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "@evil.example/",
+        "0/subscriptions/a/resourceGroups/mine",
+        "/subscriptions/other/resourceGroups/mine",
+        "/subscriptions/a/resourceGroups/mine/providers/Microsoft.Compute/disks/theirs",
+        "/subscriptions/a/resourceGroups/..",
+    ],
+)
+def test_nothing_but_a_group_of_the_subscription_is_deleted(identifier: str) -> None:
+    with FakeServer() as server:
+        group = {"id": identifier, "name": "mine", "tags": RUN}
+        server.said = {"/subscriptions/a/resourcegroups": (200, json.dumps({"value": [group]}))}
+        asked = azure(server)
+        (line,) = removal_azure.remove(asked, asked._login, "first-run", between=0)
+        assert isinstance(line, Stays)
+        assert len(server.asked) == 1
+
+
+def test_a_group_that_is_not_answered_for_leaves_the_others_to_go() -> None:
+    with FakeServer() as server:
+        ids = [f"/subscriptions/a/resourceGroups/{name}" for name in ("one", "two")]
+        groups = [{"id": one, "name": one.rpartition("/")[2], "tags": RUN} for one in ids]
+        server.said = Turns(ids[1], json.dumps({"value": groups}), GOES)
+        server.said[ids[0]] = (200, "short")
+        server.lengths[ids[0]] = 100
+        asked = azure(server)
+        lines = list(removal_azure.remove(asked, asked._login, "first-run", between=0))
+    assert [isinstance(line, Stays) for line in lines] == [True, False]
+    assert "resource group one stays: 0" in lines[0]
 
 
 def test_groups_with_the_tag_go_from_a_subscription(world: World) -> None:

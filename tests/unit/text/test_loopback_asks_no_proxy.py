@@ -117,7 +117,7 @@ def of_azure(server: FakeServer, _: Path) -> None:
 
 def of_the_kill_switch_on_azure(server: FakeServer, _: Path) -> None:
     path = "/subscriptions/a/resourcegroups"
-    group = {"id": "/mine", "name": "mine", "tags": {TAG: "run"}}
+    group = {"id": f"{path}/mine", "name": "mine", "tags": {TAG: "run"}}
     server.said[path] = (200, json.dumps({"value": [group, {**group, "id": "@evil.example/"}]}))
     asked = azure(server)
     lines = removal_azure.remove(asked, asked._login, "run", between=0)
