@@ -182,14 +182,15 @@ def test_kubeconfig_holds_no_credentials(credentials: str, login: kubeconfig.Kub
 def test_of_an_administrators_kubeconfig_nothing_is_run_or_read() -> None:
     """It is an answer. Its plugin would be started here, and its tokenFile sent to the server that it names."""
     keys = {"client-certificate-data": "Q1JU", "client-key-data": "S0VZ"}
+    there = {"server": "https://demo.example:443", "certificate-authority-data": "Q0E="}
     given = {
-        "clusters": [{"cluster": {"server": "https://demo.example:443", "certificate-authority-data": "Q0E="}}],
+        "clusters": [{"cluster": there}],
         "users": [{"user": {**keys, "token": "t", "tokenFile": "/etc/passwd", "exec": {"command": "evil"}}}],
     }
     for text in (yaml.safe_dump(given), json.dumps(given)):
         config = json.loads(kubeconfig.aks_administrator(cluster_name="demo", credentials=text))
         assert config["users"] == [{"name": "demo", "user": keys}]
-        assert config["clusters"][0]["cluster"] == given["clusters"][0]["cluster"]
+        assert config["clusters"][0]["cluster"] == there
     with pytest.raises(ValueError, match="name no client-key-data"):
         kubeconfig.aks_administrator(cluster_name="demo", credentials=text.replace("client-key-data", "other"))
 
