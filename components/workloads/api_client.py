@@ -66,7 +66,7 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
             "because it may hold a password), so the cluster cannot be reached; write it like "
             "http://proxy.example.com:3128"
         ) from None
-    _bound(client)
+    bound(client)
     with client as api:
         try:
             return _within(_LONGEST, lambda: question(api))
@@ -76,8 +76,8 @@ def query_with_config(config: Mapping[str, Any], question: Callable[[ApiClient],
             raise ConnectionError(f"what answers is no API server of Kubernetes ({type(error).__name__})") from error
 
 
-def _bound(client: Any) -> None:
-    """Let a client read no more of an answer than a cluster can have to say."""
+def bound(client: Any, most: int = _MOST) -> None:
+    """Let a client read no more of an answer than a cluster can have to say; `most` is in bytes."""
     asks = client.call_api
 
     def call_api(*given: Any, **options: Any) -> Any:
@@ -85,8 +85,8 @@ def _bound(client: Any) -> None:
         content = bytearray()
         for part in answer.response.stream(_PART, decode_content=True):
             content += part
-            if len(content) > _MOST:
-                raise ConnectionError(f"the cluster's answer has more than {_MOST // 2**20} MiB")
+            if len(content) > most:
+                raise ConnectionError(f"the cluster's answer has more than {most // 2**20} MiB")
         answer.data = bytes(content)
         return answer
 

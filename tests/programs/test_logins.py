@@ -23,8 +23,7 @@ from pulumi import RunError
 
 from karpstack.components.kubernetes.accepted import wait_until_accepted
 from karpstack.components.kubernetes.live import wait_until_served
-from karpstack.components.workloads import api_client
-from karpstack.components.workloads.api_client import _within, query
+from karpstack.components.workloads.api_client import _within, bound, query
 from karpstack.components.workloads.running import scaled_by, workloads_or_refusal
 from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.recording.following import BrokenError, Resource
@@ -228,16 +227,18 @@ def test_a_plugin_rests_between_two_renewals() -> None:
             failing.token()
 
 
-def test_a_component_does_not_keep_an_answer_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_client, "_MOST", 2**20)
-    path = kubeconfig(tmp_path, {"token": "t"})
-    for size, error in ((2**21, ConnectionError), (2**10, None)):
-        with FakeServer() as server:
-            server.otherwise = (200, json.dumps({"gitVersion": "v" * size, **dict.fromkeys(VERSION, "x")}))
-            there = path.read_text().replace("https://cluster.example", f"http://127.0.0.1:{server.port}")
-            with pytest.raises(error, match="more than 1 MiB") if error else nullcontext():
-                found = query(there, lambda api: client.VersionApi(api).get_code())
-                assert len(found.git_version) == size
+@pytest.mark.parametrize(("size", "error"), [(2**21, ConnectionError), (2**10, None)])
+def test_a_component_does_not_keep_an_answer_without_an_end(
+    size: int, error: type[Exception] | None, tmp_path: Path
+) -> None:
+    with FakeServer() as server:
+        server.otherwise = (200, json.dumps({"gitVersion": "v" * size, **dict.fromkeys(VERSION, "x")}))
+        api = client.ApiClient(client.Configuration(host=f"http://127.0.0.1:{server.port}"))
+        bound(api, 2**20)
+        with pytest.raises(error, match="more than 1 MiB") if error else nullcontext():
+            assert client.VersionApi(api).get_code().git_version == "v" * size
+    written = kubeconfig(tmp_path, {"token": "t"}).read_text()
+    assert query(written, lambda api: api.call_api.__module__) == bound.__module__
 
 
 #: What the client wants of an API server's version, beside its name.

@@ -59,10 +59,10 @@ class Azure:
         self._allowance = Allowance()
         self._login = login
 
-    def tenant(self) -> str:
-        """Return the tenant of the login's token in lower case; empty if the token does not say it."""
+    def tenant(self, seconds: float = SECONDS) -> str:
+        """Return the tenant of the login's token in lower case; empty if the token does not say it, or come in time."""
         try:
-            token = within(SECONDS, lambda: self._login.credential.get_token(self._login.scope).token)
+            token = within(seconds, lambda: self._login.credential.get_token(self._login.scope).token)
             claims = token.split(".")[1]
             return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["tid"]).lower()
         except (AzureError, TimeoutError, *OTHER_SHAPE):

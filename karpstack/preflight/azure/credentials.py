@@ -100,12 +100,7 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
             f"azure-native:environment = {name!r} is none of {', '.join(_CLOUDS)}, so it is not known whom to ask; "
             "set it to one of them, or leave it out"
         )
-    if value("metadataHost", "ARM_METADATA_HOSTNAME") not in ("", urlsplit(cloud.resource_manager).hostname):
-        raise InputError(
-            "azure-native:metadataHost (or ARM_METADATA_HOSTNAME) is not followed here, so another cloud would be "
-            f"asked than the stack's provider does; give the address of its resource manager as {ENDPOINT}, and unset "
-            "it for this command"
-        )
+    _refuse_other_cloud(value, cloud)
     tenant, client = value("tenantId", "ARM_TENANT_ID"), value("clientId", "ARM_CLIENT_ID")
     certificate = value("clientCertificatePath", "ARM_CLIENT_CERTIFICATE_PATH")
     secret = value("clientSecret", "ARM_CLIENT_SECRET")
@@ -143,6 +138,15 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
         ) from error
     endpoint = (environment.get(ENDPOINT) or cloud.resource_manager).rstrip("/")
     return Login(credential, words, endpoint, f"{cloud.resource_manager}/.default")
+
+
+def _refuse_other_cloud(value: Callable[[str, str], str], cloud: Cloud) -> None:
+    if value("metadataHost", "ARM_METADATA_HOSTNAME") not in ("", urlsplit(cloud.resource_manager).hostname):
+        raise InputError(
+            "azure-native:metadataHost (or ARM_METADATA_HOSTNAME) is not followed here, so another cloud would be "
+            f"asked than the stack's provider does; give the address of its resource manager as {ENDPOINT}, and unset "
+            "it for this command"
+        )
 
 
 def _federated_token(value: Callable[[str, str], str]) -> str:
