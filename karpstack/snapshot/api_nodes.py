@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from karpstack.karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
+from karpstack.karpenter.instance_types import (
+    ARCHITECTURE,
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    OPERATING_SYSTEM,
+    REGION,
+    ZONE,
+    Facts,
+)
 
 from .api_fields import mapping, mappings
 from .formats import Version, Word
@@ -83,7 +91,7 @@ class Prices:
     def of(
         self, instance_type: str | None, zone: str | None, capacity_type: str | None, *, simulated: bool
     ) -> float | None:
-        """The price of a node; None where the facts do not say, or something of it is not known."""
+        """The price of a node with Linux; None where the facts do not say, or something of it is not known."""
         if self._facts is None or not (self._region and instance_type and capacity_type):
             return None
         return self._facts.price(instance_type, capacity_type, self._region, zone or "", simulated=simulated)
@@ -280,7 +288,10 @@ def _bought(item: Mapping[str, Any], prices: Prices) -> dict[str, Any]:
         "zone": zone,
         "capacity_type": capacity_type,
         "created": datetime.fromisoformat(created) if created else None,
-        "price_per_hour": prices.of(instance_type, zone, capacity_type, simulated=simulated),
+        # The facts have no price with Windows, which is about twice that of Linux.
+        "price_per_hour": None
+        if labels.get(OPERATING_SYSTEM) == "windows"
+        else prices.of(instance_type, zone, capacity_type, simulated=simulated),
         "deleting": bool(metadata.get("deletionTimestamp")),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,23 +11,31 @@ from karpstack.text.shown import cut, value, visible
 
 from .problems import SnapshotError, finding
 
-_SUFFIXES: Final = (".json", ".json.gz")
+_SUFFIXES: Final = (".json", ".json.gz", ".yaml", ".yml")
 _REASON: Final = 300  # characters of a refusal
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
-    """The files that are meant: those of a folder are its `.json` and `.json.gz`.
+    """The files that are meant. Those of a folder are in folders below it, too.
+
+    YAML is not read, but also not left out: the caller gets its error.
 
     Raises:
         SnapshotError: There is none.
     """
     found = []
     for path in paths:
-        inside = [path] if not path.is_dir() else sorted(one for one in path.iterdir() if one.name.endswith(_SUFFIXES))
+        inside = [path] if not path.is_dir() else sorted(filter(partial(_is_meant, path), path.rglob("*")))
         if not inside:
             raise SnapshotError.of(finding("snapshot-no-files", path, suffixes=" or ".join(_SUFFIXES)))
         found += inside
     return found
+
+
+def _is_meant(folder: Path, file: Path) -> bool:
+    below = file.relative_to(folder).parts
+    is_hidden = any(part.startswith(".") for part in below)
+    return file.name.casefold().endswith(_SUFFIXES) and not is_hidden and not file.is_dir()
 
 
 def objects(data: Any, path: Path) -> Iterator[dict[str, Any]]:

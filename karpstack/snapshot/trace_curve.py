@@ -2,7 +2,8 @@
 
 Both kubereplay and SimKube record when Deployments were scaled. The factor of an hour is the most replicas that a
 workload had in that hour (UTC), divided by those at the end of the trace, which the snapshot of the trace has. Of
-several days, the highest counts. Hours that the trace does not cover keep the factor of the hour before.
+several days, the highest counts. Hours after the end of the trace have those at the end; others that it does not cover
+keep the factor of the hour before.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def curve_of(path: Path) -> Curve:
         raise SnapshotError.of(finding("snapshot-curve-no-trace", path))
     try:
         changes = sorted(read(data), key=lambda one: one.at)
-        end = kubereplay.moment(data, "captured") if "captured" in data else changes[-1].at
+        end = kubereplay.moment(data, "captured") if "captured" in data else max(map(_at, data["events"]))
         histories: dict[str, list[_Change]] = {}
         for change in changes:
             histories.setdefault(change.workload, []).append(change)
@@ -85,9 +86,11 @@ def _hours(history: list[_Change], end: datetime) -> dict[int, float]:
         while hour <= after.at and hour < change.at + timedelta(days=1):
             most[hour.hour] = max(most.get(hour.hour, 0), change.replicas or 0)
             hour += _HOUR
+    most.setdefault(hour.hour, base)
     factors = {hour: round(replicas / base, 4) for hour, replicas in sorted(most.items())}
-    kept = list(factors.items())
-    return {hour: factor for number, (hour, factor) in enumerate(kept) if not number or factor != kept[number - 1][1]}
+    hours = list(factors.items())
+    # The hour before the first is the last of the day before.
+    return {hour: factor for number, (hour, factor) in enumerate(hours) if factor != hours[number - 1][1]} or factors
 
 
 def _of_kubereplay(data: Mapping[str, Any]) -> Iterator[_Change]:
@@ -106,9 +109,14 @@ def _of_kubereplay(data: Mapping[str, Any]) -> Iterator[_Change]:
 
 def _of_simkube(data: Mapping[str, Any]) -> Iterator[_Change]:
     for event in data["events"]:
-        at = datetime.fromtimestamp(int(event["ts"]), UTC)
+        at = _at(event)
         yield from (_Change(at, _name(one), _replicas(one)) for one in _scaled(event["applied_objs"]))
         yield from (_Change(at, _name(one), None) for one in _scaled(event["deleted_objs"]))
+
+
+def _at(event: Mapping[str, Any]) -> datetime:
+    """When an event of SimKube was."""
+    return datetime.fromtimestamp(int(event["ts"]), UTC)
 
 
 def _scaled(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -121,4 +129,6 @@ def _name(one: Mapping[str, Any]) -> str:
 
 def _replicas(one: Mapping[str, Any]) -> int:
     replicas = one["spec"].get("replicas")
-    return 1 if replicas is None else int(replicas)
+    if (number := 1 if replicas is None else int(replicas)) < 0:
+        raise ValueError(f"{number} replicas")
+    return number

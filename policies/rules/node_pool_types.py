@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pulumi_policy import PolicyResource
 
-from karpstack.karpenter.instance_types import CAPACITY_TYPE, ZONE, InstanceType, Region
+from karpstack.karpenter.instance_types import CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, InstanceType, Region
 from karpstack.karpenter.quantities import quantity
 from karpstack.karpenter.requirements import Requirement, allows, contradiction, values_of
 
@@ -20,7 +20,7 @@ from . import graph
 from .clouds import Cloud
 from .facts import facts
 from .requirements import admitted, cloud_of, ensure_facts, lacking, requirements
-from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
+from .rule import STRICTER_IN_PRODUCTION, Judgement, NotKnownError, Properties, ResourceRule, StackRule, section
 from .tokens import NODE_POOL
 
 
@@ -102,9 +102,16 @@ def _pool_cost(node_pool: Properties, judgement: Judgement) -> None:
 
 
 def _ensure_bound(spec: Properties) -> None:
-    """Raise NotKnownError if the facts lack types that a pool may launch: its cost may then be above the ceiling."""
-    cloud = cloud_of(spec)
-    ensure_facts(requirements(spec), cloud, facts(cloud))
+    """Raise NotKnownError if the facts lack what a pool may launch: its cost may then be above the ceiling."""
+    cloud, wanted = cloud_of(spec), requirements(spec)
+    ensure_facts(wanted, cloud, facts(cloud))
+    if any(one.key == OPERATING_SYSTEM and one.operator == "In" and "windows" in one.values for one in wanted):
+        raise NotKnownError(
+            "the facts have prices with Linux alone, and nodes of the NodePool may have Windows, which costs more, so "
+            "it is not known what they cost",
+            "facts",
+            OPERATING_SYSTEM,
+        )
 
 
 def _stack_cost(resources: list[PolicyResource], judgement: Judgement) -> None:

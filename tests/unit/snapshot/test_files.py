@@ -54,6 +54,21 @@ def test_several_files_a_folder_and_compressed_ones(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not read")
     assert same(convert([tmp_path]), WHOLE)
     assert same(convert(sorted(tmp_path.glob("*.gz"))), WHOLE)
+    (tmp_path / "shop" / "pods").mkdir(parents=True)
+    (tmp_path / "Pod.json.gz").rename(tmp_path / "shop" / "pods" / "Pod.JSON.GZ")
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "one.json").write_text("not read")
+    assert same(convert([tmp_path]), WHOLE)
+
+
+@pytest.mark.parametrize("name", ["pods.yaml", "shop/pods.YML"])
+def test_a_folder_with_yaml_is_refused_and_not_read_in_part(tmp_path: Path, name: str) -> None:
+    """Of `kubectl get -o yaml`, a what-if would have lacked the workloads without a word."""
+    put(tmp_path / "all.json", api.exported(api.cluster()))
+    (tmp_path / "shop").mkdir()
+    (tmp_path / name).write_text("apiVersion: v1\nkind: List\nitems: []\n")
+    with pytest.raises(SnapshotError, match=Path(name).name):
+        convert([tmp_path])
 
 
 def test_a_list_as_the_api_gives_it_says_its_kind_once(tmp_path: Path) -> None:

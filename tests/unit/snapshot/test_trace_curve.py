@@ -52,12 +52,22 @@ def simkube(*events: tuple[int, int]) -> dict[str, Any]:
     return trace
 
 
+def ending_later(trace: dict[str, Any], hour: int) -> dict[str, Any]:
+    """With an event of something else after midnight: until then, what was scaled last stayed as it was."""
+    last = trace["events"][-1]
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "nightly", "namespace": "shop"}}
+    passed = (hour - 17) * 3600
+    trace["events"].insert(0, {**last, "ts": last["ts"] + passed, "applied_objs": [job]})
+    return trace
+
+
 @pytest.mark.parametrize(
     ("trace", "curve"),
     [
         (kubereplay(("01:00", "create", None), ("08:30", "scale", 8), ("18:10", "scale", 4)), {1: 0.5, 8: 2, 19: 1}),
-        (kubereplay(("01:00", "create", None), ("08:30", "scale", 8), ("08:40", "scale", 2)), {1: 1, 8: 4, 9: 1}),
-        (simkube((0, 3), (9, 12), (17, 6)), {0: 0.5, 9: 2}),
+        (kubereplay(("01:00", "create", None), ("08:30", "scale", 8), ("08:40", "scale", 2)), {8: 4, 9: 1}),
+        (simkube((0, 3), (9, 12), (17, 6)), {0: 0.5, 9: 2, 18: 1}),
+        (ending_later(simkube((0, 3), (9, 12), (17, 6)), 30), {7: 0.5, 9: 2, 18: 1}),
     ],
 )
 def test_an_hour_has_the_most_replicas_of_it(tmp_path: Path, trace: dict[str, Any], curve: dict[int, float]) -> None:
@@ -90,6 +100,7 @@ def test_a_workload_that_has_none_at_the_end_is_told(tmp_path: Path, capsys: pyt
         (json.loads(TRACE.read_text()), "nothing-scaled"),
         (kubereplay(("01:00", "create", None), ("02:00", "scale", 9), ("03:00", "delete", None)), "nothing-scaled"),
         (kubereplay(("1 o'clock", "create", None)), "unreadable"),
+        (simkube((0, 3), (9, -12)), "unreadable"),
     ],
 )
 def test_what_gives_no_curve_is_refused(tmp_path: Path, trace: dict[str, Any], code: str) -> None:
