@@ -9,7 +9,7 @@ from typing import Any, Final
 from karpstack.components.settings import AksSettings, ExistingAksSettings, ExistingEksSettings
 
 from .aws import checks as aws_checks
-from .aws.account import connect
+from .aws.account import connect, refuse_other_account
 from .aws.asking import Aws
 from .aws.identifiers import Account, Planned
 from .aws.subject import existing_subject as existing_aws_subject
@@ -131,13 +131,24 @@ def before_destroy(
         aws = connect(str(known.get("region", "")), configured, made)
     else:
         azure = connect_azure(configured, made)
-    exists = bool(setting(configured, "cluster", "existing"))
-    is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not exists
+    is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not setting(configured, "cluster", "existing")
     cluster = Gone(host(known)) if is_gone else _cluster(kubeconfig, known, aws, azure)
     subject = Destroyed(cluster, known, aws, azure, made, configured)
-    if azure and made is None and not exists:
-        refuse_other_subscription(azure, subject.names)
+    if made is None:
+        _refuse_another_account(subject)
     return run(destroy_checks(subject), subject)
+
+
+def _refuse_another_account(subject: Destroyed) -> None:
+    """See that the account has the cluster, if that answers: without Pulumi's state, nothing else says whose it is."""
+    try:
+        subject.cluster.greet()
+    except NotAskedError:
+        return
+    if subject.aws:
+        refuse_other_account(subject.aws, subject.outputs)
+    if subject.azure and not subject.outlives_the_stack:
+        refuse_other_subscription(subject.azure, subject.names)
 
 
 def _cluster(kubeconfig: Path | None, known: Mapping[str, Any], aws: Aws | None, azure: Azure | None) -> Lister:

@@ -144,9 +144,10 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
             print(visible(line), flush=True)
             is_empty = False
             is_all_gone &= not isinstance(line, Stays)
-    except _REFUSALS as error:
+    except (NotAskedError, *_REFUSALS) as error:
         is_login = isinstance(error, LOGIN_FAILED) and not isinstance(error, (BotoCoreError, *OTHER_SHAPE))
-        why = login_failure(error) if is_login else f"{type(error).__name__}: {error}"
+        what = error.call if isinstance(error, NotAskedError) else type(error).__name__
+        why = login_failure(error) if is_login else f"{what}: {error}"
         raise UnknowableError(
             f"the removal ends early, because the cloud did not do as asked ({why}), so the rest stays and costs; mend "
             "that, and run the command again, which goes on where it ended"

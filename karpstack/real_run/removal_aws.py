@@ -51,7 +51,8 @@ def remove(aws: Aws, client: Client, names: EksNames, run: str, *, between: floa
         between: Seconds until it is seen again whether something is gone.
     """
     yield from _or_stays(f"cluster {names.cluster}", _cluster(client("eks"), names.cluster, run, between))
-    yield from _ec2(aws, client("ec2"), run, between)
+    # The cluster may have taken longer to go than all answers to one who asks may take.
+    yield from _ec2(aws.anew(), client("ec2"), run, between)
     yield from _others(client, names, run)
 
 

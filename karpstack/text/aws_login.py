@@ -13,8 +13,15 @@ from typing import Any, Final
 
 import boto3.session
 from botocore.credentials import EnvProvider
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
+#: What a question to AWS may raise: a refusal, a program or file of the login that fails, an answer of another shape.
+FAILURES: Final = (
+    *(ClientError, BotoCoreError, ResponseParserError, OSError, EOFError, RuntimeError),
+    *(AttributeError, LookupError, TypeError, ValueError),
+)
 _PROFILES: Final = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 _OF_ENVIRONMENT: Final = "AWS_WEB_IDENTITY_TOKEN_FILE"
 _ROLE, _WEB_IDENTITY = "assume-role", "assume-role-with-web-identity"

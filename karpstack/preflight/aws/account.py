@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ..finding import Finding, InputError, UnknowableError, finding
+from ..finding import Finding, InputError, NotAskedError, UnknowableError, finding
 from ..stack import State, deployer, not_read
 from .asking import Aws
 from .subject import StackSubject, identify_caller
@@ -60,6 +60,24 @@ def connect(region: str, raw: Mapping[str, Any], made: State | None = None) -> A
             "asked or deleted there; use credentials of the stack's account"
         )
     return aws
+
+
+def refuse_other_account(aws: Aws, outputs: Mapping[str, Any]) -> None:
+    """See that an account has the cluster of a stack, which answers.
+
+    Raises:
+        UnknowableError: It does not, so that it is not the stack's.
+    """
+    name, endpoint = (str(outputs.get(key) or "") for key in ("clusterName", "clusterEndpoint"))
+    try:
+        found = aws.find("eks", "DescribeCluster", ("ResourceNotFoundException",), name=name) if name else {}
+    except NotAskedError:  # as the check of protection says
+        return
+    if found is None or endpoint not in ("", (found.get("cluster") or {}).get("endpoint", endpoint)):
+        raise UnknowableError(
+            f"the account has no cluster {name} in {aws.region} with the address {endpoint}, so it is not the stack's, "
+            "and nothing would be found in it; use credentials of the stack's account"
+        )
 
 
 def _lists(raw: Mapping[str, Any]) -> tuple[list[str], list[str]]:

@@ -75,6 +75,10 @@ class Aws:
             own = cls(region, partial(found.client, **own._taken(role)))
         return own
 
+    def anew(self) -> Aws:
+        """Return the same account with no answers yet, and with all the time for them."""
+        return type(self)(self.region, self._client)
+
     def _taken(self, role: Mapping[str, str]) -> dict[str, str]:
         """Credentials of a role, as boto3 calls them."""
         try:

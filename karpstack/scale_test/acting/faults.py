@@ -251,8 +251,7 @@ def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
         FaultError: AWS refused.
     """
     # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    import botocore.exceptions
-
+    from karpstack.text.aws_login import FAILURES
     from karpstack.text.aws_login import client as client_of
 
     try:
@@ -260,10 +259,10 @@ def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         account = url.split("/")[-2]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(notice(kind, account, region, instance)))
-    except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
+    except FAILURES as error:
         raise FaultError(
-            f"the queue {queue} did not take a notice about {instance}: {error}; whoever runs the scale test needs "
-            "sqs:GetQueueUrl and sqs:SendMessage on it"
+            f"the queue {queue} did not take a notice about {instance}: {error!r:.500}; whoever runs the scale test "
+            "needs sqs:GetQueueUrl and sqs:SendMessage on it"
         ) from error
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from .rehearsal_control import RehearsalControl, RehearsalError
 
 _LOOK_SECONDS = 1.0
 _CLUSTER_TAG, _POOL_TAG, _CLAIM_TAG = "eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim"
+_NODES = 100  # at the beginning and at the end, of which AWS is asked
 _ALIVE = ("pending", "running", "stopping", "stopped")
 
 INSTANCE = "instance"
@@ -45,7 +47,8 @@ class CloudResource:
     nodeClaim: str = ""  # noqa: N815 - the name is that of the timeline
 
 
-Ask = Callable[[], list[CloudResource]]
+#: Takes the instances of the cluster's nodes.
+Ask = Callable[[Sequence[str]], list[CloudResource]]
 
 
 def cloud(outputs: Mapping[str, Any], rehearsal_url: str) -> tuple[str, Ask]:
@@ -55,9 +58,9 @@ def cloud(outputs: Mapping[str, Any], rehearsal_url: str) -> tuple[str, Ask]:
         NotCheckedError: There is nobody to ask.
     """
     if rehearsal_url:
-        return "the rehearsal", lambda: from_rehearsal(RehearsalControl(rehearsal_url).resources())
+        return "the rehearsal", lambda _: from_rehearsal(RehearsalControl(rehearsal_url).resources())
     if outputs["cloud"] == "aws":
-        return "AWS", lambda: from_aws(str(outputs["region"]), str(outputs["clusterName"]))
+        return "AWS", partial(from_aws, str(outputs["region"]), str(outputs["clusterName"]))
     raise NotCheckedError(
         "on a real subscription nobody is asked; look for virtual machines of the tag karpenter.sh_nodepool in the "
         "node resource group"
@@ -75,20 +78,30 @@ def from_rehearsal(answer: Mapping[str, Sequence[Any]]) -> list[CloudResource]:
     ]
 
 
-def from_aws(region: str, cluster: str) -> list[CloudResource]:
+def from_aws(region: str, cluster: str, nodes: Sequence[str] = ()) -> list[CloudResource]:
     """Instances that live and launch templates of a cluster's Karpenter, by their tags.
 
+    Args:
+        region: Of the cluster.
+        cluster: Its name.
+        nodes: Instances of nodes that it has or had, by which the account is known for its own.
+
     Raises:
-        NotCheckedError: AWS refused.
+        NotCheckedError: AWS refused, or knows none of the nodes.
     """
     # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    import botocore.exceptions
-
+    from karpstack.text.aws_login import FAILURES
     from karpstack.text.aws_login import client as client_of
 
     tags = [{"Name": f"tag:{_CLUSTER_TAG}", "Values": [cluster]}]
     try:
         ec2 = client_of("ec2", region)
+        known = [*nodes[:_NODES], *nodes[-_NODES:]]
+        if known and not ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": known}])["Reservations"]:
+            raise NotCheckedError(
+                f"AWS knows none of the cluster's nodes in {region} ({', '.join(known[:3])}), so the login is of "
+                "another account; set AWS_PROFILE to one of the stack's account"
+            )
         instances = ec2.get_paginator("describe_instances").paginate(
             Filters=[
                 *tags,
@@ -110,11 +123,19 @@ def from_aws(region: str, cluster: str) -> list[CloudResource]:
                 for template in page["LaunchTemplates"]
             ),
         ]
-    except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
+    except NotCheckedError:
+        raise
+    except FAILURES as error:
         raise NotCheckedError(
-            f"AWS did not tell ({error}); whoever runs the scale test needs ec2:DescribeInstances and "
+            f"AWS did not tell ({error!r:.500}); whoever runs the scale test needs ec2:DescribeInstances and "
             "ec2:DescribeLaunchTemplates"
         ) from error
+
+
+def instances_of(replay: Replay) -> list[str]:
+    """The instances of all nodes that were seen, also of those that are gone; nothing but on EC2."""
+    found = (str(node.get("providerID", "")).rpartition("/")[2] for node in replay.nodes.values())
+    return [one for one in found if one.startswith("i-")]
 
 
 def orphans(resources: Sequence[CloudResource], node_claims: set[str]) -> list[CloudResource]:
@@ -153,7 +174,7 @@ def check_resources(
         source, ask = cloud(outputs, rehearsal_url)
         while True:
             live.read()
-            resources = ask()
+            resources = ask(instances_of(live.replay))
             if moment == "before":
                 break
             left = orphans(resources, {claim.name for claim in live.replay.claims.values() if claim.gone is None})

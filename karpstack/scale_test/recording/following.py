@@ -21,6 +21,7 @@ from .timeline import Line, excerpt, once
 
 WATCH_SECONDS = 300  # the API server ends a watch then; it is resumed without a gap
 _PAGE = 500
+_PAGES = 10_000
 _MOST = 64 * 2**20  # bytes of a page; one of 500 large pods has a tenth of that
 
 
@@ -72,7 +73,7 @@ class Follower:
         fetch: Asks for it.
         listener: Is told what is seen.
         stopping: Ends it.
-        retry: Seconds to wait after a broken connection.
+        retry: Seconds to wait before the next watch.
         unexpected: Seconds to wait after an answer that no API server gives: the next one may be the same, and each
             costs a line.
         patience: Seconds without an answer before the listener gets a gap. A restart of an API server takes less.
@@ -117,16 +118,15 @@ class Follower:
                 if error.status == HTTPStatus.GONE:
                     version = None
                     self._listener.broke_off(self._resource.kind, str(error))
+                elif error.status == HTTPStatus.OK and version is not None:
+                    self._answered()  # something between ends a watch in which nothing happens
                 else:  # the API server restarts, perhaps
-                    if error.status == HTTPStatus.OK and version is not None:
-                        self._answered()  # something between ends a watch in which nothing happens
-                    else:
-                        self._fail(error)
-                    self._stopping.wait(self._retry)
+                    self._fail(error)
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 version = None
                 self._listener.broke_off(self._resource.kind, f"an unexpected answer: {error!r:.200}")
                 self._stopping.wait(self._unexpected)
+            self._stopping.wait(self._retry)  # whatever answers may end each watch at once
 
     def _answered(self) -> None:
         self._silent_since, self._is_told = None, False
@@ -189,10 +189,10 @@ def pages(resource: Resource, fetch: Fetch) -> Iterator[dict[str, Any]]:
     """A list as the API server gives it out, so many objects at a time; one page at least.
 
     Raises:
-        BrokenError: A page was not answered.
+        BrokenError: A page was not answered, or they have no end.
     """
     query = {"limit": str(_PAGE)}
-    while True:
+    for _ in range(_PAGES):
         with fetch(resource, query) as lines:
             page = _parse(_whole(lines))
         yield page
@@ -200,6 +200,7 @@ def pages(resource: Resource, fetch: Fetch) -> Iterator[dict[str, Any]]:
         if not more:
             return
         query["continue"] = more
+    raise BrokenError(f"a list has more than {_PAGES} pages")
 
 
 def _whole(lines: Iterator[bytes]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from karpstack.components.documents.events import EVENT_PATTERNS
 from karpstack.components.naming import EksNames
-from karpstack.preflight.aws.account import connect
+from karpstack.preflight.aws.account import connect, refuse_other_account
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.finding import UnknowableError, blockers
@@ -246,7 +247,40 @@ def test_a_removal_that_is_refused_is_an_error(
             monkeypatch.setenv(name, "a")
         monkeypatch.setenv("ARM_USE_MSI", "true")
         assert commands.remove(stack, config_file=written, yes=True) == Code.UNKNOWN
-    assert "error: " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "error: " in said
+    assert stack != "aks-nap" or "so the rest stays and costs" in said
+
+
+def test_a_cluster_that_takes_long_to_go_does_not_keep_the_rest(aws: Account) -> None:
+    """Of all questions together, time is limited, and a cluster has half an hour."""
+    stack = Stack(aws)
+    aws.client("ec2").create_tags(Resources=[stack.run()], Tags=TAGS)
+    asked = Aws(aws.region, aws.client)
+    asked._until = 0.0
+    lines = list(removal_aws.remove(asked, aws.client, EksNames(CLUSTER), "first-run", between=0.01))
+    assert lines == ["1 instances go"]
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "is_own"),
+    [
+        (CLUSTER, "its own", True),
+        (CLUSTER, "", True),
+        ("", "", True),
+        (CLUSTER, "https://other.example", False),
+        ("other", "https://other.example", False),
+    ],
+)
+def test_without_pulumis_state_the_account_must_have_the_cluster(
+    aws: Account, name: str, endpoint: str, is_own: bool
+) -> None:
+    """In another one, no load balancer or instance of the stack would be found before it is destroyed."""
+    Stack(aws).add_cluster(tags=RUN)
+    own = aws.client("eks").describe_cluster(name=CLUSTER)["cluster"]["endpoint"]
+    outputs = {"clusterName": name, "clusterEndpoint": own if endpoint == "its own" else endpoint}
+    with nullcontext() if is_own else pytest.raises(UnknowableError, match="so it is not the stack's"):
+        refuse_other_account(Aws(aws.region, aws.client), outputs)
 
 
 def test_a_removal_after_which_something_stays_is_not_good(

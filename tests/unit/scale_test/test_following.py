@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -67,10 +68,10 @@ class Server:
         self.seen.append(f"gap: {reason}")
 
 
-def follow(*answers: list[Any] | Exception, patience: float = 60) -> Server:
+def follow(*answers: list[Any] | Exception, patience: float = 60, retry: float = 0) -> Server:
     server = Server(*answers)
     pods = Resource("Pod", "/api/v1/pods")
-    Follower(pods, server.fetch, server, server.stopping, retry=0, unexpected=0, patience=patience).run()
+    Follower(pods, server.fetch, server, server.stopping, retry=retry, unexpected=0, patience=patience).run()
     return server
 
 
@@ -91,6 +92,9 @@ def test_long_lists_come_in_pages() -> None:
 def test_a_watch_that_ended_is_resumed_where_it_ended() -> None:
     server = follow(listing(5), [event("ADDED", pod("a", 8))], [event("BOOKMARK", pod("", 11))], [])
     assert [query.get("resourceVersion") for query in server.queries] == [None, "5", "8", "11", "11"]
+    began = time.monotonic()
+    follow(listing(5), [], [], retry=0.1)  # they end at once
+    assert time.monotonic() - began >= 0.2
     assert server.seen == ["listed", "ADDED a Pending"]
 
 

@@ -19,12 +19,16 @@ from karpstack.scale_test.acting.resources import (
     cloud,
     from_aws,
     from_rehearsal,
+    instances_of,
     orphans,
 )
+from karpstack.scale_test.judging.replay import Replay
 from karpstack.scale_test.recording.timeline import Line, Reader
 from karpstack.scale_test.reports import report
 from karpstack.scale_test.scenarios.environments import Stack
 from karpstack.scale_test.scenarios.scenario import Scenario
+from karpstack.text.aws_login import client
+from tests.unit.preflight.fake_server import FakeServer
 
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
 ANSWER: dict[str, list[Any]] = {
@@ -47,7 +51,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[list[CloudResource]]:
     """What the cloud says at one look after another; the last answer stays."""
     answers: list[list[CloudResource]] = []
 
-    def ask() -> list[CloudResource]:
+    def ask(_: Sequence[str]) -> list[CloudResource]:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
     monkeypatch.setattr(resources, "cloud", lambda *_: ("the cloud", ask))
@@ -139,6 +143,40 @@ def test_aws_is_asked_for_what_has_the_clusters_tags(monkeypatch: pytest.MonkeyP
         CloudResource("instance", lives, "default-1"),
         CloudResource("launch template", "of-ours"),
     ]
+
+    assert from_aws("us-east-1", "ours", ["i-0123456789abcdef0", ended]) == from_aws("us-east-1", "ours")
+    with pytest.raises(
+        NotCheckedError, match=r"none of the cluster's nodes in us-east-1 .i-0123456789abcdef0.*another"
+    ):
+        from_aws("us-east-1", "ours", ["i-0123456789abcdef0"])
+
+
+def test_the_nodes_of_a_timeline_say_whose_account_it_is() -> None:
+    """Of another account's login, nothing would be left, whatever there is."""
+    replay = Replay()
+    for name, provider in (
+        ("a", "aws:///us-east-1a/i-1"),
+        ("b", "aws:///us-east-1a/0f/fargate-ip-10-0-0-1"),
+        ("c", ""),
+    ):
+        replay.nodes[name] = {"providerID": provider}
+    assert instances_of(replay) == ["i-1"]
+    _, ask = cloud({"cloud": "aws", "region": "us-east-1", "clusterName": "ours"}, "")
+    assert ask.func is from_aws  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("answer", [(200, "<html>"), (200, "{}"), (503, "")])
+def test_what_is_no_answer_of_awss_is_not_checked(answer: tuple[int, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with FakeServer() as server:
+        server.otherwise = answer
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+        client.cache_clear()
+        with pytest.raises(NotCheckedError, match="AWS did not tell"):
+            from_aws("us-east-1", "ours")
+    client.cache_clear()
 
 
 def test_without_credentials_aws_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
