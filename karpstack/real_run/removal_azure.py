@@ -10,7 +10,7 @@ from re import IGNORECASE, escape, fullmatch
 from typing import Final
 
 from azure.core import PipelineClient
-from azure.core.exceptions import AzureError
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy
 from azure.core.rest import HttpRequest, HttpResponse
 from urllib3.exceptions import HTTPError
@@ -54,6 +54,8 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         )
         try:
             answer, content = read(f"{method} of a resource group", ask, attrgetter("_internal_response.raw"), None)
+        except ClientAuthenticationError:  # the next one would be refused, too
+            raise
         except (AzureError, HTTPError, NotAskedError) as error:  # the other groups go all the same
             return _NO_ANSWER, str(error).encode()
         return answer.status_code, content
@@ -80,7 +82,8 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         while (seen := send("GET", url))[0] != HTTPStatus.NOT_FOUND:
             looks = 0 if not _is_good(seen[0]) or _is_going(seen[1]) else looks + 1
             if seen[0] in (401, 403) or looks == _LOOKS or clock.monotonic() > until:
-                yield Stays(f"resource group {name} was not seen to go ({seen[0]}): look at it in the portal")
+                why = seen[0] or begins(seen[1])
+                yield Stays(f"resource group {name} was not seen to go ({why}): look at it in the portal")
                 break
             clock.sleep(between)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,8 @@ from karpstack.text.shown import cut, value, visible
 
 from .problems import SnapshotError, finding
 
-_SUFFIXES: Final = (".json", ".json.gz", ".yaml", ".yml")
+_SUFFIXES: Final = (".json", ".json.gz")
+_OF_YAML: Final = (".yaml", ".yml", ".yaml.gz", ".yml.gz")
 _REASON: Final = 300  # characters of a refusal
 
 
@@ -25,17 +26,31 @@ def files(paths: Iterable[Path]) -> list[Path]:
     """
     found = []
     for path in paths:
-        inside = [path] if not path.is_dir() else sorted(filter(partial(_is_meant, path), path.rglob("*")))
+        inside = [path] if not path.is_dir() else sorted(_below(path))
         if not inside:
             raise SnapshotError.of(finding("snapshot-no-files", path, suffixes=" or ".join(_SUFFIXES)))
         found += inside
     return found
 
 
-def _is_meant(folder: Path, file: Path) -> bool:
-    below = file.relative_to(folder).parts
-    is_hidden = any(part.startswith(".") for part in below)
-    return file.name.casefold().endswith(_SUFFIXES) and not is_hidden and not file.is_dir()
+def _below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder, onerror=_raise):
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        for name in folders:
+            if (linked := Path(place, name)).is_symlink():
+                how = "give the folder that it leads to, beside this one"
+                raise SnapshotError.of(
+                    finding("snapshot-file-unreadable", linked, why="is a link, which is not followed", how=how)
+                )
+        yield from (
+            Path(place, name)
+            for name in names
+            if name.casefold().endswith((*_SUFFIXES, *_OF_YAML)) and not name.startswith(".")
+        )
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def objects(data: Any, path: Path) -> Iterator[dict[str, Any]]:

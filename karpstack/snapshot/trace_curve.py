@@ -90,7 +90,9 @@ def _hours(history: list[_Change], end: datetime) -> dict[int, float]:
     factors = {hour: round(replicas / base, 4) for hour, replicas in sorted(most.items())}
     hours = list(factors.items())
     # The hour before the first is the last of the day before.
-    return {hour: factor for number, (hour, factor) in enumerate(hours) if factor != hours[number - 1][1]} or factors
+    return {hour: factor for number, (hour, factor) in enumerate(hours) if factor != hours[number - 1][1]} or dict(
+        hours[:1]
+    )
 
 
 def _of_kubereplay(data: Mapping[str, Any]) -> Iterator[_Change]:

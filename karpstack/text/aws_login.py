@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, Final
 
 import boto3.session
@@ -53,9 +52,8 @@ class CoreSession(Session):  # type: ignore[misc]  # botocore has no types
         return made
 
 
-@cache
 def client(service: str, region: str) -> Any:
-    """Return boto3's client of a service, with the login of the environment: one login for all that ask."""
+    """Return boto3's client of a service, with the login of the environment. Each client logs in by itself."""
     return boto3.session.Session(botocore_session=CoreSession(), region_name=region).client(service)
 
 

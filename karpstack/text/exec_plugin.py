@@ -109,7 +109,7 @@ class RenewedLogin:
             found = self._run()
             if not found.token:
                 raise PluginError("it gave a token before, and now only a certificate")
-            self._login, self._why = found, ""
+            self._login, self._why, self._refused = found, "", ""
         except PluginError as error:
             self._why = str(error)
             raise

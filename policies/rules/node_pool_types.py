@@ -105,7 +105,8 @@ def _ensure_bound(spec: Properties) -> None:
     """Raise NotKnownError if the facts lack what a pool may launch: its cost may then be above the ceiling."""
     cloud, wanted = cloud_of(spec), requirements(spec)
     ensure_facts(wanted, cloud, facts(cloud))
-    if any(one.key == OPERATING_SYSTEM and one.operator == "In" and "windows" in one.values for one in wanted):
+    is_named = any(one.key == OPERATING_SYSTEM for one in wanted)  # without it, Karpenter takes Linux
+    if is_named and allows(wanted, OPERATING_SYSTEM, "windows"):
         raise NotKnownError(
             "the facts have prices with Linux alone, and nodes of the NodePool may have Windows, which costs more, so "
             "it is not known what they cost",

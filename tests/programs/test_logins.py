@@ -29,6 +29,7 @@ from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.recording.following import BrokenError, Resource
 from karpstack.scale_test.recording.request import ask, version
 from karpstack.snapshot.cluster import ClusterError, take
+from karpstack.text.deadlines import within
 from karpstack.text.exec_plugin import Login, PluginError, RenewedLogin
 from karpstack.text.exec_plugin import run as run_plugin
 from karpstack.text.kubeconfig import LoginError, settings_of
@@ -191,13 +192,28 @@ def test_only_a_login_that_has_ended_or_was_refused_is_renewed() -> None:
         login.token()
 
 
+def test_a_plugin_that_gives_the_same_token_is_run_once_for_each_refusal() -> None:
+    """kubelogin keeps its token until it ends. One 401 of an API server that starts must not have it run for ever."""
+    runs = 0
+
+    def run() -> Login:
+        nonlocal runs
+        runs += 1
+        return Login("same", "", "", None)
+
+    login = RenewedLogin(run, rest=0)
+    login.refuse("same")
+    assert [login.token() for _ in range(3)] == ["same"] * 3
+    assert runs == 2
+
+
 def test_a_refused_answer_does_not_wait_for_a_plugin_that_runs() -> None:
     """The time of its request would go by."""
     login: RenewedLogin
 
     def run() -> Login:
         if is_renewed:
-            login.refuse("a")  # as by another thread; it would wait for ever
+            within(5, lambda: login.refuse("a"))  # as by another thread
         return Login("b" if is_renewed else "a", "", "", None)
 
     is_renewed = False

@@ -11,7 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from azure.core import PipelineClient
 from azure.core.exceptions import AzureError
@@ -186,11 +186,17 @@ class Patience(RetryPolicy[HttpRequest, HttpResponse]):
 
 def is_below(url: str, endpoint: str) -> bool:
     """Whether an address is of a server that was asked; Azure's own next pages may name the usual port, too."""
-    address, own = urlsplit(url), urlsplit(endpoint)
-    usual = {"https": ":443", "http": ":80"}.get(own.scheme, "")
-    # The whole of it, so that no user or password is in it.
-    place = address.netloc if address.netloc == own.netloc else address.netloc.removesuffix(usual)
-    return (address.scheme, place) == (own.scheme, own.netloc) and address.path.startswith(f"{own.path}/")
+    try:
+        address, own = urlsplit(url), urlsplit(endpoint)
+    except ValueError:
+        return False
+    return _server(address) == _server(own) and address.path.startswith(f"{own.path}/")
+
+
+def _server(address: SplitResult) -> tuple[str, str]:
+    usual = {"https": ":443", "http": ":80"}.get(address.scheme, "")
+    # The whole of it, so that another user or password is another server.
+    return address.scheme, address.netloc.lower().removesuffix(usual)
 
 
 def _refusal(action: str, content: bytes) -> tuple[str, str]:

@@ -12,13 +12,14 @@ from karpstack.components.settings import AksSettings, ExistingAksSettings
 from ..finding import Finding, NotAskedError, UnknowableError, finding
 from ..stack import State, not_read
 from . import credentials
-from .api_versions import RESOURCES, SUBSCRIPTIONS
+from .api_versions import CONTAINER_SERVICE, RESOURCES, SUBSCRIPTIONS
 from .asking import Azure
 from .subject import GROUP, StackSubject, Subject
 
 _FEATURES: Final = "2021-07-01"
 _READ: Final = "Microsoft.Resources/subscriptions/read"
 _GROUPS: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
+_CLUSTERS: Final = "Microsoft.ContainerService/managedClusters/read"
 _OF_ID: Final = re.compile("/subscriptions/([^/]+)/", re.IGNORECASE)
 _LOCATIONS: Final = "Microsoft.Resources/subscriptions/locations/read"
 _PROVIDERS: Final = "Microsoft.Resources/subscriptions/providers/read"
@@ -82,20 +83,23 @@ def connect(raw: Mapping[str, Any], made: State | None = None) -> Azure | None:
 
 
 def refuse_other_subscription(azure: Azure, names: AksNames) -> None:
-    """See that a subscription has the resource group of the nodes of a cluster that is up.
+    """See that a subscription has a cluster that answers, or the resource group of its nodes.
 
     Raises:
         UnknowableError: It does not, so that it is not the stack's.
     """
     try:
-        found = azure.find(_GROUPS, azure.group(names.node_resource_group), RESOURCES)
+        if azure.find(_GROUPS, azure.group(names.node_resource_group), RESOURCES) is not None:
+            return
+        path = f"{azure.scope}/providers/Microsoft.ContainerService/managedClusters"
+        clusters = [str(one.get("name")).lower() for one in azure.all(_CLUSTERS, path, CONTAINER_SERVICE)]
     except NotAskedError:  # as each check says
         return
-    if found is None:
+    if names.cluster.lower() not in clusters:
         raise UnknowableError(
-            f"the subscription {azure.subscription} has no resource group {names.node_resource_group}, where the "
-            "stack's cluster has its nodes, so it is another one, and nothing would be found in it; give the stack's "
-            "subscription as azure-native:subscriptionId or ARM_SUBSCRIPTION_ID"
+            f"the subscription {azure.subscription} has no cluster {names.cluster}, so it is not the stack's, and "
+            "nothing would be found in it; give the stack's subscription as azure-native:subscriptionId or "
+            "ARM_SUBSCRIPTION_ID"
         )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from kubernetes import client
@@ -169,12 +170,14 @@ def _wait_for_moment(live: Live, scenario: Scenario, index: int, requested: date
 
 def _notices(target: Target, run: StepRun, kind: str, chosen: Nodes) -> Iterator[tuple[str, dict[str, Any]]]:
     """Send a notice about each of the chosen nodes."""
+    sqs = cache(client_of_sqs)  # one login for all of them
     for claim in choose(run, chosen):
         instance = _instance(run.replay, claim)
         if target.rehearsal_url:
             target.control.interruption(kind, instance)
         else:
-            send_notice(str(target.outputs["region"]), str(target.outputs["interruptionQueue"]), kind, instance)
+            region, queue = (str(target.outputs[key]) for key in ("region", "interruptionQueue"))
+            send_notice(region, queue, kind, instance, sqs)
         yield kind, {"nodeClaim": claim.name, "instance": instance}
 
 
@@ -244,18 +247,26 @@ def notice(kind: str, account: str, region: str, instance: str) -> dict[str, Any
     }
 
 
-def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
-    """Send a notice about an instance into a queue of SQS.
+def client_of_sqs(region: str) -> Any:
+    """Return a client of SQS."""
+    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
+    from karpstack.text.aws_login import client
+
+    return client("sqs", region)
+
+
+def send_notice(
+    region: str, queue: str, kind: str, instance: str, client_of: Callable[[str], Any] = client_of_sqs
+) -> None:
+    """Send a notice about an instance into a queue of SQS; `client_of` gives the client of a region.
 
     Raises:
         FaultError: AWS refused.
     """
-    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
     from karpstack.text.aws_login import FAILURES
-    from karpstack.text.aws_login import client as client_of
 
     try:
-        sqs = client_of("sqs", region)
+        sqs = client_of(region)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         account = url.split("/")[-2]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(notice(kind, account, region, instance)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,7 +60,8 @@ def cloud(outputs: Mapping[str, Any], rehearsal_url: str) -> tuple[str, Ask]:
     if rehearsal_url:
         return "the rehearsal", lambda _: from_rehearsal(RehearsalControl(rehearsal_url).resources())
     if outputs["cloud"] == "aws":
-        return "AWS", partial(from_aws, str(outputs["region"]), str(outputs["clusterName"]))
+        ec2 = cache(client_of_ec2)  # one login for all looks
+        return "AWS", lambda nodes: from_aws(str(outputs["region"]), str(outputs["clusterName"]), nodes, ec2)
     raise NotCheckedError(
         "on a real subscription nobody is asked; look for virtual machines of the tag karpenter.sh_nodepool in the "
         "node resource group"
@@ -78,24 +79,33 @@ def from_rehearsal(answer: Mapping[str, Sequence[Any]]) -> list[CloudResource]:
     ]
 
 
-def from_aws(region: str, cluster: str, nodes: Sequence[str] = ()) -> list[CloudResource]:
+def client_of_ec2(region: str) -> Any:
+    """Return a client of EC2."""
+    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
+    from karpstack.text.aws_login import client
+
+    return client("ec2", region)
+
+
+def from_aws(
+    region: str, cluster: str, nodes: Sequence[str] = (), client_of: Callable[[str], Any] = client_of_ec2
+) -> list[CloudResource]:
     """Instances that live and launch templates of a cluster's Karpenter, by their tags.
 
     Args:
         region: Of the cluster.
         cluster: Its name.
         nodes: Instances of nodes that it has or had, by which the account is known for its own.
+        client_of: Gives the client of a region.
 
     Raises:
         NotCheckedError: AWS refused, or knows none of the nodes.
     """
-    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
     from karpstack.text.aws_login import FAILURES
-    from karpstack.text.aws_login import client as client_of
 
     tags = [{"Name": f"tag:{_CLUSTER_TAG}", "Values": [cluster]}]
     try:
-        ec2 = client_of("ec2", region)
+        ec2 = client_of(region)
         known = [*nodes[:_NODES], *nodes[-_NODES:]]
         if known and not ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": known}])["Reservations"]:
             raise NotCheckedError(

@@ -9,6 +9,7 @@ as plain dictionaries, and only a fingerprint of each is kept, so that thousands
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -77,6 +78,8 @@ class Follower:
         unexpected: Seconds to wait after an answer that no API server gives: the next one may be the same, and each
             costs a line.
         patience: Seconds without an answer before the listener gets a gap. A restart of an API server takes less.
+        quiet: A watch that breaks off after so many seconds, and before so many, was answered; the API server itself
+            ends it then.
     """
 
     def __init__(
@@ -89,12 +92,14 @@ class Follower:
         retry: float = 0.5,
         unexpected: float = 5.0,
         patience: float = 30.0,
+        quiet: tuple[float, float] = (10.0, WATCH_SECONDS),
     ) -> None:
         self._resource = resource
         self._fetch = fetch
         self._listener = listener
         self._stopping = stopping
-        self._retry, self._unexpected, self._patience = retry, unexpected, patience
+        self._retry, self._unexpected, self._patience, self._quiet = retry, unexpected, patience, quiet
+        self._let_in = math.inf  # when the API server has answered the watch, by the monotonic clock
         # Uid -> fingerprint of the last excerpt, and its name, to tell of an end that was missed.
         self._known: dict[str, tuple[int, Line]] = {}
         self._silent_since: float | None = None  # by the monotonic clock, from the first failed request
@@ -104,6 +109,7 @@ class Follower:
         """Follow."""
         version: str | None = None
         while not self._stopping.is_set():
+            self._let_in = math.inf
             try:
                 if version is None:
                     version = self._list()
@@ -118,7 +124,7 @@ class Follower:
                 if error.status == HTTPStatus.GONE:
                     version = None
                     self._listener.broke_off(self._resource.kind, str(error))
-                elif error.status == HTTPStatus.OK and version is not None:
+                elif self._quiet[0] <= time.monotonic() - self._let_in < self._quiet[1]:
                     self._answered()  # something between ends a watch in which nothing happens
                 else:  # the API server restarts, perhaps
                     self._fail(error)
@@ -161,6 +167,7 @@ class Follower:
                 "timeoutSeconds": str(WATCH_SECONDS),
             },
         ) as lines:
+            self._let_in = time.monotonic()
             for line in lines:
                 event = _parse(line)
                 if event["type"] == "ERROR":

@@ -88,6 +88,6 @@ def ask(
             raise BrokenError(answer.read(1000).decode(errors="replace"), answer.status)
         yield lines(answer)
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise BrokenError(str(error), answer.status) from error
+        raise BrokenError(str(error)) from error
     finally:
         answer.close()

@@ -97,6 +97,9 @@ def test_pages_in_a_circle(server: FakeServer) -> None:
         ("https://gateway.example/azure/subscriptions/a", "https://gateway.example/azure", True),
         ("https://gateway.example/other/subscriptions/a", "https://gateway.example/azure", False),
         ("/subscriptions/a", "https://management.azure.com", False),
+        ("https://[bad/subscriptions/a", "https://management.azure.com", False),
+        ("https://Management.azure.com/subscriptions/a", "https://management.azure.com", True),
+        ("https://gateway.example/subscriptions/a", "https://gateway.example:443", True),
     ],
 )
 def test_the_next_page_is_of_the_server_that_was_asked(url: str, endpoint: str, is_own: bool) -> None:

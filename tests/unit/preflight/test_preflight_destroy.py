@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,9 @@ from karpstack.preflight.stack import State
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.azure.arm.errors import ArmError
 from tests.unit.preflight.fake_cluster import CLAIMS, EKS, NAP, SERVICES, FakeCluster, of_the_stack
+from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.preflight_azure_world import GROUP, NODES, asked, lock, made
+from tests.unit.preflight.test_asking_azure import azure as asked_of
 from tests.unit.rehearsal.azure_world import AKS, GROUPS, IDENTITY, NETWORK, REGION, World, machine_id
 
 AZURE = {**NAP, "region": REGION, "clusterName": "karpstack-aks"}
@@ -265,8 +268,23 @@ def test_another_subscription_than_the_stacks_is_refused(monkeypatch: pytest.Mon
 def test_a_subscription_without_the_nodes_group_is_not_the_stacks(world: World) -> None:
     """Without Pulumi's state, nothing else says it."""
     refuse_other_subscription(asked(world), AksNames("karpstack-aks"))
-    with pytest.raises(UnknowableError, match="has no resource group karpstack-other-nodes"):
+    with pytest.raises(UnknowableError, match="has no cluster karpstack-other"):
         refuse_other_subscription(asked(world), AksNames("karpstack-other"))
+
+
+@pytest.mark.parametrize(
+    ("clusters", "is_refused"), [((200, '{"value": [{"name": "Shop"}]}'), False), ((403, "no"), False), (None, True)]
+)
+def test_a_cluster_that_was_there_before_is_known_by_its_name(
+    clusters: tuple[int, str] | None, is_refused: bool
+) -> None:
+    """Its nodes' group has another name. Whoever may not list clusters is not refused."""
+    with FakeServer() as server:
+        server.otherwise = 404, '{"error": {"code": "ResourceGroupNotFound"}}'
+        if clusters:
+            server.said["/subscriptions/a/providers/Microsoft.ContainerService/managedClusters"] = clusters
+        with pytest.raises(UnknowableError) if is_refused else nullcontext():
+            refuse_other_subscription(asked_of(server), AksNames("shop"))
 
 
 def test_nothing_of_azure_is_in_the_way_of_the_stack_alone(world: World, cluster: FakeCluster) -> None:

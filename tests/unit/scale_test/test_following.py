@@ -56,6 +56,9 @@ class Server:
         for line in answer:
             if isinstance(line, Exception):
                 raise line
+            if isinstance(line, float):
+                time.sleep(line)
+                continue
             yield line.encode() if isinstance(line, str) else json.dumps(line).encode()
 
     def changed(self, type_: str, kind: str, kept: Line) -> None:
@@ -68,10 +71,14 @@ class Server:
         self.seen.append(f"gap: {reason}")
 
 
-def follow(*answers: list[Any] | Exception, patience: float = 60, retry: float = 0) -> Server:
+def follow(
+    *answers: list[Any] | Exception, patience: float = 60, retry: float = 0, quiet: tuple[float, float] = (10, 300)
+) -> Server:
     server = Server(*answers)
     pods = Resource("Pod", "/api/v1/pods")
-    Follower(pods, server.fetch, server, server.stopping, retry=retry, unexpected=0, patience=patience).run()
+    Follower(
+        pods, server.fetch, server, server.stopping, retry=retry, unexpected=0, patience=patience, quiet=quiet
+    ).run()
     return server
 
 
@@ -139,10 +146,14 @@ def test_no_answer_for_long_is_told_once_and_nothing_is_lost(failure: BrokenErro
 
 def test_a_quiet_watch_that_something_between_ends_is_no_silence() -> None:
     """A load balancer may end what has no data for a minute. The API server has answered each watch."""
-    ended: list[Any] = [BrokenError("IncompleteRead", 200)]
-    server = follow(listing(5), *[ended] * 3, [event("ADDED", pod("a", 6))], patience=0)
+    broken = BrokenError("IncompleteRead")
+    server = follow(listing(5), *[[0.02, broken]] * 3, [event("ADDED", pod("a", 6))], patience=0, quiet=(0.01, 10))
     assert server.seen == ["listed", "ADDED a Pending", "gap: no answer for long: no more"]
-    listless = follow(*[ended] * 2, listing(5), patience=0)
+    # What breaks off at once, or after the API server should have ended it, is no answer; nor is half a list.
+    for answer in ([broken], [0.2, broken]):
+        silent = follow(listing(5), *[answer] * 3, patience=0, quiet=(0.01, 0.1))
+        assert silent.seen == ["listed", "gap: no answer for long: IncompleteRead"]
+    listless = follow(*[[0.02, broken]] * 2, listing(5), patience=0, quiet=(0.01, 10))
     assert listless.seen[:2] == ["gap: no answer for long: IncompleteRead", "listed"]
 
 

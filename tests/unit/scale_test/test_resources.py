@@ -27,7 +27,6 @@ from karpstack.scale_test.recording.timeline import Line, Reader
 from karpstack.scale_test.reports import report
 from karpstack.scale_test.scenarios.environments import Stack
 from karpstack.scale_test.scenarios.scenario import Scenario
-from karpstack.text.aws_login import client
 from tests.unit.preflight.fake_server import FakeServer
 
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
@@ -151,7 +150,7 @@ def test_aws_is_asked_for_what_has_the_clusters_tags(monkeypatch: pytest.MonkeyP
         from_aws("us-east-1", "ours", ["i-0123456789abcdef0"])
 
 
-def test_the_nodes_of_a_timeline_say_whose_account_it_is() -> None:
+def test_the_nodes_of_a_timeline_say_whose_account_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of another account's login, nothing would be left, whatever there is."""
     replay = Replay()
     for name, provider in (
@@ -162,7 +161,15 @@ def test_the_nodes_of_a_timeline_say_whose_account_it_is() -> None:
         replay.nodes[name] = {"providerID": provider}
     assert instances_of(replay) == ["i-1"]
     _, ask = cloud({"cloud": "aws", "region": "us-east-1", "clusterName": "ours"}, "")
-    assert ask.func is from_aws  # type: ignore[attr-defined]
+    with FakeServer() as server:
+        server.otherwise = (503, "no")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "test")
+        with pytest.raises(NotCheckedError):
+            ask(["i-1"])
+        assert "Name=instance-id" in server.sent[0].replace("Filter.1.Name", "Name")
 
 
 @pytest.mark.parametrize("answer", [(200, "<html>"), (200, "{}"), (503, "")])
@@ -173,10 +180,8 @@ def test_what_is_no_answer_of_awss_is_not_checked(answer: tuple[int, str], monke
     with FakeServer() as server:
         server.otherwise = answer
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
-        client.cache_clear()
         with pytest.raises(NotCheckedError, match="AWS did not tell"):
             from_aws("us-east-1", "ours")
-    client.cache_clear()
 
 
 def test_without_credentials_aws_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:

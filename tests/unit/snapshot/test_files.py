@@ -61,7 +61,14 @@ def test_several_files_a_folder_and_compressed_ones(tmp_path: Path) -> None:
     assert same(convert([tmp_path]), WHOLE)
 
 
-@pytest.mark.parametrize("name", ["pods.yaml", "shop/pods.YML"])
+def test_a_folder_whose_folders_cannot_all_be_read_is_refused(tmp_path: Path) -> None:
+    put(tmp_path / "all.json", api.exported(api.cluster()))
+    (tmp_path / "shop").symlink_to(tmp_path.parent)
+    with pytest.raises(SnapshotError, match="is a link, which is not followed"):
+        convert([tmp_path])
+
+
+@pytest.mark.parametrize("name", ["pods.yaml", "shop/pods.YML", "pods.yaml.gz"])
 def test_a_folder_with_yaml_is_refused_and_not_read_in_part(tmp_path: Path, name: str) -> None:
     """Of `kubectl get -o yaml`, a what-if would have lacked the workloads without a word."""
     put(tmp_path / "all.json", api.exported(api.cluster()))

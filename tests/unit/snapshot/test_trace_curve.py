@@ -18,6 +18,8 @@ main = karpstack("snapshot")
 TRACE = Path(__file__).parent / "data" / "simkube-trace.json"
 WEB = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 2}}
 
+MIDNIGHT = 1795132800  # 2026-11-20T00:00:00Z
+
 
 def kubereplay(*events: tuple[str, str, int | None]) -> dict[str, Any]:
     """A file of kubereplay: hour and minute, what, and replicas."""
@@ -39,11 +41,10 @@ def simkube(*events: tuple[int, int]) -> dict[str, Any]:
     """A trace as SimKube's own, with other moments and replicas: hours since midnight."""
     trace: dict[str, Any] = json.loads(TRACE.read_text())
     (event,) = trace["events"]
-    midnight = 1795132800  # 2026-11-20T00:00:00Z
     (nginx,) = event["applied_objs"]
     trace["events"] = [
         {
-            "ts": midnight + hour * 3600,
+            "ts": MIDNIGHT + hour * 3600,
             "applied_objs": [{**nginx, "spec": {**nginx["spec"], "replicas": replicas}}],
             "deleted_objs": [],
         }
@@ -56,8 +57,7 @@ def ending_later(trace: dict[str, Any], hour: int) -> dict[str, Any]:
     """With an event of something else after midnight: until then, what was scaled last stayed as it was."""
     last = trace["events"][-1]
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "nightly", "namespace": "shop"}}
-    passed = (hour - 17) * 3600
-    trace["events"].insert(0, {**last, "ts": last["ts"] + passed, "applied_objs": [job]})
+    trace["events"].insert(0, {**last, "ts": MIDNIGHT + hour * 3600, "applied_objs": [job]})
     return trace
 
 
@@ -67,6 +67,7 @@ def ending_later(trace: dict[str, Any], hour: int) -> dict[str, Any]:
         (kubereplay(("01:00", "create", None), ("08:30", "scale", 8), ("18:10", "scale", 4)), {1: 0.5, 8: 2, 19: 1}),
         (kubereplay(("01:00", "create", None), ("08:30", "scale", 8), ("08:40", "scale", 2)), {8: 4, 9: 1}),
         (simkube((0, 3), (9, 12), (17, 6)), {0: 0.5, 9: 2, 18: 1}),
+        (ending_later(simkube((0, 4), (30, 8), (54, 4)), 60), {0: 2}),
         (ending_later(simkube((0, 3), (9, 12), (17, 6)), 30), {7: 0.5, 9: 2, 18: 1}),
     ],
 )
