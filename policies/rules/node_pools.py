@@ -4,6 +4,7 @@ Does not judge machines (nodes.py), nor what needs to be computed from instance 
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any, Final
@@ -23,8 +24,8 @@ _MOVING: Final = ("Underutilized", "Drifted")
 _NONE: Final = re.compile("0+%?")  # nodes that may go at a time: none, as Karpenter reads it
 # No instance type has less: t4g.nano, the smallest, has 0.5 GiB, and t2.nano one CPU.
 _LEAST: Final = (("cpu", 1), ("memory", 2**29))
-# Begins on a Monday, and a month ends in it: what most schedules do in a year, they do in this week.
-_WEEK: Final = datetime(2026, 1, 26, tzinfo=UTC)
+# Of each month, the last days and the first of the next: what most schedules do in a year, they do in these weeks.
+_WEEKS: Final = tuple(datetime(2026, month, 26, tzinfo=UTC) for month in range(1, 13))
 
 
 def _limits(node_pool: Properties, judgement: Judgement) -> None:
@@ -107,18 +108,23 @@ def _always_limited(entries: list[dict[str, Any]], judgement: Judgement) -> None
     except budgets.BudgetError as error:
         judgement.violation(f"spec.disruption.budgets: {error}.")
         return
-    gaps = {reason: budgets.unlimited(kept, reason, _WEEK, _WEEK + timedelta(days=7)) for reason in _MOVING}
+    gaps = {reason: _unlimited(kept, reason) for reason in _MOVING}
     for moment in dict.fromkeys(gap for gap in gaps.values() if gap):
         reasons = " and ".join(reason for reason, gap in gaps.items() if gap == moment)
         judgement.violation(
-            f"spec.disruption.budgets limit nothing for {reasons} on {moment:%A at %H:%M} UTC, for example: all nodes "
-            "may go at once."
+            f"spec.disruption.budgets limit nothing for {reasons} on {moment:%A at %H:%M} UTC in {moment:%B}, for "
+            "example: all nodes may go at once."
         )
     closing = [each for each in kept if _NONE.fullmatch(each.nodes) and each.schedule]
-    closed = [one for one in budgets.REASONS if not budgets.unlimited(closing, one, _WEEK, _WEEK + timedelta(days=7))]
+    closed = [one for one in budgets.REASONS if not _unlimited(closing, one)]
     if closed:
         reasons = ", ".join(closed)
         judgement.violation(f"spec.disruption.budgets: the schedules of budgets of 0 leave no time for {reasons}.")
+
+
+def _unlimited(kept: Sequence[budgets.Budget], reason: str) -> datetime | None:
+    found = (budgets.unlimited(kept, reason, week, week + timedelta(days=7)) for week in _WEEKS)
+    return next(filter(None, found), None)
 
 
 def _budget(entry: Properties) -> dict[str, Any]:
