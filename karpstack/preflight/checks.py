@@ -9,7 +9,7 @@ from typing import Any, Final
 from karpstack.components.settings import AksSettings, ExistingAksSettings, ExistingEksSettings
 
 from .aws import checks as aws_checks
-from .aws.account import connect, refuse_other_account
+from .aws.account import connect, refuse_account_of_another_stack, refuse_other_account
 from .aws.asking import Aws
 from .aws.identifiers import Account, Planned
 from .aws.subject import existing_subject as existing_aws_subject
@@ -23,7 +23,7 @@ from .azure.subject import existing_subject as existing_azure_subject
 from .azure.subject import get_subscription as greet_azure
 from .azure.subject import subject as azure_subject
 from .azure.subscription import connect as connect_azure
-from .azure.subscription import refuse_other_subscription
+from .azure.subscription import refuse_other_subscription, refuse_subscription_of_another_stack
 from .destroy.api_access import host, refuse_other_cluster
 from .destroy.checks import checks as destroy_checks
 from .destroy.cluster import Cluster, Gone, Lister
@@ -50,11 +50,13 @@ def before_up(stack: str, *, project: Path, config_file: Path | None = None) -> 
     configured = configuration(config_file or project / f"Pulumi.{stack}.yaml")
     settings, made = configured.settings, state(stack, project)
     if isinstance(settings, AksSettings | ExistingAksSettings):
+        refuse_subscription_of_another_stack(settings.subscription_id, made)
         azure = Azure(settings.subscription_id, login(configured.raw))
         if isinstance(settings, AksSettings):
             return run(azure_checks.CHECKS, azure_subject(azure, settings, made))
         return run(azure_checks.EXISTING, existing_azure_subject(azure, settings, made))
     aws = Aws.connect(settings.region, *deployer(configured.raw))
+    refuse_account_of_another_stack(aws, made)
     if isinstance(settings, ExistingEksSettings):
         return run(aws_checks.EXISTING, existing_aws_subject(aws, settings, configured.raw, made))
     return run(aws_checks.CHECKS, aws_subject(aws, settings, configured.raw, made))

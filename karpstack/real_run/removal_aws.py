@@ -36,7 +36,7 @@ _EC2: Final = (
     ("igw", "delete_internet_gateway", "InternetGatewayId"),
     ("vpc", "delete_vpc", "VpcId"),
 )
-_ABSENT: Final = re.compile("NotFound|NonExistent|DoesNotExist")  # in the error codes of the services below
+_ABSENT: Final = re.compile("NotFound|NonExistent|DoesNotExist|NoSuch")  # in the error codes of the services below
 _ORDER: Final = {kind: number for number, (kind, _, _) in enumerate(_EC2)}
 
 
@@ -202,15 +202,15 @@ def _has_cluster(eks: Any, name: str) -> bool:
 
 def _iam(iam: Any, run: str) -> Iterator[str]:
     for role in [one["RoleName"] for page in iam.get_paginator("list_roles").paginate() for one in page["Roles"]]:
-        if _pairs(iam.list_role_tags(RoleName=role)["Tags"]).get(TAG) == run:
-            yield from _or_stays(f"role {role}", _role(iam, role))
+        yield from _or_stays(f"role {role}", _role(iam, role, run))
     for page in iam.get_paginator("list_policies").paginate(Scope="Local"):
         for policy in page["Policies"]:
-            if _pairs(iam.list_policy_tags(PolicyArn=policy["Arn"])["Tags"]).get(TAG) == run:
-                yield from _or_stays(f"policy {policy['PolicyName']}", _policy(iam, policy))
+            yield from _or_stays(f"policy {policy['PolicyName']}", _policy(iam, policy, run))
 
 
-def _role(iam: Any, role: str) -> Iterator[str]:
+def _role(iam: Any, role: str, run: str) -> Iterator[str]:
+    if _pairs(iam.list_role_tags(RoleName=role)["Tags"]).get(TAG) != run:
+        return
     for profile in iam.list_instance_profiles_for_role(RoleName=role)["InstanceProfiles"]:
         iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
         iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
@@ -222,7 +222,9 @@ def _role(iam: Any, role: str) -> Iterator[str]:
     yield f"role {role} goes"
 
 
-def _policy(iam: Any, policy: Mapping[str, str]) -> Iterator[str]:
+def _policy(iam: Any, policy: Mapping[str, str], run: str) -> Iterator[str]:
+    if _pairs(iam.list_policy_tags(PolicyArn=policy["Arn"])["Tags"]).get(TAG) != run:
+        return
     iam.delete_policy(PolicyArn=policy["Arn"])
     yield f"policy {policy['PolicyName']} goes"
 

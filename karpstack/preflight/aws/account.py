@@ -44,22 +44,31 @@ def connect(region: str, raw: Mapping[str, Any], made: State | None = None) -> A
         UnknowableError: The account is not the stack's, does not answer, or there is no login.
     """
     allowed, forbidden = _lists(raw)
-    accounts = {found[1] for _, name in (made.resources if made else ()) if (found := _OF_ARN.match(name))}
     aws = Aws.connect(region, *deployer(raw))
-    if not (allowed or forbidden or accounts):
+    refuse_account_of_another_stack(aws, made or State())
+    if not (allowed or forbidden):
         return aws
     caller = identify_caller(aws)
-    if accounts and caller.account not in accounts:
-        raise UnknowableError(
-            f"the stack's resources are in the account {', '.join(sorted(accounts))}, and {caller.arn} is of another "
-            "one, so nothing is asked there; use credentials of the stack's account"
-        )
     if _is_excluded(caller.account, allowed, forbidden):
         raise UnknowableError(
             f"the account {caller.account} of {caller.arn} is excluded by {_ALLOWED} or {_FORBIDDEN}, so nothing is "
             "asked or deleted there; use credentials of the stack's account"
         )
     return aws
+
+
+def refuse_account_of_another_stack(aws: Aws, made: State) -> None:
+    """See that an account is that of what Pulumi has made, by the ARNs of its state.
+
+    Raises:
+        UnknowableError: It is another one, or does not answer.
+    """
+    accounts = {found[1] for _, name in made.resources if (found := _OF_ARN.match(name))}
+    if accounts and (caller := identify_caller(aws)).account not in accounts:
+        raise UnknowableError(
+            f"the stack's resources are in the account {', '.join(sorted(accounts))}, and {caller.arn} is of another "
+            "one, so nothing is asked there; use credentials of the stack's account"
+        )
 
 
 def refuse_other_account(aws: Aws, outputs: Mapping[str, Any]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Final
 
-from ..finding import Finding, finding
+from ..finding import Finding, NotAskedError, finding
 from .subject import StackSubject, Subject
 
 _CALL: Final = "ec2:GetEbsDefaultKmsKeyId"
@@ -20,11 +21,26 @@ def default_key(subject: StackSubject) -> Iterator[Finding]:
         return
     if subject.aws.ask("kms", "DescribeKey", KeyId=key)["KeyMetadata"].get("KeyManager") == "AWS":
         return
-    policy = str(subject.aws.ask("kms", "GetKeyPolicy", KeyId=key, PolicyName="default").get("Policy"))
+    policy = _allowing(str(subject.aws.ask("kms", "GetKeyPolicy", KeyId=key, PolicyName="default").get("Policy")))
     if isinstance(subject, Subject) and _AUTO_SCALING not in policy:
         yield _finding(key, _AUTO_SCALING, "the system nodes fail to launch when the control plane stands already")
     if (role := subject.names.controller_role) not in policy:
         yield _finding(key, role, "each node that Karpenter launches ends at once, unless its node class names a key")
+
+
+def _allowing(policy: str) -> str:
+    """Return the statements of a policy that allow something.
+
+    Raises:
+        NotAskedError: The policy is none.
+    """
+    try:
+        statements = json.loads(policy)["Statement"]
+        return json.dumps([one for one in statements if one["Effect"] == "Allow"])
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        raise NotAskedError(
+            "kms:GetKeyPolicy", "the policy of the key is not as KMS writes it", refused=False
+        ) from error
 
 
 def _finding(key: str, role: str, consequence: str) -> Finding:

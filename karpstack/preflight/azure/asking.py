@@ -28,7 +28,7 @@ from ..finding import NotAskedError
 from .credentials import Login, transport
 
 #: Codes with which Azure says that there is no such thing.
-_ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
+ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
 _PATIENCE: Final = 20  # seconds before a question is asked again
 
 
@@ -162,8 +162,8 @@ class Azure:
             raise NotAskedError(action, what, refused=False) from error
         if response.status_code == HTTPStatus.OK:
             return parse(action, content)
-        code, text = _refusal(action, content)
-        if response.status_code == HTTPStatus.NOT_FOUND and code in _ABSENT:
+        code, text = refusal(action, content)
+        if response.status_code == HTTPStatus.NOT_FOUND and code in ABSENT:
             return None
         raise NotAskedError(
             action,
@@ -199,7 +199,7 @@ def _server(address: SplitResult) -> tuple[str, str]:
     return address.scheme, address.netloc.lower().removesuffix(usual)
 
 
-def _refusal(action: str, content: bytes) -> tuple[str, str]:
+def refusal(action: str, content: bytes) -> tuple[str, str]:
     """Azure's code and text; no code, and how it begins, where something else than Azure answered."""
     try:
         said = parse(action, content).get("error")

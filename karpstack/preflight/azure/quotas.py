@@ -13,13 +13,14 @@ from karpstack.karpenter.instance_types import CAPACITY_TYPE
 from karpstack.karpenter.quantities import quantity
 from karpstack.karpenter.requirements import allows, requirements
 
-from ..finding import Finding, finding
+from ..finding import Finding, NotAskedError, finding
 from .api_versions import COMPUTE, NETWORK
 from .sizes import admitted, capability
 from .subject import StackSubject, Subject
 
 _COMPUTE: Final = "Microsoft.Compute/locations/usages/read"
 _NETWORK: Final = "Microsoft.Network/locations/usages/read"
+_SKUS: Final = "Microsoft.Compute/skus/read"
 _MACHINES: Final = "Microsoft.Compute/virtualMachines/read"
 _ALL: Final = "cores"
 _SPOT: Final = "lowPriorityCores"
@@ -45,28 +46,30 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
     if size is None or subject.is_up:
         return
     each = int(capability(size, "vCPUs") or 0)
-    room = _room(subject)
-    for name in (str(size["family"]), _ALL):
-        if name not in room:
-            continue
-        if nodes.count * each > room[name]:
+    room, names = _room(subject), (str(size["family"]), _ALL)
+    if not each:
+        raise NotAskedError(_SKUS, f"it has no vCPUs of {nodes.vm_size}", refused=False)
+    if missing := [name for name in names if name.lower() not in room]:
+        raise NotAskedError(_COMPUTE, f"it lists no quota {' or '.join(missing)}", refused=False)
+    for name, left in ((name, room[name.lower()]) for name in names):
+        if nodes.count * each > left:
             yield finding(
                 "azure-quota-exceeded",
                 _COMPUTE,
                 name=name,
-                room=room[name],
+                room=left,
                 count=nodes.count,
                 taken=nodes.count * each,
-                raise_it=_raise(subject, name, nodes.count * each - room[name]),
+                raise_it=_raise(subject, name, nodes.count * each - left),
             )
-        elif (nodes.count + 1) * each > room[name]:
+        elif (nodes.count + 1) * each > left:
             yield finding(
                 "azure-quota-short-for-upgrades",
                 _COMPUTE,
                 name=name,
-                left=room[name] - nodes.count * each,
+                left=left - nodes.count * each,
                 each=each,
-                raise_it=_raise(subject, name, (nodes.count + 1) * each - room[name]),
+                raise_it=_raise(subject, name, (nodes.count + 1) * each - left),
             )
 
 
@@ -83,11 +86,11 @@ def node_pools(subject: StackSubject) -> Iterator[Finding]:
     for spec in subject.settings.node_pools.values():
         wanted = requirements(spec)
         regular, spot = (allows(wanted, CAPACITY_TYPE, kind) for kind in ("on-demand", "spot"))
-        families = sorted({str(size["family"]) for size in admitted(subject, spec).values()}) if regular else []
+        families = sorted({str(size["family"]).lower() for size in admitted(subject, spec).values()}) if regular else []
         limits[tuple(families), spot] += _limit(spec)
     for (names, spot), limit in limits.items():
         left = min(sum(max(0, room.get(name, 0)) for name in names), max(0, room.get(_ALL, _ENDLESS)))
-        left += max(0, room.get(_SPOT, 0)) if spot else 0
+        left += max(0, room.get(_SPOT.lower(), 0)) if spot else 0
         counted = [*([_ALL] if names else []), *([_SPOT] if spot else [])]
         if counted and limit > left:
             yield finding(
@@ -114,6 +117,8 @@ def network(subject: Subject) -> Iterator[Finding]:
         **(_BALANCED if way == "loadBalancer" else {}),
         **(_ADDRESSED if way == "loadBalancer" or (own and way == "userAssignedNATGateway") else {}),
     }
+    if not added.keys() & {str(one["name"]["value"]) for one in found}:
+        raise NotAskedError(_NETWORK, f"it lists no quota of {', '.join(added.values())}", refused=False)
     for one in found:
         name = str(one["name"]["value"])
         used, limit = float(one["currentValue"]), float(one["limit"])
@@ -131,11 +136,14 @@ def network(subject: Subject) -> Iterator[Finding]:
 
 
 def _room(subject: StackSubject) -> dict[str, float]:
-    """vCPUs that are left, by the name of the quota, those counted in that the stack's own machines hold."""
+    """vCPUs that are left, by the quota's name in lower case, those counted in that the stack's own machines hold.
+
+    Azure does not write each family's name alike in both lists.
+    """
     found = subject.azure.all(
         _COMPUTE, f"{subject.azure.scope}/providers/Microsoft.Compute/locations/{subject.region}/usages", COMPUTE
     )
-    room = {str(one["name"]["value"]): float(one["limit"]) - float(one["currentValue"]) for one in found}
+    room = {str(one["name"]["value"]).lower(): float(one["limit"]) - float(one["currentValue"]) for one in found}
     for name, vcpus in _own(subject).items():
         if name in room:
             room[name] += vcpus
@@ -143,7 +151,7 @@ def _room(subject: StackSubject) -> dict[str, float]:
 
 
 def _own(subject: StackSubject) -> dict[str, float]:
-    """vCPUs that the stack's system nodes and Karpenter's machines hold now, by the name of the quota."""
+    """vCPUs that the stack's system nodes and Karpenter's machines hold now, by the quota's name in lower case."""
     if not subject.machines:
         return {}
     sizes, held = subject.sizes(), defaultdict[str, float](float)
@@ -158,20 +166,20 @@ def _own(subject: StackSubject) -> dict[str, float]:
         if size is not None:
             names = (_SPOT,) if properties.get("priority") == "Spot" else (_ALL, str(size["family"]))
             for name in names:
-                held[name] += float(capability(size, "vCPUs") or 0)
+                held[name.lower()] += float(capability(size, "vCPUs") or 0)
     for name, vcpus in _of_system_nodes(subject).items():
         held[name] += vcpus
     return held
 
 
 def _of_system_nodes(subject: StackSubject) -> dict[str, float]:
-    """vCPUs of the stack's system nodes, by the name of the quota; those of a cluster that is there are its owner's."""
+    """vCPUs of the stack's system nodes, by the quota's name in lower case; none for a cluster that is there."""
     if not isinstance(subject, Subject):
         return {}
     nodes = subject.settings.system_nodes
     size = subject.sizes().get(nodes.vm_size)
     vcpus = nodes.count * float(capability(size, "vCPUs") or 0) if size else 0
-    return {_ALL: vcpus, **({str(size["family"]): vcpus} if size else {})}
+    return {_ALL: vcpus, **({str(size["family"]).lower(): vcpus} if size else {})}
 
 
 def _limit(spec: Mapping[str, Any]) -> float:

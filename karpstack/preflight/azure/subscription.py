@@ -72,14 +72,23 @@ def connect(raw: Mapping[str, Any], made: State | None = None) -> Azure | None:
     named = credentials.subscription(raw)
     if not named:
         return None
-    groups = [_OF_ID.match(name) for kind, name in (made.resources if made else ()) if kind == GROUP]
+    refuse_subscription_of_another_stack(named, made or State())
+    return Azure(named, credentials.login(raw))
+
+
+def refuse_subscription_of_another_stack(named: str, made: State) -> None:
+    """See that a subscription is that of what Pulumi has made, by the id of the resource group in its state.
+
+    Raises:
+        UnknowableError: It is another one.
+    """
+    groups = [_OF_ID.match(name) for kind, name in made.resources if kind == GROUP]
     own = {found[1].lower() for found in groups if found}
     if own and named.lower() not in own:
         raise UnknowableError(
             f"the stack's resources are in the subscription {', '.join(sorted(own))}, and azure-native:subscriptionId "
             f"or ARM_SUBSCRIPTION_ID names {named}, so nothing is asked there; give the stack's subscription"
         )
-    return Azure(named, credentials.login(raw))
 
 
 def refuse_other_subscription(azure: Azure, names: AksNames) -> None:

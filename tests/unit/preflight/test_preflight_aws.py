@@ -106,6 +106,17 @@ def test_an_own_default_key_admits_who_launches_nodes(aws: Account) -> None:
     assert not found(volumes.default_key, looked_at(aws))
 
 
+def test_a_statement_that_denies_admits_nobody(aws: Account) -> None:
+    key = aws.client("kms").create_key()["KeyMetadata"]["KeyId"]
+    roles = ["AWSServiceRoleForAutoScaling", looked_at(aws).names.controller_role]
+    arns = [f"arn:aws:iam::{aws.account_id}:role/{role}" for role in roles]
+    own = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{aws.account_id}:root"}, "Action": "kms:*"}
+    denied = {"Effect": "Deny", "Principal": {"AWS": arns}, "Action": "kms:CreateGrant", "Resource": "*"}
+    aws.client("kms").put_key_policy(KeyId=key, PolicyName="default", Policy=json.dumps({"Statement": [own, denied]}))
+    aws.client("ec2").modify_ebs_default_kms_key_id(KmsKeyId=key)
+    assert len(found(volumes.default_key, looked_at(aws))) == 2
+
+
 def test_an_encrypted_volume_leaves_the_default_key_with_aws(aws: Account) -> None:
     aws.client("ec2").create_volume(AvailabilityZone="us-east-1a", Size=10, Encrypted=True)
     assert not found(volumes.default_key, looked_at(aws))

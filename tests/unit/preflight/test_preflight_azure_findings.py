@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from karpstack.preflight.azure import quotas
 from karpstack.preflight.azure.subject import CLUSTER
 from karpstack.preflight.azure.subject import GROUP as GROUP_TYPE
+from karpstack.preflight.finding import Finding, NotAskedError
 from karpstack.rehearsal.azure.arm.identifiers import ResourceId
 from karpstack.rehearsal.azure.arm.rows import latest
 from tests.unit.preflight.preflight_azure_world import GROUP, NODES, deny, lock, looked_at, made
@@ -104,6 +106,38 @@ def test_a_check_finds_what_it_should(world: World, row: Body) -> None:
     if said:
         assert row.get("consequence", "") in said[0].consequence
         assert row.get("fix", "") in said[0].fix
+
+
+def _answered(seen: Any, change: Callable[[list[Body]], list[Body]]) -> Any:
+    """The same, to whom Azure lists other usages."""
+    own = seen.azure.all
+
+    def told(action: str, path: str, version: str, **query: str) -> list[Body]:
+        found = own(action, path, version, **query)
+        return change(found) if path.endswith("/usages") else found
+
+    seen.azure.all = told
+    return seen
+
+
+def _capitals(usages: list[Body]) -> list[Body]:
+    return [{**one, "name": {"value": one["name"]["value"].upper()}} for one in usages]
+
+
+def test_a_familys_name_may_have_other_capitals(world: World) -> None:
+    """Azure does not write each one alike in its two lists."""
+    world.azure.quotas.update({"standardDSv5Family": 6})
+    seen = _answered(looked_at(world, "aks-self-hosted"), _capitals)
+    assert [one.code for one in quotas.system_nodes(seen)] == ["azure-quota-exceeded"]
+    seen = _answered(looked_at(world, "aks-self-hosted", **_pool(["Standard_D2s_v5"], limits={"cpu": 100})), _capitals)
+    assert [one.code for one in quotas.node_pools(seen)] == ["node-pool-limits-over-azure-quota"]
+
+
+@pytest.mark.parametrize("check", [quotas.system_nodes, quotas.network])
+def test_a_quota_that_is_not_listed_is_not_known(world: World, check: Callable[[Any], Iterable[Finding]]) -> None:
+    """Without it, an empty list would be taken for enough."""
+    with pytest.raises(NotAskedError, match="it lists no quota"):
+        list(check(_answered(looked_at(world, "aks-self-hosted"), lambda _: [])))
 
 
 _AKS = "Microsoft.ContainerService/managedClusters/karpstack-aks"

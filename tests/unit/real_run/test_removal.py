@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,24 @@ def test_a_removal_that_is_refused_is_an_error(
     assert stack != "aks-nap" or "so the rest stays and costs" in said
 
 
+def test_a_role_whose_tags_cannot_be_read_does_not_keep_the_others(aws: Account) -> None:
+    """Somebody else deletes it meanwhile, or a policy denies it."""
+    iam = aws.client("iam")
+    for role in ("a", "b", "c"):
+        iam.create_role(RoleName=role, AssumeRolePolicyDocument=trust("ec2.amazonaws.com"), Tags=TAGS)
+    own = type(iam).list_role_tags
+
+    def list_role_tags(self: Any, RoleName: str) -> Any:  # noqa: N803 - as boto3
+        code = {"a": "AccessDenied", "b": "NoSuchEntity"}.get(RoleName)
+        if code:
+            raise ClientError({"Error": {"Code": code, "Message": "no"}}, "ListRoleTags")
+        return own(self, RoleName=RoleName)
+
+    iam.list_role_tags = partial(list_role_tags, iam)
+    lines = sorted(removal_aws._iam(iam, "first-run"))
+    assert lines == ["role a stays, if there is one: no", "role c goes"]
+
+
 def test_a_cluster_that_takes_long_to_go_does_not_keep_the_rest(aws: Account) -> None:
     """Of all questions together, time is limited, and a cluster has half an hour."""
     stack = Stack(aws)
@@ -373,9 +392,10 @@ class Turns(dict[str, tuple[int, str]]):
         self._group, self._turns = group, iter(turns)
 
     def get(self, path: str, default: Any = None) -> Any:
-        return next(self._turns, (404, "gone")) if path == self._group else super().get(path, default)
+        return next(self._turns, GONE) if path == self._group else super().get(path, default)
 
 
+GONE = (404, '{"error": {"code": "ResourceGroupNotFound"}}')
 GOES, THERE = (202, ""), (200, '{"properties": {"provisioningState": "Succeeded"}}')
 LEAVES = (200, '{"properties": {"provisioningState": "Deleting"}}')
 
@@ -385,21 +405,25 @@ LEAVES = (200, '{"properties": {"provisioningState": "Deleting"}}')
     [
         ([GOES, LEAVES], ""),
         ([GOES, *[THERE] * 10, *[LEAVES] * 30], ""),
-        ([GOES, LEAVES, *[(409, "wait")] * 30], ""),
+        ([GOES, LEAVES, *[(501, "wait")] * 30], ""),
+        ([GONE], ""),
+        ([GOES, *[(404, "<html>")] * 30], "was not seen to go (404)"),
+        ([GOES, *[(404, '{"error": {"code": "SubscriptionNotFound"}}')] * 30], "was not seen to go (404)"),
+        ([GOES, *[(409, "no")] * 30], "was not seen to go (409)"),
         ([GOES, LEAVES, *[THERE] * 30], "was not seen to go (200)"),
         ([GOES, (403, "no")], "was not seen to go (403)"),
         ([(409, "locked")], "stays: 409 locked"),
     ],
 )
 def test_a_group_is_waited_for_while_azure_may_be_deleting_it(turns: list[tuple[int, str]], stays: str) -> None:
-    """An outage is no answer; a deletion that failed leaves the group as it was."""
+    """An outage is no answer; a deletion that failed leaves the group as it was; a proxy's 404 is none of Azure's."""
     path = "/subscriptions/a/resourceGroups/mine"
     group = {"id": path, "name": "mine", "tags": RUN}
     with FakeServer() as server:
         server.said = Turns(path, json.dumps({"value": [group]}), *turns)
         asked = azure(server)
         lines = list(removal_azure.remove(asked, asked._login, "first-run", between=0))
-    goes = [] if turns[0] != GOES else ["resource group mine goes"]
+    goes = ["resource group mine goes"] if turns[0] == GOES else []
     left = [line for line in lines if isinstance(line, Stays)]
     assert [line for line in lines if line not in left] == goes
     assert len(left) == bool(stays)
