@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
@@ -211,13 +213,18 @@ def _iam(iam: Any, run: str) -> Iterator[str]:
 def _role(iam: Any, role: str, run: str) -> Iterator[str]:
     if _pairs(iam.list_role_tags(RoleName=role)["Tags"]).get(TAG) != run:
         return
+    absent = partial(suppress, iam.exceptions.NoSuchEntityException)  # what somebody else takes away meanwhile
     for profile in iam.list_instance_profiles_for_role(RoleName=role)["InstanceProfiles"]:
-        iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
-        iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
+        with absent():
+            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+        with absent():
+            iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
     for policy in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
-        iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
+        with absent():
+            iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
     for policy in iam.list_role_policies(RoleName=role)["PolicyNames"]:
-        iam.delete_role_policy(RoleName=role, PolicyName=policy)
+        with absent():
+            iam.delete_role_policy(RoleName=role, PolicyName=policy)
     iam.delete_role(RoleName=role)
     yield f"role {role} goes"
 

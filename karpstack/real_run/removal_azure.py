@@ -29,7 +29,7 @@ from .leftovers import TAG, Stays
 _LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _PATIENCE, _BETWEEN = 3600.0, 15.0
 _LOOKS: Final = 20
-_NO_ANSWER: Final = 0  # instead of a status
+_NO_ANSWER, _NO_LOGIN = 0, 1  # instead of a status
 
 
 def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -> Iterator[str]:
@@ -54,8 +54,8 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
         )
         try:
             answer, content = read(f"{method} of a resource group", ask, attrgetter("_internal_response.raw"), None)
-        except ClientAuthenticationError:  # the next one would be refused, too
-            raise
+        except ClientAuthenticationError as error:  # also where only the network fails
+            return _NO_LOGIN, str(error).partition("\n")[0].encode()
         except (AzureError, HTTPError, NotAskedError) as error:  # the other groups go all the same
             return _NO_ANSWER, str(error).encode()
         return answer.status_code, content
@@ -85,7 +85,7 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
             is_outage = seen[0] in (_NO_ANSWER, HTTPStatus.TOO_MANY_REQUESTS) or seen[0] >= 500
             looks = 0 if is_outage or _is_going(seen[1]) else looks + 1
             if seen[0] in (401, 403) or looks == _LOOKS or clock.monotonic() > until:
-                why = seen[0] or begins(seen[1])
+                why = begins(seen[1]) if seen[0] in (_NO_ANSWER, _NO_LOGIN) else seen[0]
                 yield Stays(f"resource group {name} was not seen to go ({why}): look at it in the portal")
                 break
             clock.sleep(between)

@@ -37,11 +37,11 @@ def _below(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder, onerror=_raise):
         folders[:] = [one for one in folders if not one.startswith(".")]
         for name in folders:
-            if (linked := Path(place, name)).is_symlink():
-                how = "give the folder that it leads to, beside this one"
-                raise SnapshotError.of(
-                    finding("snapshot-file-unreadable", linked, why="is a link, which is not followed", how=how)
-                )
+            linked = Path(place, name)
+            # What is below the folder is read once.
+            if linked.is_symlink() and not linked.resolve().is_relative_to(folder.resolve()):
+                why, how = "is a link to another folder", "remove it, and give the folder that it leads to, too"
+                raise SnapshotError.of(finding("snapshot-file-unreadable", linked, why=why, how=how))
         yield from (
             Path(place, name)
             for name in names

@@ -123,7 +123,8 @@ def _always_limited(entries: list[dict[str, Any]], judgement: Judgement) -> None
 
 
 def _unlimited(kept: Sequence[budgets.Budget], reason: str) -> datetime | None:
-    found = (budgets.unlimited(kept, reason, week, week + timedelta(days=7)) for week in _WEEKS)
+    weeks = _WEEKS if any(each.schedule and not each.weekly for each in kept) else _WEEKS[:1]
+    found = (budgets.unlimited(kept, reason, week, week + timedelta(days=7)) for week in weeks)
     return next(filter(None, found), None)
 
 

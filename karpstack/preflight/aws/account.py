@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from ..finding import Finding, InputError, NotAskedError, UnknowableError, finding
 from ..stack import State, deployer, not_read
@@ -82,7 +83,9 @@ def refuse_other_account(aws: Aws, outputs: Mapping[str, Any]) -> None:
         found = aws.find("eks", "DescribeCluster", ("ResourceNotFoundException",), name=name) if name else {}
     except NotAskedError:  # as the check of protection says
         return
-    if found is None or endpoint not in ("", (found.get("cluster") or {}).get("endpoint", endpoint)):
+    cluster = (found or {}).get("cluster")
+    own = str(cluster.get("endpoint") or "") if isinstance(cluster, Mapping) else ""
+    if found is None or (endpoint and own and urlsplit(own).hostname != urlsplit(endpoint).hostname):
         raise UnknowableError(
             f"the account has no cluster {name} in {aws.region} with the address {endpoint}, so it is not the stack's, "
             "and nothing would be found in it; use credentials of the stack's account"

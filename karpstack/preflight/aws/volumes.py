@@ -36,7 +36,8 @@ def _allowing(policy: str) -> str:
     """
     try:
         statements = json.loads(policy)["Statement"]
-        return json.dumps([one for one in statements if one["Effect"] == "Allow"])
+        listed = statements if isinstance(statements, list) else [statements]
+        return json.dumps([one for one in listed if one["Effect"] == "Allow"])
     except (LookupError, RecursionError, TypeError, ValueError) as error:
         raise NotAskedError(
             "kms:GetKeyPolicy", "the policy of the key is not as KMS writes it", refused=False

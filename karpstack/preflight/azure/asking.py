@@ -195,8 +195,8 @@ def is_below(url: str, endpoint: str) -> bool:
 
 def _server(address: SplitResult) -> tuple[str, str]:
     usual = {"https": ":443", "http": ":80"}.get(address.scheme, "")
-    # The whole of it, so that another user or password is another server.
-    return address.scheme, address.netloc.lower().removesuffix(usual)
+    user, at, place = address.netloc.rpartition("@")  # another user or password is another server
+    return address.scheme, f"{user}{at}{place.lower().removesuffix(usual)}"
 
 
 def refusal(action: str, content: bytes) -> tuple[str, str]:

@@ -131,7 +131,7 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
             words = "this machine's managed identity"
         else:
             credential, words = AzureCliCredential(tenant_id=tenant), "whoever az login signed in"
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:  # the second without the password of a certificate
         raise UnknowableError(
             f"azure-native's credentials: {error}, so the subscription can't be asked as the stack's provider would; "
             "give tenant, client and its proof as ARM_TENANT_ID, ARM_CLIENT_ID and ARM_CLIENT_SECRET, or az login"

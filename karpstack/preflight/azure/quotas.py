@@ -49,9 +49,9 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
     room, names = _room(subject), (str(size["family"]), _ALL)
     if not each:
         raise NotAskedError(_SKUS, f"it has no vCPUs of {nodes.vm_size}", refused=False)
-    if missing := [name for name in names if name.lower() not in room]:
-        raise NotAskedError(_COMPUTE, f"it lists no quota {' or '.join(missing)}", refused=False)
-    for name, left in ((name, room[name.lower()]) for name in names):
+    for name in names:
+        if (left := room.get(name.lower())) is None:
+            continue
         if nodes.count * each > left:
             yield finding(
                 "azure-quota-exceeded",
@@ -71,6 +71,8 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
                 each=each,
                 raise_it=_raise(subject, name, (nodes.count + 1) * each - left),
             )
+    if missing := [name for name in names if name.lower() not in room]:
+        raise NotAskedError(_COMPUTE, f"it lists no quota {' or '.join(missing)}", refused=False)
 
 
 def node_pools(subject: StackSubject) -> Iterator[Finding]:
@@ -117,17 +119,18 @@ def network(subject: Subject) -> Iterator[Finding]:
         **(_BALANCED if way == "loadBalancer" else {}),
         **(_ADDRESSED if way == "loadBalancer" or (own and way == "userAssignedNATGateway") else {}),
     }
-    if not added.keys() & {str(one["name"]["value"]) for one in found}:
+    named = {name.lower(): (name, what) for name, what in added.items()}
+    if not named.keys() & {str(one["name"]["value"]).lower() for one in found}:
         raise NotAskedError(_NETWORK, f"it lists no quota of {', '.join(added.values())}", refused=False)
     for one in found:
-        name = str(one["name"]["value"])
+        name, what = named.get(str(one["name"]["value"]).lower(), ("", ""))
         used, limit = float(one["currentValue"]), float(one["limit"])
         # Azure says -1 where there is no limit.
-        if name in added and limit >= 0 and used + 1 > limit:
+        if name and limit >= 0 and used + 1 > limit:
             yield finding(
                 "azure-network-quota-exceeded",
                 _NETWORK,
-                resource=added[name],
+                resource=what,
                 used=used,
                 limit=limit,
                 region=subject.region,

@@ -17,12 +17,13 @@ from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 
 from karpstack.karpenter.selectors import MORE_THAN_ONE
 from karpstack.text.kubeconfig import prepare
+from karpstack.text.proxies import is_loopback
 from karpstack.text.shown import cut, visible
 
 from ..connecting import TIMEOUTS, connect
@@ -59,6 +60,25 @@ class Cluster:
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
         self._api = connect(kubeconfig)
+
+    def refuse_other(self, outputs: Mapping[str, Any]) -> None:
+        """See that it is the cluster of a stack's outputs, by the address.
+
+        A cluster of AKS has several addresses, and a tunnel on this machine says nothing: these pass.
+
+        Raises:
+            ClusterError: It is another one.
+        """
+        settings: Any = self._api.configuration
+        proven = settings.tls_server_name if settings.verify_ssl else None
+        host = str(proven or urlsplit(str(settings.host)).hostname or "").lower()
+        own = urlsplit(str(outputs.get("clusterEndpoint") or "")).hostname
+        if outputs.get("cloud") == "aws" and own and host != own and not is_loopback(f"//{host}"):
+            raise ClusterError(
+                f"KUBECONFIG names a cluster at {host}, and the stack's is at {own}, so the stories would change "
+                "another cluster; export KUBECONFIG, as `pulumi stack output kubeconfig --show-secrets > kubeconfig` "
+                f"writes it, or through a tunnel set its tls-server-name to {own}"
+            )
 
     def create(self, wanted: Mapping[str, Any]) -> str | None:
         """Create an object; its uid, or None where there is one of that name already.
@@ -202,7 +222,22 @@ class Cluster:
             raise RefusedError(f"{method} {path}", _said(content))
         if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
             raise ClusterError(f"{method} {path}: {response.status} {_said(content)}")
+        if response.status == HTTPStatus.NOT_FOUND and not _is_absent(path, content):
+            raise ClusterError(f"{method} {path}: 404, and not as an API server says it: {_said(content)}")
         return response.status, content
+
+
+def _is_absent(path: str, content: bytes) -> bool:
+    """Whether a 404 is an API server's, and not that of a proxy before it.
+
+    Of a kind that it does not know it says it in plain text, as many servers do; those of Kubernetes itself it knows.
+    """
+    if content.strip() == b"404 page not found":
+        return path.startswith("/apis/") and "." in path.split("/")[2]
+    try:
+        return bool(json.loads(content)["kind"] == "Status")
+    except (LookupError, TypeError, ValueError):
+        return False
 
 
 def _said(content: bytes) -> str:

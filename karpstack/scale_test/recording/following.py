@@ -92,7 +92,7 @@ class Follower:
         retry: float = 0.5,
         unexpected: float = 5.0,
         patience: float = 30.0,
-        quiet: tuple[float, float] = (10.0, WATCH_SECONDS),
+        quiet: tuple[float, float] = (10.0, WATCH_SECONDS + 5.0),
     ) -> None:
         self._resource = resource
         self._fetch = fetch

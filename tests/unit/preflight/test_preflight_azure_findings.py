@@ -13,7 +13,7 @@ import yaml
 from karpstack.preflight.azure import quotas
 from karpstack.preflight.azure.subject import CLUSTER
 from karpstack.preflight.azure.subject import GROUP as GROUP_TYPE
-from karpstack.preflight.finding import Finding, NotAskedError
+from karpstack.preflight.finding import Finding, NotAskedError, run
 from karpstack.rehearsal.azure.arm.identifiers import ResourceId
 from karpstack.rehearsal.azure.arm.rows import latest
 from tests.unit.preflight.preflight_azure_world import GROUP, NODES, deny, lock, looked_at, made
@@ -138,6 +138,18 @@ def test_a_quota_that_is_not_listed_is_not_known(world: World, check: Callable[[
     """Without it, an empty list would be taken for enough."""
     with pytest.raises(NotAskedError, match="it lists no quota"):
         list(check(_answered(looked_at(world, "aks-self-hosted"), lambda _: [])))
+
+
+@pytest.mark.parametrize("name", ["cores", "standardDSv5Family"])
+def test_a_quota_that_is_listed_counts_without_the_other(world: World, name: str) -> None:
+    world.azure.quotas.update({name: 1})
+    seen = _answered(looked_at(world, "aks-self-hosted"), lambda all_: [one for one in all_ if _name(one) == name])
+    (checked,) = run({"quotas": quotas.system_nodes}, seen)
+    assert [one.code for one in checked.findings] == ["azure-quota-exceeded", "check-not-answered"]
+
+
+def _name(usage: Body) -> str:
+    return str(usage["name"]["value"])
 
 
 _AKS = "Microsoft.ContainerService/managedClusters/karpstack-aks"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
 
@@ -29,6 +32,7 @@ from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.preflight_azure_world import Token, asked
 from tests.unit.preflight.preflight_azure_world import looked_at as azure_stack
 from tests.unit.preflight.preflight_world import looked_at
+from tests.unit.preflight.test_asking_azure import Token as NoToken
 from tests.unit.preflight.test_asking_azure import azure
 from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account, document, trust
 from tests.unit.rehearsal.azure_world import GROUPS, World
@@ -267,8 +271,43 @@ def test_a_role_whose_tags_cannot_be_read_does_not_keep_the_others(aws: Account)
         return own(self, RoleName=RoleName)
 
     iam.list_role_tags = partial(list_role_tags, iam)
+    # What it has is taken from it by somebody else, too.
+    iam.put_role_policy(RoleName="c", PolicyName="p", PolicyDocument=document(Action="s3:*", Resource="*"))
+    iam.delete_role_policy = partial(deny, iam, own_delete := iam.delete_role_policy)
     lines = sorted(removal_aws._iam(iam, "first-run"))
+    assert own_delete
     assert lines == ["role a stays, if there is one: no", "role c goes"]
+
+
+def deny(iam: Any, delete: Callable[..., Any], **given: str) -> None:
+    """Delete it, and say that it was not there."""
+    delete(**given)
+    raise iam.exceptions.NoSuchEntityException({"Error": {"Code": "NoSuchEntity", "Message": "no"}}, "DeleteRolePolicy")
+
+
+class Denied(NoToken):
+    """A login whose token cannot be had for a while, as where `az` has no network."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        self.asked += 1
+        if self.asked in (2, 3):
+            raise ClientAuthenticationError("no network")
+        return AccessToken("x", 0)  # it has ended, so it is asked for again
+
+
+def test_a_login_that_fails_for_a_moment_does_not_end_the_removal() -> None:
+    path = "/subscriptions/a/resourceGroups/mine"
+    with FakeServer() as server:
+        group = {"id": path, "name": "mine", "tags": RUN}
+        server.said = Turns(path, json.dumps({"value": [group]}), GOES, LEAVES)
+        asked = azure(server)
+        login = replace(asked._login, credential=(credential := Denied()))
+        lines = list(removal_azure.remove(asked, login, "first-run", between=0))
+    assert lines == ["resource group mine goes"]
+    assert credential.asked > 3
 
 
 def test_a_cluster_that_takes_long_to_go_does_not_keep_the_rest(aws: Account) -> None:

@@ -1,10 +1,16 @@
-"""Paths of the API."""
+"""Paths of the API, and which cluster is asked."""
 
 from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 from karpstack.scale_test.acting import cluster
+from karpstack.scale_test.acting.cluster import Cluster, ClusterError
+from tests.unit.preflight.fake_server import FakeServer
 
 
 @pytest.mark.parametrize(
@@ -18,3 +24,66 @@ from karpstack.scale_test.acting import cluster
 )
 def test_the_plural_of_a_kind(kind: str, plural: str) -> None:
     assert cluster._paths("group/v1", kind) == f"/apis/group/v1/{plural}"
+
+
+STATUS = '{"kind": "Status", "reason": "NotFound"}'
+UNKNOWN = "404 page not found\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "is_absent"),
+    [
+        (("v1", "Pod"), STATUS, True),
+        (("karpenter.sh/v1", "NodePool"), STATUS, True),
+        (("karpenter.sh/v1", "NodePool"), UNKNOWN, True),  # without its CustomResourceDefinition
+        (("v1", "Pod"), UNKNOWN, False),
+        (("policy/v1", "PodDisruptionBudget"), UNKNOWN, False),
+        (("karpenter.sh/v1", "NodePool"), "default backend - 404", False),
+        (("v1", "Pod"), "<html>", False),
+        (("v1", "Pod"), "[]", False),
+    ],
+)
+def test_a_404_that_is_not_an_api_servers_is_no_absence(
+    kind: tuple[str, str], said: str, is_absent: bool, tmp_path: Path
+) -> None:
+    """A proxy before it says so for a moment. A node would be taken for drained, and a NodePool for gone."""
+    with FakeServer() as server:
+        server.otherwise = 404, said
+        asked = Cluster(kubeconfig(tmp_path, server.port))
+        one = {"apiVersion": kind[0], "kind": kind[1], "metadata": {"name": "a"}}
+        if is_absent:
+            assert (asked.read(one), asked.labelled(*kind, ""), asked.delete(one, "1")) == (None, [], False)
+            return
+        for ask in (lambda: asked.read(one), lambda: asked.labelled(*kind, ""), lambda: asked.delete(one, "1")):
+            with pytest.raises(ClusterError, match="404, and not as an API server says it"):
+                ask()
+
+
+@pytest.mark.parametrize(
+    ("server", "cloud", "endpoint", "is_other"),
+    [
+        ("https://a.gr7.us-east-1.eks.amazonaws.com", "aws", "https://A.gr7.us-east-1.eks.amazonaws.com", False),
+        ("https://b.gr7.us-east-1.eks.amazonaws.com", "aws", "https://A.gr7.us-east-1.eks.amazonaws.com", True),
+        ("https://127.0.0.1:8443", "aws", "https://A.gr7.us-east-1.eks.amazonaws.com", False),
+        ("https://b.gr7.us-east-1.eks.amazonaws.com", "aws", "", False),
+        ("https://b.private.westus2.azmk8s.io", "azure", "https://a.hcp.westus2.azmk8s.io", False),
+    ],
+)
+def test_stories_change_no_other_cluster(
+    server: str, cloud: str, endpoint: str, is_other: bool, tmp_path: Path
+) -> None:
+    """KUBECONFIG is exported from earlier work: the stories would make NodePools there, and kill its Karpenter."""
+    path = kubeconfig(tmp_path, 0)
+    path.write_text(path.read_text().replace("http://127.0.0.1:0", server))
+    outputs = {"cloud": cloud, "clusterEndpoint": endpoint}
+    with pytest.raises(ClusterError, match="so the stories would change another") if is_other else nullcontext():
+        Cluster(path).refuse_other(outputs)
+
+
+def kubeconfig(folder: Path, port: int) -> Path:
+    path = folder / "kubeconfig"
+    named = [{"name": "a", "cluster": {"server": f"http://127.0.0.1:{port}"}}]
+    contexts, users = [{"name": "a", "context": {"cluster": "a", "user": "a"}}], [{"name": "a", "user": {"token": "t"}}]
+    written = {"current-context": "a", "clusters": named, "contexts": contexts, "users": users}
+    path.write_text(json.dumps(written))
+    return path
