@@ -127,7 +127,7 @@ def is_same(path: Path, document: Any) -> bool:
     """Whether a file has a document, whatever the order of its keys."""
     try:
         written = json.loads(path.read_text())
-    except ValueError:
+    except (FileNotFoundError, ValueError):
         return False
     return json.dumps(written, sort_keys=True) == json.dumps(document, sort_keys=True)
 
@@ -138,7 +138,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
     def compare(name: str, document: Any) -> None:
         path = GOLDENS / f"{name}.json"
-        if request.config.getoption("--update-goldens") and not (path.is_file() and is_same(path, document)):
+        if request.config.getoption("--update-goldens") and not is_same(path, document):
             path.write_text(json.dumps(document, indent=2) + "\n")
         assert is_same(path, document), f"{path} differs; see --update-goldens"
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from karpstack.components.settings import AksSettings, ExistingAksSettings, ExistingEksSettings
 
 from .aws import checks as aws_checks
-from .aws.account import connect, refuse_account_of_another_stack, refuse_other_account
+from .aws.account import connect, ensure_account_has_cluster, ensure_account_of_state
 from .aws.asking import Aws
 from .aws.identifiers import Account, Planned
 from .aws.subject import existing_subject as existing_aws_subject
@@ -23,7 +23,7 @@ from .azure.subject import existing_subject as existing_azure_subject
 from .azure.subject import get_subscription as greet_azure
 from .azure.subject import subject as azure_subject
 from .azure.subscription import connect as connect_azure
-from .azure.subscription import refuse_other_subscription, refuse_subscription_of_another_stack
+from .azure.subscription import ensure_subscription_has_cluster, ensure_subscription_of_state
 from .destroy.api_access import host, refuse_other_cluster
 from .destroy.checks import checks as destroy_checks
 from .destroy.cluster import Cluster, Gone, Lister
@@ -50,13 +50,13 @@ def before_up(stack: str, *, project: Path, config_file: Path | None = None) -> 
     configured = configuration(config_file or project / f"Pulumi.{stack}.yaml")
     settings, made = configured.settings, state(stack, project)
     if isinstance(settings, AksSettings | ExistingAksSettings):
-        refuse_subscription_of_another_stack(settings.subscription_id, made)
+        ensure_subscription_of_state(settings.subscription_id, made)
         azure = Azure(settings.subscription_id, login(configured.raw))
         if isinstance(settings, AksSettings):
             return run(azure_checks.CHECKS, azure_subject(azure, settings, made))
         return run(azure_checks.EXISTING, existing_azure_subject(azure, settings, made))
     aws = Aws.connect(settings.region, *deployer(configured.raw))
-    refuse_account_of_another_stack(aws, made)
+    ensure_account_of_state(aws, made)
     if isinstance(settings, ExistingEksSettings):
         return run(aws_checks.EXISTING, existing_aws_subject(aws, settings, configured.raw, made))
     return run(aws_checks.CHECKS, aws_subject(aws, settings, configured.raw, made))
@@ -137,20 +137,20 @@ def before_destroy(
     cluster = Gone(host(known)) if is_gone else _cluster(kubeconfig, known, aws, azure)
     subject = Destroyed(cluster, known, aws, azure, made, configured)
     if made is None:
-        _refuse_another_account(subject)
+        _ensure_account_has_cluster(subject)
     return run(destroy_checks(subject), subject)
 
 
-def _refuse_another_account(subject: Destroyed) -> None:
+def _ensure_account_has_cluster(subject: Destroyed) -> None:
     """See that the account has the cluster, if that answers: without Pulumi's state, nothing else says whose it is."""
     try:
         subject.cluster.greet()
     except NotAskedError:
         return
     if subject.aws:
-        refuse_other_account(subject.aws, subject.outputs)
+        ensure_account_has_cluster(subject.aws, subject.outputs)
     if subject.azure and not subject.outlives_the_stack:
-        refuse_other_subscription(subject.azure, subject.names)
+        ensure_subscription_has_cluster(subject.azure, subject.names)
 
 
 def _cluster(kubeconfig: Path | None, known: Mapping[str, Any], aws: Aws | None, azure: Azure | None) -> Lister:

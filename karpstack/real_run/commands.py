@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from azure.core.exceptions import AzureError
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
+from botocore.exceptions import BotoCoreError
 
 from karpstack.components.naming import EksNames
 from karpstack.components.settings import AksSettings, EksSettings
@@ -29,6 +28,7 @@ from karpstack.preflight.output import as_data, table
 from karpstack.preflight.stack import Configuration, configuration, deployer
 from karpstack.scale_test.reports import reading
 from karpstack.text import files, json_file
+from karpstack.text.aws_login import FAILURES
 from karpstack.text.codes import Code, reported, say_error
 from karpstack.text.projects import find_project
 from karpstack.text.shown import visible
@@ -43,7 +43,7 @@ _RUN: Final = "run.json"
 _REPORT: Final = "report.json"
 _DEPTH, _VALUES = 100, 2_000_000  # of JSON that is read
 #: What the clients of both clouds raise for a refusal, a server that is none of the cloud's, and a failed login.
-_REFUSALS: Final = (ClientError, BotoCoreError, ResponseParserError, AzureError, *LOGIN_FAILED, *OTHER_SHAPE)
+_REFUSALS: Final = (AzureError, ArithmeticError, NotAskedError, *FAILURES)
 Form = Literal["text", "json"]
 #: A run that ends earlier has not come to the stories.
 _LEAST: Final = 30.0
@@ -144,7 +144,7 @@ def remove(stack: str, *, config_file: Path | None = None, yes: bool = False) ->
             print(visible(line), flush=True)
             is_empty = False
             is_all_gone &= not isinstance(line, Stays)
-    except (NotAskedError, *_REFUSALS) as error:
+    except _REFUSALS as error:
         is_login = isinstance(error, LOGIN_FAILED) and not isinstance(error, (BotoCoreError, *OTHER_SHAPE))
         what = error.call if isinstance(error, NotAskedError) else type(error).__name__
         why = login_failure(error) if is_login else f"{what}: {error}"

@@ -54,7 +54,7 @@ def remove(aws: Aws, client: Client, names: EksNames, run: str, *, between: floa
     """
     yield from _or_stays(f"cluster {names.cluster}", _cluster(client("eks"), names.cluster, run, between))
     # The cluster may have taken longer to go than all answers to one who asks may take.
-    yield from _ec2(aws.anew(), client("ec2"), run, between)
+    yield from _ec2(aws.fresh(), client("ec2"), run, between)
     yield from _others(client, names, run)
 
 

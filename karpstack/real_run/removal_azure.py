@@ -18,7 +18,7 @@ from urllib3.exceptions import HTTPError
 from karpstack.karpenter import clock
 from karpstack.preflight.answers import OTHER_SHAPE, parse, read
 from karpstack.preflight.azure.api_versions import RESOURCES
-from karpstack.preflight.azure.asking import ABSENT, Azure, Patience, refusal
+from karpstack.preflight.azure.asking import Azure, Patience, is_absent
 from karpstack.preflight.azure.credentials import Login, transport
 from karpstack.preflight.finding import NotAskedError
 from karpstack.text.answers import begins
@@ -71,9 +71,9 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
             continue
         url = f"{login.endpoint}{group['id']}?api-version={RESOURCES}"
         status, content = send("DELETE", url)
-        if _is_absent(status, content):
+        if is_absent(_LIST, status, content):
             continue
-        if not _is_good(status):
+        if not 200 <= status < 300:
             yield Stays(f"resource group {group['name']} stays: {status} {begins(content)}")
             continue
         yield f"resource group {group['name']} goes"
@@ -81,7 +81,7 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
     until = clock.monotonic() + _PATIENCE
     for name, url in going.items():
         looks = 0  # in a row that saw it there and not being deleted, or got another answer that is no outage
-        while not _is_absent(*(seen := send("GET", url))):
+        while not is_absent(_LIST, *(seen := send("GET", url))):
             is_outage = seen[0] in (_NO_ANSWER, HTTPStatus.TOO_MANY_REQUESTS) or seen[0] >= 500
             looks = 0 if is_outage or _is_going(seen[1]) else looks + 1
             if seen[0] in (401, 403) or looks == _LOOKS or clock.monotonic() > until:
@@ -89,15 +89,6 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
                 yield Stays(f"resource group {name} was not seen to go ({why}): look at it in the portal")
                 break
             clock.sleep(between)
-
-
-def _is_absent(status: int, content: bytes) -> bool:
-    """Whether Azure says that there is no such group. A proxy, or a subscription that is refused, is a 404, too."""
-    return status == HTTPStatus.NOT_FOUND and refusal(_LIST, content)[0] in ABSENT
-
-
-def _is_good(status: int) -> bool:
-    return 200 <= status < 300
 
 
 def _is_going(content: bytes) -> bool:

@@ -86,13 +86,12 @@ def _hours(history: list[_Change], end: datetime) -> dict[int, float]:
         while hour <= after.at and hour < change.at + timedelta(days=1):
             most[hour.hour] = max(most.get(hour.hour, 0), change.replicas or 0)
             hour += _HOUR
-    most.setdefault(hour.hour, base)
+    most.setdefault(hour.hour, base)  # after the end, until an hour that the trace has
     factors = {hour: round(replicas / base, 4) for hour, replicas in sorted(most.items())}
     hours = list(factors.items())
     # The hour before the first is the last of the day before.
-    return {hour: factor for number, (hour, factor) in enumerate(hours) if factor != hours[number - 1][1]} or dict(
-        hours[:1]
-    )
+    turns = {hour: factor for number, (hour, factor) in enumerate(hours) if factor != hours[number - 1][1]}
+    return turns or dict(hours[:1])
 
 
 def _of_kubereplay(data: Mapping[str, Any]) -> Iterator[_Change]:

@@ -74,6 +74,15 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     return settings
 
 
+def host_of(settings: client.Configuration) -> str:
+    """Return the name that the server's certificate has to prove: that of the URL, or what the kubeconfig says instead.
+
+    It is in lower case, and empty for an address without a host.
+    """
+    proven = settings.tls_server_name if settings.verify_ssl else None
+    return str(proven or urlsplit(str(settings.host)).hostname or "").lower()
+
+
 def prepare(
     api: client.ApiClient,
     method: str,

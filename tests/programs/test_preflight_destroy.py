@@ -12,13 +12,12 @@ import pytest
 from karpstack.text.codes import Code
 from tests.unit.example_stack import ROOT
 from tests.unit.preflight.fake_server import FakeServer
+from tests.unit.text.test_loopback_asks_no_proxy import kubeconfig
 
 OWN, OTHER = "11111111-2222-3333-4444-555555555555", "99999999-9999-9999-9999-999999999999"
 GROUP = f"/subscriptions/{OWN}/resourceGroups/karpstack-aks-nap"
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/karpstack-aks-nap"
 OUTPUTS = {"cloud": "azure", "clusterName": "karpstack-aks-nap", "region": "westus2", "karpenterVersion": "managed"}
-
-
 ACCOUNT = "222222222222"
 #: What AWS's STS says of a login of another account.
 CALLER = """<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
@@ -95,12 +94,7 @@ def test_another_subscription_than_the_stacks_is_refused(
             f"{GROUP}-nodes": (200, "{}"),
         }
         server.otherwise = 404, json.dumps({"error": {"code": "ResourceGroupNotFound", "message": "no"}})
-        users, contexts = (
-            [{"name": "a", "user": {"token": "t"}}],
-            [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-        )
-        cluster = {"current-context": "a", "clusters": [{"name": "a", "cluster": {"server": here}}]}
-        (tmp_path / "kubeconfig").write_text(json.dumps({**cluster, "users": users, "contexts": contexts}))
+        kubeconfig(tmp_path, here)
         command = [sys.executable, "-m", "karpstack", "preflight", "destroy", "aks-nap", "--kubeconfig", "kubeconfig"]
         result = subprocess.run([*command, *given], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     if subscription == OWN:

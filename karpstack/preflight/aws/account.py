@@ -46,7 +46,7 @@ def connect(region: str, raw: Mapping[str, Any], made: State | None = None) -> A
     """
     allowed, forbidden = _lists(raw)
     aws = Aws.connect(region, *deployer(raw))
-    refuse_account_of_another_stack(aws, made or State())
+    ensure_account_of_state(aws, made or State())
     if not (allowed or forbidden):
         return aws
     caller = identify_caller(aws)
@@ -58,7 +58,7 @@ def connect(region: str, raw: Mapping[str, Any], made: State | None = None) -> A
     return aws
 
 
-def refuse_account_of_another_stack(aws: Aws, made: State) -> None:
+def ensure_account_of_state(aws: Aws, made: State) -> None:
     """See that an account is that of what Pulumi has made, by the ARNs of its state.
 
     Raises:
@@ -72,7 +72,7 @@ def refuse_account_of_another_stack(aws: Aws, made: State) -> None:
         )
 
 
-def refuse_other_account(aws: Aws, outputs: Mapping[str, Any]) -> None:
+def ensure_account_has_cluster(aws: Aws, outputs: Mapping[str, Any]) -> None:
     """See that an account has the cluster of a stack, which answers.
 
     Raises:

@@ -75,7 +75,7 @@ class Aws:
             own = cls(region, partial(found.client, **own._taken(role)))
         return own
 
-    def anew(self) -> Aws:
+    def fresh(self) -> Aws:
         """Return the same account with no answers yet, and with all the time for them."""
         return type(self)(self.region, self._client)
 

@@ -28,7 +28,7 @@ from ..finding import NotAskedError
 from .credentials import Login, transport
 
 #: Codes with which Azure says that there is no such thing.
-ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
+_ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
 _PATIENCE: Final = 20  # seconds before a question is asked again
 
 
@@ -162,9 +162,9 @@ class Azure:
             raise NotAskedError(action, what, refused=False) from error
         if response.status_code == HTTPStatus.OK:
             return parse(action, content)
-        code, text = refusal(action, content)
-        if response.status_code == HTTPStatus.NOT_FOUND and code in ABSENT:
+        if is_absent(action, response.status_code, content):
             return None
+        code, text = _refusal(action, content)
         raise NotAskedError(
             action,
             f"{response.status_code} {code} {text}".replace("  ", " ").strip(),
@@ -199,7 +199,12 @@ def _server(address: SplitResult) -> tuple[str, str]:
     return address.scheme, f"{user}{at}{place.lower().removesuffix(usual)}"
 
 
-def refusal(action: str, content: bytes) -> tuple[str, str]:
+def is_absent(action: str, status: int, content: bytes) -> bool:
+    """Whether Azure says that there is no such thing. A proxy, or a subscription that is refused, is a 404, too."""
+    return status == HTTPStatus.NOT_FOUND and _refusal(action, content)[0] in _ABSENT
+
+
+def _refusal(action: str, content: bytes) -> tuple[str, str]:
     """Azure's code and text; no code, and how it begins, where something else than Azure answered."""
     try:
         said = parse(action, content).get("error")

@@ -176,7 +176,7 @@ def _own(subject: StackSubject) -> dict[str, float]:
 
 
 def _of_system_nodes(subject: StackSubject) -> dict[str, float]:
-    """vCPUs of the stack's system nodes, by the quota's name in lower case; none for a cluster that is there."""
+    """vCPUs of the stack's system nodes, by the quota's name in lower case; none for an existing cluster."""
     if not isinstance(subject, Subject):
         return {}
     nodes = subject.settings.system_nodes

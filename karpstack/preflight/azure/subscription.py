@@ -72,11 +72,11 @@ def connect(raw: Mapping[str, Any], made: State | None = None) -> Azure | None:
     named = credentials.subscription(raw)
     if not named:
         return None
-    refuse_subscription_of_another_stack(named, made or State())
+    ensure_subscription_of_state(named, made or State())
     return Azure(named, credentials.login(raw))
 
 
-def refuse_subscription_of_another_stack(named: str, made: State) -> None:
+def ensure_subscription_of_state(named: str, made: State) -> None:
     """See that a subscription is that of what Pulumi has made, by the id of the resource group in its state.
 
     Raises:
@@ -91,7 +91,7 @@ def refuse_subscription_of_another_stack(named: str, made: State) -> None:
         )
 
 
-def refuse_other_subscription(azure: Azure, names: AksNames) -> None:
+def ensure_subscription_has_cluster(azure: Azure, names: AksNames) -> None:
     """See that a subscription has a cluster that answers, or the resource group of its nodes.
 
     Raises:

@@ -6,14 +6,14 @@ from http import HTTPStatus
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Protocol
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client
 
 from karpstack.text import answers
 from karpstack.text.answers import begins
-from karpstack.text.kubeconfig import prepare, settings_of
+from karpstack.text.kubeconfig import host_of, prepare, settings_of
 from karpstack.text.retries import bounded
 
 from ..answers import items, parse, read
@@ -92,7 +92,7 @@ class Cluster:
 
     Attributes:
         server: URL of its API server, as the kubeconfig has it.
-        host: Name that the server's certificate has to prove: that of the URL, or what the kubeconfig says instead.
+        host: As `host_of` of its settings.
     """
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
@@ -105,8 +105,7 @@ class Cluster:
             settings = settings_of(kubeconfig)
             settings.retries = _AGAIN
             self.server = str(settings.host)
-            proven = settings.tls_server_name if settings.verify_ssl else None
-            self.host = str(proven or urlsplit(self.server).hostname or "").lower()
+            self.host = host_of(settings)
             self._api = client.ApiClient(configuration=settings)
         # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.
         except Exception as error:

@@ -22,7 +22,7 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 
 from karpstack.karpenter.selectors import MORE_THAN_ONE
-from karpstack.text.kubeconfig import prepare
+from karpstack.text.kubeconfig import host_of, prepare
 from karpstack.text.proxies import is_loopback
 from karpstack.text.shown import cut, visible
 
@@ -69,9 +69,7 @@ class Cluster:
         Raises:
             ClusterError: It is another one.
         """
-        settings: Any = self._api.configuration
-        proven = settings.tls_server_name if settings.verify_ssl else None
-        host = str(proven or urlsplit(str(settings.host)).hostname or "").lower()
+        host = host_of(self._api.configuration)
         own = urlsplit(str(outputs.get("clusterEndpoint") or "")).hostname
         if outputs.get("cloud") == "aws" and own and host != own and not is_loopback(f"//{host}"):
             raise ClusterError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -27,6 +27,7 @@ from ..recording.process import RecorderError
 from ..recording.timeline import Writer, now, parse_time
 from ..scenarios.actions import Nodes, OutOfCapacity
 from ..scenarios.scenario import Scenario
+from .aws import ClientOf, client_of
 from .rehearsal_control import RehearsalControl, RehearsalError
 
 _DETAIL_TYPES = {
@@ -170,14 +171,14 @@ def _wait_for_moment(live: Live, scenario: Scenario, index: int, requested: date
 
 def _notices(target: Target, run: StepRun, kind: str, chosen: Nodes) -> Iterator[tuple[str, dict[str, Any]]]:
     """Send a notice about each of the chosen nodes."""
-    sqs = cache(client_of_sqs)  # one login for all of them
+    own = cache(client_of)  # one login for all of them
     for claim in choose(run, chosen):
         instance = _instance(run.replay, claim)
         if target.rehearsal_url:
             target.control.interruption(kind, instance)
         else:
             region, queue = (str(target.outputs[key]) for key in ("region", "interruptionQueue"))
-            send_notice(region, queue, kind, instance, sqs)
+            send_notice(region, queue, kind, instance, own)
         yield kind, {"nodeClaim": claim.name, "instance": instance}
 
 
@@ -247,18 +248,8 @@ def notice(kind: str, account: str, region: str, instance: str) -> dict[str, Any
     }
 
 
-def client_of_sqs(region: str) -> Any:
-    """Return a client of SQS."""
-    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    from karpstack.text.aws_login import client
-
-    return client("sqs", region)
-
-
-def send_notice(
-    region: str, queue: str, kind: str, instance: str, client_of: Callable[[str], Any] = client_of_sqs
-) -> None:
-    """Send a notice about an instance into a queue of SQS; `client_of` gives the client of a region.
+def send_notice(region: str, queue: str, kind: str, instance: str, client_of: ClientOf = client_of) -> None:
+    """Send a notice about an instance into a queue of SQS.
 
     Raises:
         FaultError: AWS refused.
@@ -266,13 +257,13 @@ def send_notice(
     from karpstack.text.aws_login import FAILURES
 
     try:
-        sqs = client_of(region)
+        sqs = client_of("sqs", region)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         account = url.split("/")[-2]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(notice(kind, account, region, instance)))
     except FAILURES as error:
         raise FaultError(
-            f"the queue {queue} did not take a notice about {instance}: {error!r:.500}; whoever runs the scale test "
+            f"the queue {queue} did not take a notice about {instance}: {error!r:.500}; the login of the scale test "
             "needs sqs:GetQueueUrl and sqs:SendMessage on it"
         ) from error
 

@@ -16,6 +16,7 @@ from karpstack.karpenter import clock
 from ..judging.live import Live
 from ..judging.replay import Replay
 from ..recording.timeline import TEMPLATE, Writer
+from .aws import ClientOf, client_of
 from .rehearsal_control import RehearsalControl, RehearsalError
 
 _LOOK_SECONDS = 1.0
@@ -60,8 +61,8 @@ def cloud(outputs: Mapping[str, Any], rehearsal_url: str) -> tuple[str, Ask]:
     if rehearsal_url:
         return "the rehearsal", lambda _: from_rehearsal(RehearsalControl(rehearsal_url).resources())
     if outputs["cloud"] == "aws":
-        ec2 = cache(client_of_ec2)  # one login for all looks
-        return "AWS", lambda nodes: from_aws(str(outputs["region"]), str(outputs["clusterName"]), nodes, ec2)
+        own = cache(client_of)  # one login for all looks
+        return "AWS", lambda nodes: from_aws(str(outputs["region"]), str(outputs["clusterName"]), nodes, own)
     raise NotCheckedError(
         "on a real subscription nobody is asked; look for virtual machines of the tag karpenter.sh_nodepool in the "
         "node resource group"
@@ -79,16 +80,8 @@ def from_rehearsal(answer: Mapping[str, Sequence[Any]]) -> list[CloudResource]:
     ]
 
 
-def client_of_ec2(region: str) -> Any:
-    """Return a client of EC2."""
-    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
-    from karpstack.text.aws_login import client
-
-    return client("ec2", region)
-
-
 def from_aws(
-    region: str, cluster: str, nodes: Sequence[str] = (), client_of: Callable[[str], Any] = client_of_ec2
+    region: str, cluster: str, nodes: Sequence[str] = (), client_of: ClientOf = client_of
 ) -> list[CloudResource]:
     """Instances that live and launch templates of a cluster's Karpenter, by their tags.
 
@@ -96,7 +89,7 @@ def from_aws(
         region: Of the cluster.
         cluster: Its name.
         nodes: Instances of nodes that it has or had, by which the account is known for its own.
-        client_of: Gives the client of a region.
+        client_of: Gives the client.
 
     Raises:
         NotCheckedError: AWS refused, or knows none of the nodes.
@@ -105,7 +98,7 @@ def from_aws(
 
     tags = [{"Name": f"tag:{_CLUSTER_TAG}", "Values": [cluster]}]
     try:
-        ec2 = client_of(region)
+        ec2 = client_of("ec2", region)
         known = [*nodes[:_NODES], *nodes[-_NODES:]]
         if known and not ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": known}])["Reservations"]:
             raise NotCheckedError(
@@ -137,7 +130,7 @@ def from_aws(
         raise
     except FAILURES as error:
         raise NotCheckedError(
-            f"AWS did not tell ({error!r:.500}); whoever runs the scale test needs ec2:DescribeInstances and "
+            f"AWS did not tell ({error!r:.500}); the login of the scale test needs ec2:DescribeInstances and "
             "ec2:DescribeLaunchTemplates"
         ) from error
 

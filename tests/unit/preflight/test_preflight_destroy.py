@@ -13,7 +13,7 @@ from karpstack.components.naming import AksNames
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.subject import GROUP as RESOURCE_GROUP
-from karpstack.preflight.azure.subscription import connect, refuse_other_subscription
+from karpstack.preflight.azure.subscription import connect, ensure_subscription_has_cluster
 from karpstack.preflight.destroy import balancers, interfaces, subscription
 from karpstack.preflight.destroy.checks import checks
 from karpstack.preflight.destroy.subject import Subject
@@ -267,9 +267,9 @@ def test_another_subscription_than_the_stacks_is_refused(monkeypatch: pytest.Mon
 
 def test_a_subscription_without_the_nodes_group_is_not_the_stacks(world: World) -> None:
     """Without Pulumi's state, nothing else says it."""
-    refuse_other_subscription(asked(world), AksNames("karpstack-aks"))
+    ensure_subscription_has_cluster(asked(world), AksNames("karpstack-aks"))
     with pytest.raises(UnknowableError, match="has no cluster karpstack-other"):
-        refuse_other_subscription(asked(world), AksNames("karpstack-other"))
+        ensure_subscription_has_cluster(asked(world), AksNames("karpstack-other"))
 
 
 @pytest.mark.parametrize(
@@ -278,13 +278,13 @@ def test_a_subscription_without_the_nodes_group_is_not_the_stacks(world: World) 
 def test_a_cluster_that_was_there_before_is_known_by_its_name(
     clusters: tuple[int, str] | None, is_refused: bool
 ) -> None:
-    """Its nodes' group has another name. Whoever may not list clusters is not refused."""
+    """Its nodes' group has another name. A login that may not list clusters passes."""
     with FakeServer() as server:
         server.otherwise = 404, '{"error": {"code": "ResourceGroupNotFound"}}'
         if clusters:
             server.said["/subscriptions/a/providers/Microsoft.ContainerService/managedClusters"] = clusters
         with pytest.raises(UnknowableError) if is_refused else nullcontext():
-            refuse_other_subscription(asked_of(server), AksNames("shop"))
+            ensure_subscription_has_cluster(asked_of(server), AksNames("shop"))
 
 
 def test_nothing_of_azure_is_in_the_way_of_the_stack_alone(world: World, cluster: FakeCluster) -> None:

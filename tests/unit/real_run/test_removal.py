@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 
 from karpstack.components.documents.events import EVENT_PATTERNS
 from karpstack.components.naming import EksNames
-from karpstack.preflight.aws.account import connect, refuse_other_account
+from karpstack.preflight.aws.account import connect, ensure_account_has_cluster
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.sessions import session
 from karpstack.preflight.finding import UnknowableError, blockers
@@ -338,7 +338,7 @@ def test_without_pulumis_state_the_account_must_have_the_cluster(
     own = aws.client("eks").describe_cluster(name=CLUSTER)["cluster"]["endpoint"]
     outputs = {"clusterName": name, "clusterEndpoint": own if endpoint == "its own" else endpoint}
     with nullcontext() if is_own else pytest.raises(UnknowableError, match="so it is not the stack's"):
-        refuse_other_account(Aws(aws.region, aws.client), outputs)
+        ensure_account_has_cluster(Aws(aws.region, aws.client), outputs)
 
 
 def test_a_removal_after_which_something_stays_is_not_good(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from karpstack.scale_test.acting import cluster
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
 from tests.unit.preflight.fake_server import FakeServer
+from tests.unit.text.test_loopback_asks_no_proxy import kubeconfig
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_404_that_is_not_an_api_servers_is_no_absence(
     """A proxy before it says so for a moment. A node would be taken for drained, and a NodePool for gone."""
     with FakeServer() as server:
         server.otherwise = 404, said
-        asked = Cluster(kubeconfig(tmp_path, server.port))
+        asked = Cluster(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}"))
         one = {"apiVersion": kind[0], "kind": kind[1], "metadata": {"name": "a"}}
         if is_absent:
             assert (asked.read(one), asked.labelled(*kind, ""), asked.delete(one, "1")) == (None, [], False)
@@ -73,17 +73,6 @@ def test_stories_change_no_other_cluster(
     server: str, cloud: str, endpoint: str, is_other: bool, tmp_path: Path
 ) -> None:
     """KUBECONFIG is exported from earlier work: the stories would make NodePools there, and kill its Karpenter."""
-    path = kubeconfig(tmp_path, 0)
-    path.write_text(path.read_text().replace("http://127.0.0.1:0", server))
     outputs = {"cloud": cloud, "clusterEndpoint": endpoint}
     with pytest.raises(ClusterError, match="so the stories would change another") if is_other else nullcontext():
-        Cluster(path).refuse_other(outputs)
-
-
-def kubeconfig(folder: Path, port: int) -> Path:
-    path = folder / "kubeconfig"
-    named = [{"name": "a", "cluster": {"server": f"http://127.0.0.1:{port}"}}]
-    contexts, users = [{"name": "a", "context": {"cluster": "a", "user": "a"}}], [{"name": "a", "user": {"token": "t"}}]
-    written = {"current-context": "a", "clusters": named, "contexts": contexts, "users": users}
-    path.write_text(json.dumps(written))
-    return path
+        Cluster(kubeconfig(tmp_path, server)).refuse_other(outputs)
