@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from karpstack.pull_request.inputs import AUTHOR, PATIENCE, RESULTS
+from karpstack.pull_request.inputs import AUTHOR, NAME, PATIENCE, RESULTS
 
 from .options import option
 from .shape import command, group
@@ -141,6 +141,13 @@ def _comment(
     author: Annotated[
         str, option("--author", metavar="LOGIN", help="owner of the token (default: github-actions[bot])")
     ] = AUTHOR,
+    name: Annotated[
+        str,
+        option(
+            "--name",
+            help=f"of the comment: each name has its own, which the next run changes (default: {NAME})",
+        ),
+    ] = NAME,
     patience: Annotated[
         float, option("--patience", metavar="SECONDS", help="how long to wait for GitHub in all (default: 900)")
     ] = PATIENCE,
@@ -151,7 +158,7 @@ def _comment(
     """
     from karpstack.pull_request import commands
 
-    return commands.comment(results, stacks, number=number, author=author, patience=patience)
+    return commands.comment(results, stacks, number=number, author=author, name=name, patience=patience)
 
 
 @command(app, "summary", "karpstack pull-request summary > rehearsed.md")

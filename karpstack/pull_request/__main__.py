@@ -13,7 +13,7 @@ from pathlib import Path
 from karpstack.text.output import run
 
 from . import commands
-from .inputs import AUTHOR, ENDINGS, PATIENCE, RESULTS
+from .inputs import AUTHOR, ENDINGS, NAME, PATIENCE, RESULTS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,6 +102,11 @@ def parser() -> argparse.ArgumentParser:
         help=f"login of whose token it is (default: {AUTHOR}, as of a workflow's)",
     )
     commenting.add_argument(
+        "--name",
+        default=NAME,
+        help=f"of the comment: each name has its own, which the next run changes (default: {NAME})",
+    )
+    commenting.add_argument(
         "--patience",
         type=float,
         default=PATIENCE,
@@ -128,7 +133,12 @@ def _rehearse(given: argparse.Namespace) -> int:
 
 def _comment(given: argparse.Namespace) -> int:
     return commands.comment(
-        given.results, given.stacks, number=given.number, author=given.author, patience=given.patience
+        given.results,
+        given.stacks,
+        number=given.number,
+        author=given.author,
+        name=given.name,
+        patience=given.patience,
     )
 
 

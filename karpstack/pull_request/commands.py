@@ -21,7 +21,7 @@ from karpstack.text.packaged import IMPORT_ROOT
 from karpstack.text.projects import find_stack_files
 
 from . import manifests, outcome, stacks, text
-from .inputs import AUTHOR, ENDINGS, PATIENCE, RESULTS
+from .inputs import AUTHOR, ENDINGS, NAME, PATIENCE, RESULTS
 from .job import Job, JobError, job
 from .outcome import Outcome, OutcomeError, OutcomeTexts
 from .rehearse import Question
@@ -160,6 +160,7 @@ def comment(
     *,
     number: int | None = None,
     author: str = AUTHOR,
+    name: str = NAME,
     patience: float = PATIENCE,
 ) -> int:
     """Write the results into one comment on the pull request.
@@ -169,6 +170,7 @@ def comment(
         printed: What `stacks` printed: one of these stacks of which nothing came is told as failed.
         number: The pull request; the event's if None.
         author: Login of whose token it is.
+        name: Of the comment: each name has one of its own.
         patience: Seconds for which GitHub may make the command wait in all.
     """
     from .comment import post
@@ -181,7 +183,7 @@ def comment(
             "the event that started the job is of no pull request, so there is nothing to comment on; run it on "
             "`pull_request`, or give --number"
         )
-    said = text.comment(told, commit=where.commit, page=where.page)
+    said = text.comment(told, commit=where.commit, page=where.page, name=name)
     try:
         url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
         api = GitHub(url, os.environ.get("GITHUB_TOKEN", ""), patience=patience)

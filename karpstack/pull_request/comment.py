@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .github import GitHub, GitHubError, NoRightsError, UnclearError
-from .text import MARKER
 
 _ATTEMPTS: Final = 3
 _PERMISSION: Final = (
@@ -35,13 +34,13 @@ def post(
 ) -> ExistingComment | None:
     """Change our comment, or make it.
 
-    Ours begins with the marker and is by `author`: anybody can write the marker, and a comment of theirs stays.
+    Ours begins with the same line and is by `author`: anybody can write the marker, and a comment of theirs stays.
 
     Args:
         api: GitHub.
         repository: `owner/name`.
         number: Of the pull request.
-        text: The comment, marker included.
+        text: The comment; its first line is the marker.
         author: Login of whose token it is.
         create: Whether to make one where there is none; otherwise the answer is then None.
 
@@ -53,7 +52,7 @@ def post(
         attempt = 0
         while True:
             attempt += 1
-            ours = _ours(api, repository, number, author)
+            ours = _ours(api, repository, number, author, text.partition("\n")[0])
             if ours:
                 changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{ours[0]}", {"body": text})
                 return ExistingComment(api.page(changed), new=False, others=len(ours) - 1)
@@ -71,13 +70,13 @@ def post(
         raise NoRightsError(f"{error}. Nothing was written; {_PERMISSION}") from error
 
 
-def _ours(api: GitHub, repository: str, number: int, author: str) -> list[int]:
+def _ours(api: GitHub, repository: str, number: int, author: str, marker: str) -> list[int]:
     """Ids of our comments. Nothing else is kept, for others may write as much as they like."""
     return [
         _id(comment)
         for page in api.pages(f"/repos/{repository}/issues/{number}/comments")
         for comment in page
-        if str(comment.get("body", "")).startswith(MARKER) and _login(comment) == author
+        if str(comment.get("body", "")).startswith(marker) and _login(comment) == author
     ]
 
 

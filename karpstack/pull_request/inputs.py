@@ -10,6 +10,8 @@ from typing import Final
 RESULTS: Final = Path("build") / "pull-request"
 #: Login whose token a workflow has.
 AUTHOR: Final = "github-actions[bot]"
+#: Name of a pull request's comment. A second job that writes one needs another, as its artifact does.
+NAME: Final = "rehearsal"
 #: Seconds for which GitHub may make a command wait in all.
 PATIENCE: Final = 900.0
 #: Option of the what-if -> how names of its files end.

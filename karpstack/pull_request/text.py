@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 from karpstack.text.codes import Code
 from karpstack.text.markdown import collapsed, escape
 
 from . import outcome
+from .inputs import NAME
 from .outcome import OutcomeTexts
 
-#: Begins the comment; GitHub does not show it. It stays as it is for good: by it, the comment is found again.
-MARKER: Final = "<!-- karpstack: the rehearsal of this pull request -->"
 #: Characters of a comment on GitHub, which says so: "body is too long (maximum is 65536 characters)".
 LONGEST_COMMENT: Final = 65_536
 #: Bytes of a job's summary: GitHub takes 1 MiB a step, and nothing of a longer one.
@@ -67,9 +67,21 @@ class Section:
     folded: bool
 
 
-def comment(told: Sequence[OutcomeTexts], *, commit: str, page: str) -> str:
-    """The comment, marker included, of at most `LONGEST_COMMENT` characters."""
-    return f"{MARKER}\n{_document(told, commit, page, LONGEST_COMMENT - len(MARKER) - 1)}"
+def marker(name: str = NAME) -> str:
+    """What the comment of this name begins with; GitHub does not show it.
+
+    It stays as it is for good: by it, the comment is found again.
+    """
+    which = "" if name == NAME else f": {quote(name)}"
+    return f"<!-- karpstack: the rehearsal of this pull request{which} -->"
+
+
+def comment(told: Sequence[OutcomeTexts], *, commit: str, page: str, name: str = NAME) -> str:
+    """The comment of this name, marker included, of at most `LONGEST_COMMENT` characters."""
+    begin = f"{marker(name)}\n"
+    if name != NAME:
+        begin += f"**{escape(name)}**\n\n"
+    return begin + _document(told, commit, page, LONGEST_COMMENT - len(begin))
 
 
 def summary(told: Sequence[OutcomeTexts], *, commit: str, page: str, is_answered: bool = True) -> str:

@@ -17,7 +17,7 @@ from karpstack.pull_request.commands import PASSED_ON
 from karpstack.pull_request.inputs import file_for_stack
 from karpstack.pull_request.outcome import Outcome
 from karpstack.pull_request.stacks import AffectedStack, StacksError
-from karpstack.pull_request.text import MARKER
+from karpstack.pull_request.text import marker
 from tests.programs.pull_request.github_server import WRITES, GitHubServer, served
 from tests.programs.pull_request.repository import STACK, Repository, act
 from tests.unit.command_line import parsed
@@ -76,7 +76,7 @@ def test_the_stack_that_a_pull_request_changes_is_rehearsed_and_told_of(
     assert found["engines"] == str(tmp_path / ".cache" / "karpstack" / "engines")
     assert found["key"].startswith("engines-")
     (comment,) = github.comments
-    assert comment["body"].startswith(f"{MARKER}\n## Rehearsed: nothing is in the way\n")
+    assert comment["body"].startswith(f"{marker()}\n## Rehearsed: nothing is in the way\n")
     assert "## whatif of eks" in comment["body"]
     assert "## review of eks" in comment["body"]
     assert repository.outputs["comment"]["url"] == comment["html_url"]
@@ -174,7 +174,7 @@ def test_the_next_push_changes_the_comment(repository: Repository, github: GitHu
 
 
 def test_when_nothing_is_touched_any_more_the_comment_says_so(repository: Repository, github: GitHubServer) -> None:
-    github.add(f"{MARKER}\nbefore")
+    github.add(f"{marker()}\nbefore")
     repository.merged(**{"docs/a.md": "b\n"})
     assert act(repository, github) == 0
     assert repository.outputs["stacks"]["stacks"] == "[]"

@@ -19,7 +19,7 @@ from karpstack.pull_request import outcome
 from karpstack.pull_request.comment import post
 from karpstack.pull_request.github import GitHub, GitHubError, NoRightsError, UnclearError
 from karpstack.pull_request.outcome import Outcome
-from karpstack.pull_request.text import LONGEST_COMMENT, MARKER
+from karpstack.pull_request.text import LONGEST_COMMENT, marker
 from tests.programs.pull_request.github_server import (
     BOT,
     NUMBER,
@@ -36,7 +36,7 @@ from tests.programs.pull_request.github_server import (
 ROOT = Path(__file__).resolve().parents[3]
 LIST = f"GET /repos/{REPOSITORY}/issues/{NUMBER}/comments?per_page=100"
 CREATE = f"POST /repos/{REPOSITORY}/issues/{NUMBER}/comments"
-TEXT = f"{MARKER}\nnow"
+TEXT = f"{marker()}\nnow"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def posted(github: GitHubServer, repository: str = REPOSITORY, **more: Any) -> A
 
 def test_the_first_time_it_is_made_and_then_it_is_changed(github: GitHubServer) -> None:
     github.add("Looks good to me", "mona")
-    first = post(api(github), REPOSITORY, NUMBER, f"{MARKER}\nbefore", author=BOT)
+    first = post(api(github), REPOSITORY, NUMBER, f"{marker()}\nbefore", author=BOT)
     second = posted(github)
     assert first
     assert (first.new, second.new, second.others) == (True, False, 0)
@@ -68,7 +68,7 @@ def test_the_first_time_it_is_made_and_then_it_is_changed(github: GitHubServer) 
 def test_it_is_found_behind_any_number_of_others(before: int, github: GitHubServer) -> None:
     for _ in range(before):
         github.add("and another thing", "mona")
-    github.add(f"{MARKER}\nbefore")
+    github.add(f"{marker()}\nbefore")
     assert not posted(github).new
     assert github.comments[before]["body"] == TEXT
     assert len(github.comments) == before + 1
@@ -77,10 +77,10 @@ def test_it_is_found_behind_any_number_of_others(before: int, github: GitHubServ
 @pytest.mark.parametrize(
     ("body", "login"),
     [
-        (f"{MARKER}\nedit me", "mona"),
-        (f"{MARKER}\nedit me", "github-actions"),
-        (f"> {MARKER}\n> before\n\nindeed", BOT),
-        (f"about {MARKER}", BOT),
+        (f"{marker()}\nedit me", "mona"),
+        (f"{marker()}\nedit me", "github-actions"),
+        (f"> {marker()}\n> before\n\nindeed", BOT),
+        (f"about {marker()}", BOT),
         ("", BOT),
     ],
 )
@@ -91,21 +91,36 @@ def test_somebody_elses_comment_stays_whatever_it_begins_with(body: str, login: 
 
 
 def test_a_comment_of_a_user_who_is_gone_is_passed_over(github: GitHubServer) -> None:
-    github.add(f"{MARKER}\nbefore")["user"] = None
+    github.add(f"{marker()}\nbefore")["user"] = None
     assert posted(github).new
 
 
 def test_of_two_of_ours_the_older_is_changed_and_the_other_is_told_of(github: GitHubServer) -> None:
-    github.add(f"{MARKER}\none")
-    github.add(f"{MARKER}\ntwo")
+    github.add(f"{marker()}\none")
+    github.add(f"{marker()}\ntwo")
     assert posted(github).others == 1
-    assert [comment["body"] for comment in github.comments] == [TEXT, f"{MARKER}\ntwo"]
+    assert [comment["body"] for comment in github.comments] == [TEXT, f"{marker()}\ntwo"]
+
+
+def test_two_jobs_of_a_pull_request_have_a_comment_each(github: GitHubServer, tmp_path: Path) -> None:
+    """Such as one for each group of clusters: the second hid what the first refused."""
+    folder = results(tmp_path, "eks")
+    for name in ("prod --> <clusters>", "rehearsal", "prod --> <clusters>", "rehearsal"):
+        assert run(github, tmp_path, folder, WRITES, REPOSITORY, "--name", name).returncode == 0
+    named, plain = (comment["body"] for comment in github.comments)
+    assert named.splitlines()[:4] == [
+        "<!-- karpstack: the rehearsal of this pull request: prod%20--%3E%20%3Cclusters%3E -->",
+        "**prod --&#62; &#60;clusters&#62;**",
+        "",
+        "## Rehearsed: nothing is in the way",
+    ]
+    assert plain.startswith(f"{marker()}\n## Rehearsed")
 
 
 def test_where_nothing_is_to_be_said_none_is_made(github: GitHubServer) -> None:
     assert posted(github, create=False) is None
     assert github.comments == []
-    github.add(f"{MARKER}\nbefore")
+    github.add(f"{marker()}\nbefore")
     assert posted(github, create=False)
     assert github.comments[0]["body"] == TEXT
 
@@ -130,7 +145,7 @@ def test_a_repository_with_a_new_name_is_followed(github: GitHubServer) -> None:
 )
 def test_a_limit_is_waited_for(trouble: Trouble, waited: float, method: str, github: GitHubServer) -> None:
     if method == "PATCH":
-        github.add(f"{MARKER}\nbefore")
+        github.add(f"{marker()}\nbefore")
     headers = {name: value.format(reset=int(time.time()) + 120) for name, value in trouble.headers.items()}
     github.troubles = [Trouble(trouble.status, headers, trouble.message, method, trouble.wait)]
     posted(github)
@@ -184,7 +199,7 @@ def test_after_a_failure_there_is_one_comment_done_or_not(
     status: int, method: str, done: bool, github: GitHubServer
 ) -> None:
     if method == "PATCH":
-        github.add(f"{MARKER}\nbefore")
+        github.add(f"{marker()}\nbefore")
     github.troubles = [Trouble(status, {}, "Server Error", method, done=done)] * 2
     posted(github)
     assert [comment["body"] for comment in github.comments] == [TEXT]
@@ -399,7 +414,7 @@ def test_the_command_writes_the_comment_and_prints_its_page(github: GitHubServer
     assert done.stdout == f"{github.comments[0]['html_url']}\n"
     assert github.impatient == 0
     said = github.comments[0]["body"]
-    assert said.startswith(f"{MARKER}\n## Rehearsed: nothing is in the way\n")
+    assert said.startswith(f"{marker()}\n## Rehearsed: nothing is in the way\n")
     assert said.count("## The answer") == said.count("## The review") == 2
     assert "https://github.com/ours/karpstack/actions/runs/42" in said
     assert "Of commit aaaaaaaaaaaa." in said
@@ -444,7 +459,7 @@ def test_of_a_fork_the_summary_tells_and_nothing_fails(github: GitHubServer, tmp
     assert "may only read" in done.stderr
     summary = (tmp_path / "summary.md").read_text()
     assert "## The answer" in summary
-    assert MARKER not in summary
+    assert marker() not in summary
 
 
 def test_a_fork_whose_token_may_write_gets_its_comment(github: GitHubServer, tmp_path: Path) -> None:
@@ -474,7 +489,7 @@ def test_a_pull_request_that_touches_nothing_changes_what_stands_and_makes_nothi
 ) -> None:
     assert run(github, tmp_path, tmp_path / "none").returncode == 0
     assert github.comments == []
-    github.add(f"{MARKER}\nbefore")
+    github.add(f"{marker()}\nbefore")
     assert run(github, tmp_path, tmp_path / "none").returncode == 0
     assert "touches no stack" in github.comments[0]["body"]
 

@@ -22,7 +22,7 @@ from karpstack.preflight.finding import NotAskedError
 from karpstack.preflight.refresh.azure import price_list
 from karpstack.pull_request.comment import post
 from karpstack.pull_request.github import GitHub, GitHubError
-from karpstack.pull_request.text import MARKER
+from karpstack.pull_request.text import marker
 from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.recording.following import BrokenError
 from karpstack.scale_test.recording.request import version
@@ -215,7 +215,7 @@ def ask_version(port: int, _: pytest.MonkeyPatch, folder: Path) -> object:
 
 def ask_github(port: int, _: pytest.MonkeyPatch, __: Path) -> object:
     api = GitHub(f"http://127.0.0.1:{port}", "ghs_CANARY", sleep=_soon)
-    return post(api, "ours/karpstack", 7, MARKER, author="a")
+    return post(api, "ours/karpstack", 7, marker(), author="a")
 
 
 def ask_for_a_login(variable: str, port: int, monkeypatch: pytest.MonkeyPatch) -> object:

@@ -8,7 +8,7 @@ import pytest
 
 from karpstack.pull_request import commands, text
 from karpstack.pull_request.outcome import Outcome, OutcomeTexts
-from karpstack.pull_request.text import LONGEST_COMMENT, LONGEST_SUMMARY, MARKER, Section
+from karpstack.pull_request.text import LONGEST_COMMENT, LONGEST_SUMMARY, Section, marker
 
 PAGE = "https://github.com/ours/karpstack/actions/runs/7"
 COMMIT = "0123456789abcdef"
@@ -24,7 +24,7 @@ def rows(count: int) -> str:
 
 def test_all_of_what_is_short_is_there() -> None:
     said = text.comment([told(working="## What-if\n\nNothing moves.\n")], commit=COMMIT, page=PAGE)
-    assert said.startswith(f"{MARKER}\n## Rehearsed: nothing is in the way\n")
+    assert said.startswith(f"{marker()}\n## Rehearsed: nothing is in the way\n")
     assert "| eks | within the limits | passed |" in said
     assert "Of commit 0123456789ab." in said
     assert f"[the run]({PAGE})" in said
@@ -131,7 +131,7 @@ def test_nor_is_it_for_text_without_a_good_place_to_end(line: str) -> None:
 def test_a_summary_is_counted_in_bytes() -> None:
     said = text.summary([told(review="\N{HERB}\n\n" * 100_000)], commit=COMMIT, page=PAGE)
     assert LONGEST_COMMENT < len(said.encode()) <= LONGEST_SUMMARY
-    assert MARKER not in said
+    assert marker() not in said
 
 
 def test_the_short_stay_whole_and_the_long_share_the_rest() -> None:
