@@ -68,3 +68,21 @@ def test_a_pulumi_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert code != 0, output
     assert "The stack is not up" in output
     assert "there is no program pulumi in PATH" in output
+
+
+def test_the_outputs_are_those_of_the_stack_that_is_named(tmp_path: Path) -> None:
+    """A report with the name of one stack told of the selected one."""
+    (tmp_path / "bin").mkdir()
+    pulumi = tmp_path / "bin" / "pulumi"
+    pulumi.write_text(
+        f"""#!/bin/sh
+echo "$@" >> {tmp_path}/asked
+case "$*" in *"--stack mine"*) cat {tmp_path}/outputs.json;; *) echo '{{"cloud": "azure"}}';; esac
+"""
+    )
+    pulumi.chmod(0o755)
+    path = f"{pulumi.parent}:/usr/bin:/bin"
+    code, output = scale_test(tmp_path, "--check", "-e", "stack_outputs=", "-e", "scenarios=eks-limit", PATH=path)
+    assert code != 0, output
+    assert (tmp_path / "asked").read_text() == "stack output --json --non-interactive --stack mine\n"
+    assert "the stack has no NodePool 'default', so no node could be launched; use of apps" in output

@@ -10,16 +10,22 @@ from ..finding import Finding, NotAskedError, finding
 from .subject import StackSubject, Subject
 
 _CALL: Final = "ec2:GetEbsDefaultKmsKeyId"
+#: States of a key that encrypts, or soon does: https://docs.aws.amazon.com/kms/latest/developerguide/key-state.html
+_USABLE: Final = ("Enabled", "Creating", "Updating")
 #: Launches the instances of managed node groups, and has no right on a key but by the key's own policy.
 _AUTO_SCALING: Final = "AWSServiceRoleForAutoScaling"
 
 
 def default_key(subject: StackSubject) -> Iterator[Finding]:
-    """Find a customer-managed default key whose policy admits neither Auto Scaling nor Karpenter."""
+    """Find a customer-managed default key that is disabled, or whose policy admits neither Auto Scaling nor Karpenter."""
     key = str(subject.aws.ask("ec2", "GetEbsDefaultKmsKeyId").get("KmsKeyId") or "")
     if not key or key.endswith("alias/aws/ebs"):
         return
-    if subject.aws.ask("kms", "DescribeKey", KeyId=key)["KeyMetadata"].get("KeyManager") == "AWS":
+    metadata = subject.aws.ask("kms", "DescribeKey", KeyId=key)["KeyMetadata"]
+    if metadata.get("KeyManager") == "AWS":
+        return
+    if (state := metadata.get("KeyState", "Enabled")) not in _USABLE:
+        yield finding("volume-key-unusable", _CALL, key=key, state=state)
         return
     policy = _allowing(str(subject.aws.ask("kms", "GetKeyPolicy", KeyId=key, PolicyName="default").get("Policy")))
     if isinstance(subject, Subject) and _AUTO_SCALING not in policy:

@@ -22,6 +22,7 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 
 from karpstack.karpenter.selectors import MORE_THAN_ONE
+from karpstack.text.answers import AnswerError, begins, parse, read
 from karpstack.text.kubeconfig import host_of, prepare
 from karpstack.text.proxies import is_loopback
 from karpstack.text.shown import cut, visible
@@ -133,7 +134,7 @@ class Cluster:
         """
         query = {"labelSelector": selector, **({"fieldSelector": fields} if fields else {})}
         collection = self._ask("GET", _paths(api_version, kind), None, HTTPStatus.NOT_FOUND, query=query)
-        return list(collection["items"]) if collection else []
+        return list(collection.get("items") or ()) if collection else []
 
     def evict(self, pod: Mapping[str, Any]) -> str:
         """Ask for the end of a pod as `kubectl drain` does; why it must stay for now, empty if it goes or is gone.
@@ -195,8 +196,13 @@ class Cluster:
         status, content = self._answered(method, path, body, *expected, query=query)
         if status in expected:
             return None
-        answer: dict[str, Any] = json.loads(content)
-        return answer
+        try:
+            answer = parse(content)
+            if "kind" not in answer:  # each answer of an API server has one, also a list
+                raise AnswerError(f"the answer is no object of Kubernetes: {begins(content)}")
+            return answer
+        except AnswerError as error:
+            raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
 
     def _answered(
         self,
@@ -212,17 +218,16 @@ class Cluster:
         resource = f"{path}?{urlencode(asked)}" if asked else path
         try:
             send = prepare(self._api, method, resource, TIMEOUTS, body=body, kind=kind)
-            response: urllib3.HTTPResponse = send().response
-            content = response.read()
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # a redirect to no address, for example
+            answer, content = read(send, lambda answer: answer.response)
+        except (urllib3.exceptions.HTTPError, AnswerError, OSError, ValueError) as error:
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
-        if response.status in _WRONG and response.status not in expected:
+        if answer.status in _WRONG and answer.status not in expected:
             raise RefusedError(f"{method} {path}", _said(content))
-        if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
-            raise ClusterError(f"{method} {path}: {response.status} {_said(content)}")
-        if response.status == HTTPStatus.NOT_FOUND and not _is_absent(path, content):
+        if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
+            raise ClusterError(f"{method} {path}: {answer.status} {_said(content)}")
+        if answer.status == HTTPStatus.NOT_FOUND and not _is_absent(path, content):
             raise ClusterError(f"{method} {path}: 404, and not as an API server says it: {_said(content)}")
-        return response.status, content
+        return answer.status, content
 
 
 def _is_absent(path: str, content: bytes) -> bool:

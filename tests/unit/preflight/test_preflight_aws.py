@@ -27,6 +27,23 @@ TABLE = yaml.safe_load(Path(__file__).with_name("preflight_aws.yaml").read_text(
 NAME = "karpstack-eks"
 LOG_GROUP = f"/aws/eks/{NAME}/cluster"
 QUEUE = f"{NAME}-interruption"
+#: Policy of a key: who launches nodes may use it.
+ADMITTING = json.dumps(
+    {
+        "Version": VERSION,
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {
+                    "AWS": [
+                        f"arn:aws:iam::1:role/{role}"
+                        for role in ("AWSServiceRoleForAutoScaling", f"{NAME}-karpenter-controller")
+                    ]
+                },
+            }
+        ],
+    }
+)
 
 
 def default_pool(**changes: Any) -> dict[str, Any]:
@@ -96,13 +113,11 @@ def test_blocked_public_access_stops_gateways(aws: Account, mode: str, changes: 
 
 def test_an_own_default_key_admits_who_launches_nodes(aws: Account) -> None:
     assert not found(volumes.default_key, looked_at(aws))
-    kms, names = aws.client("kms"), ("AWSServiceRoleForAutoScaling", f"{NAME}-karpenter-controller")
+    kms = aws.client("kms")
     key = kms.create_key(Policy=json.dumps({"Version": VERSION, "Statement": []}))["KeyMetadata"]["KeyId"]
     aws.client("ec2").modify_ebs_default_kms_key_id(KmsKeyId=key)
     assert [severity for severity, _ in found(volumes.default_key, looked_at(aws))] == ["error", "warning"]
-    admitted = [{"Effect": "Allow", "Principal": {"AWS": [f"arn:aws:iam::1:role/{one}" for one in names]}}]
-    policy = json.dumps({"Version": VERSION, "Statement": admitted})
-    kms.put_key_policy(KeyId=key, PolicyName="default", Policy=policy)
+    kms.put_key_policy(KeyId=key, PolicyName="default", Policy=ADMITTING)
     assert not found(volumes.default_key, looked_at(aws))
 
 
@@ -115,6 +130,19 @@ def test_a_statement_that_denies_admits_nobody(aws: Account) -> None:
     aws.client("kms").put_key_policy(KeyId=key, PolicyName="default", Policy=json.dumps({"Statement": [own, denied]}))
     aws.client("ec2").modify_ebs_default_kms_key_id(KmsKeyId=key)
     assert len(found(volumes.default_key, looked_at(aws))) == 2
+
+
+def test_a_default_key_that_is_disabled_or_to_be_deleted_encrypts_nothing(aws: Account) -> None:
+    kms = aws.client("kms")
+    key = kms.create_key(Policy=ADMITTING)["KeyMetadata"]["KeyId"]
+    aws.client("ec2").modify_ebs_default_kms_key_id(KmsKeyId=key)
+    assert not found(volumes.default_key, looked_at(aws))
+    kms.disable_key(KeyId=key)
+    assert one(volumes.default_key, looked_at(aws)).what.endswith("which is Disabled")
+    kms.schedule_key_deletion(KeyId=key)
+    disabled = one(volumes.default_key, looked_at(aws))
+    assert disabled.severity == "error"
+    assert disabled.what.endswith("which is PendingDeletion")
 
 
 def test_an_encrypted_volume_leaves_the_default_key_with_aws(aws: Account) -> None:

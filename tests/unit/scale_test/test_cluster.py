@@ -26,6 +26,7 @@ def test_the_plural_of_a_kind(kind: str, plural: str) -> None:
     assert cluster._paths("group/v1", kind) == f"/apis/group/v1/{plural}"
 
 
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}}
 STATUS = '{"kind": "Status", "reason": "NotFound"}'
 UNKNOWN = "404 page not found\n"
 
@@ -76,3 +77,16 @@ def test_stories_change_no_other_cluster(
     outputs = {"cloud": cloud, "clusterEndpoint": endpoint}
     with pytest.raises(ClusterError, match="so the stories would change another") if is_other else nullcontext():
         Cluster(kubeconfig(tmp_path, server)).refuse_other(outputs)
+
+
+@pytest.mark.parametrize(
+    "said", ["<html>Log in</html>", "[]", '{"items": []}', '{"items": [', f"[{'1,' * 4_000_001}1]"]
+)
+def test_what_is_no_answer_of_an_api_server_is_an_error(said: str, tmp_path: Path) -> None:
+    """The login page of a proxy, for example, with status 200."""
+    with FakeServer() as server:
+        server.otherwise = 200, said
+        asked = Cluster(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}"))
+        for ask in (lambda: asked.read(POD), lambda: asked.create(POD), lambda: asked.labelled("v1", "Pod", "")):
+            with pytest.raises(ClusterError, match="is the API server there"):
+                ask()

@@ -139,7 +139,9 @@ def test_a_copy_of_a_node_class_has_what_the_original_has_but_for_the_patch(
 ) -> None:
     node_classes = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
     spec = {"role": "nodes", "tags": {"team": "a"}}
-    original = server.put(f"{node_classes}/default", {"metadata": {"name": "default"}, "spec": spec})
+    original = server.put(
+        f"{node_classes}/default", {"kind": "EC2NodeClass", "metadata": {"name": "default"}, "spec": spec}
+    )
     copied = {
         "apiVersion": "karpenter.k8s.aws/v1",
         "kind": "EC2NodeClass",
