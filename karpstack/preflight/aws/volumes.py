@@ -17,7 +17,7 @@ _AUTO_SCALING: Final = "AWSServiceRoleForAutoScaling"
 
 
 def default_key(subject: StackSubject) -> Iterator[Finding]:
-    """Find a customer-managed default key that is disabled, or whose policy admits neither Auto Scaling nor Karpenter."""
+    """Find an own default key that is disabled, or whose policy admits neither Auto Scaling nor Karpenter."""
     key = str(subject.aws.ask("ec2", "GetEbsDefaultKmsKeyId").get("KmsKeyId") or "")
     if not key or key.endswith("alias/aws/ebs"):
         return
