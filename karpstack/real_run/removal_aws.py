@@ -188,7 +188,8 @@ def _log_group(logs: Any, eks: Any, names: EksNames, name: str, run: str) -> Ite
         if found["logGroupName"] != name:
             continue
         tags = logs.list_tags_for_resource(resourceArn=found["arn"].removesuffix(":*"))["tags"]
-        orphan = name == names.control_plane_log_group and not _has_cluster(eks, names.cluster)
+        # EKS itself makes it without tags.
+        orphan = not tags and name == names.control_plane_log_group and not _has_cluster(eks, names.cluster)
         if orphan or tags.get(TAG) == run:
             logs.delete_log_group(logGroupName=name)
             yield f"log group {name} goes"

@@ -29,6 +29,7 @@ from .leftovers import TAG, Stays
 _LIST: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _PATIENCE, _BETWEEN = 3600.0, 15.0
 _LOOKS: Final = 20
+_TRIES: Final = 4
 _NO_ANSWER, _NO_LOGIN = 0, 1  # instead of a status
 
 
@@ -70,11 +71,17 @@ def remove(azure: Azure, login: Login, run: str, *, between: float = _BETWEEN) -
             yield Stays(f"resource group {group['name']} stays: its id is {group['id']!r:.200}")
             continue
         url = f"{login.endpoint}{group['id']}?api-version={RESOURCES}"
-        status, content = send("DELETE", url)
+        for attempt in range(_TRIES):
+            status, content = send("DELETE", url)
+            if status not in (_NO_ANSWER, _NO_LOGIN) or attempt == _TRIES - 1:
+                break
+            clock.sleep(between)
         if is_absent(_LIST, status, content):
             continue
         if not 200 <= status < 300:
-            yield Stays(f"resource group {group['name']} stays: {status} {begins(content)}")
+            code = "" if status in (_NO_ANSWER, _NO_LOGIN) else f"{status} "
+            again = "mend that, and run the command again"
+            yield Stays(f"resource group {group['name']} stays: {code}{begins(content)}; {again}")
             continue
         yield f"resource group {group['name']} goes"
         going[group["name"]] = url

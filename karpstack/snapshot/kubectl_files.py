@@ -38,15 +38,19 @@ def _below(folder: Path) -> Iterator[Path]:
         folders[:] = [one for one in folders if not one.startswith(".")]
         for name in folders:
             linked = Path(place, name)
-            # What is below the folder is read once.
-            if linked.is_symlink() and not linked.resolve().is_relative_to(folder.resolve()):
-                why, how = "is a link to another folder", "remove it, and give the folder that it leads to, too"
+            if linked.is_symlink() and not _is_read(linked.resolve(), folder.resolve()):
+                why, how = "is a link to another or a hidden folder", "give the folder that it leads to, in its place"
                 raise SnapshotError.of(finding("snapshot-file-unreadable", linked, why=why, how=how))
         yield from (
             Path(place, name)
             for name in names
             if name.casefold().endswith((*_SUFFIXES, *_OF_YAML)) and not name.startswith(".")
         )
+
+
+def _is_read(linked: Path, folder: Path) -> bool:
+    """Whether a folder is read anyway, because it is below the given one."""
+    return linked.is_relative_to(folder) and not any(part.startswith(".") for part in linked.relative_to(folder).parts)
 
 
 def _raise(error: OSError) -> None:

@@ -34,12 +34,26 @@ class Allowance:
     """What all answers to one who asks may have together, so that no number of pages fills the memory.
 
     Attributes:
+        seconds: For all of them, from now on.
         size: Bytes that are left.
-        until: When no more is asked, in seconds of the monotonic clock.
     """
 
+    seconds: float = SECONDS_IN_ALL
     size: int = field(default_factory=lambda: BYTES_IN_ALL)
-    until: float = field(default_factory=lambda: time.monotonic() + SECONDS_IN_ALL)
+
+    def __post_init__(self) -> None:
+        self._until = time.monotonic() + self.seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left for another answer.
+
+        Raises:
+            AnswerError: There are none.
+        """
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise AnswerError(f"all answers together take longer than {self.seconds:g} s")
+        return left
 
     def take(self, content: bytes) -> None:
         """Count an answer.
@@ -50,8 +64,6 @@ class Allowance:
         self.size -= len(content)
         if self.size < 0:
             raise AnswerError(f"all answers together are longer than {BYTES_IN_ALL} bytes")
-        if time.monotonic() > self.until:
-            raise AnswerError(f"all answers together take longer than {SECONDS_IN_ALL} s")
 
 
 def read(
@@ -81,8 +93,9 @@ def read(
             raise AnswerError(f"the answer cannot be read: {error}") from error
         return answer, _body(response(answer))
 
+    seconds = min(seconds, SECONDS, allowance.left() if allowance else SECONDS)
     try:
-        answer, content = within(min(seconds, SECONDS), act)
+        answer, content = within(seconds, act)
     except TimeoutError as error:
         raise AnswerError(str(error)) from error
     if max(values_at_most(content), content.count(b"<")) > VALUES:  # of JSON, or of XML

@@ -7,12 +7,14 @@ https://github.com/aws/aws-sdk-go-v2/blob/main/config/resolve_credentials.go
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 import boto3.session
 from botocore.credentials import EnvProvider
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, CredentialRetrievalError
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
@@ -23,16 +25,20 @@ FAILURES: Final = (
 )
 _PROFILES: Final = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 _OF_ENVIRONMENT: Final = "AWS_WEB_IDENTITY_TOKEN_FILE"
-_ROLE, _WEB_IDENTITY = "assume-role", "assume-role-with-web-identity"
+_ROLE, _WEB_IDENTITY, _PROCESS = "assume-role", "assume-role-with-web-identity", "custom-process"
+#: Seconds that the provider's SDK gives a `credential_process` (aws-sdk-go-v2, credentials/processcreds/provider.go).
+_OF_PROCESS: Final = 60.0
 _STATIC: Final = ("shared-credentials-file", "config-file")
 #: What counts first, by botocore's names; what is not here follows in botocore's order.
-_ORDER: Final = ("env", _ROLE, _WEB_IDENTITY, *_STATIC, "sso", "login", "custom-process")
+_ORDER: Final = ("env", _ROLE, _WEB_IDENTITY, *_STATIC, "sso", "login", _PROCESS)
 
 
 class CoreSession(Session):  # type: ignore[misc]  # botocore has no types
     """botocore's session, for boto3's, with the logins in the provider's order. An empty variable names no profile."""
 
-    def __init__(self) -> None:
+    def __init__(self, process_seconds: float = _OF_PROCESS) -> None:
+        """`process_seconds` is how long a `credential_process` may take."""
+        self._process_seconds = process_seconds
         super().__init__({"profile": (None, [name for name in _PROFILES if os.environ.get(name)], None, None)})
 
     def _create_credential_resolver(self) -> Any:
@@ -48,8 +54,32 @@ class CoreSession(Session):  # type: ignore[misc]  # botocore has no types
         made.providers = _ordered(providers, *([_WEB_IDENTITY] if is_first else []))
         builder = made.get_provider(_ROLE)._profile_provider_builder  # for a role's `source_profile`
         of_source = builder.providers
-        builder.providers = lambda **given: _ordered(of_source(**given))
+        builder.providers = lambda **given: self._bounded(_ordered(of_source(**given)))
+        self._bounded(made.providers)
         return made
+
+    def _bounded(self, providers: list[Any]) -> list[Any]:
+        for one in providers:
+            if one.METHOD == _PROCESS:
+                one._popen = partial(_Process, self._process_seconds)
+        return providers
+
+
+class _Process(subprocess.Popen[bytes]):
+    """A `credential_process`, for which botocore would wait without end."""
+
+    def __init__(self, seconds: float, *args: Any, **given: Any) -> None:
+        self._seconds = seconds
+        super().__init__(*args, **given)
+
+    def communicate(self, input: bytes | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
+        try:
+            return super().communicate(input, timeout or self._seconds)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            self.wait()
+            why = f"credential_process has not ended after {self._seconds:g} s; it may wait for a person"
+            raise CredentialRetrievalError(provider=_PROCESS, error_msg=why) from error
 
 
 def client(service: str, region: str) -> Any:

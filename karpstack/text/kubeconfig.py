@@ -74,13 +74,27 @@ def settings_of(kubeconfig: Path | None = None, context: str | None = None) -> c
     return settings
 
 
+def current_context(kubeconfig: Path | None = None) -> str:
+    """Return the name of the context that `settings_of` takes without one; empty if there is none.
+
+    Args:
+        kubeconfig: The kubeconfig; None for the usual one.
+
+    Raises:
+        config.ConfigException: There is no kubeconfig, or it is none.
+        OSError: It cannot be read.
+    """
+    return str(_current(_files(kubeconfig)) or "")
+
+
 def host_of(settings: client.Configuration) -> str:
     """Return the name that the server's certificate has to prove: that of the URL, or what the kubeconfig says instead.
 
     It is in lower case, and empty for an address without a host.
     """
-    proven = settings.tls_server_name if settings.verify_ssl else None
-    return str(proven or urlsplit(str(settings.host)).hostname or "").lower()
+    server = urlsplit(str(settings.host))
+    proven = settings.tls_server_name if settings.verify_ssl and server.scheme == "https" else None
+    return str(proven or server.hostname or "").lower().rstrip(".")
 
 
 def prepare(
@@ -161,15 +175,16 @@ def _merged(paths: Sequence[Path]) -> KubeConfigMerger:
     return merged
 
 
+def _current(files: KubeConfigMerger) -> Any:
+    """Of several files, kubectl takes the first one's context, and the client the last one's."""
+    return next(filter(None, (one.get("current-context") for one in files.config_files.values())), None)
+
+
 def _log_in(settings: client.Configuration, files: KubeConfigMerger, context: str | None) -> None:
     """Let the client read the kubeconfig; where its user's login fails, the client itself would ask without one."""
     if files.config is None:
         raise config.ConfigException("there is no kubeconfig")
-    # Of several files, kubectl takes the first one's, and the client the last one's.
-    current = (one.get("current-context") for one in files.config_files.values())
-    loader: Any = KubeConfigLoader(
-        files.config, active_context=context or next(filter(None, current), None), config_base_path=None
-    )
+    loader: Any = KubeConfigLoader(files.config, active_context=context or _current(files), config_base_path=None)
     user = _user(files, loader)
     if not isinstance(user.get("token") or "", str):
         raise config.ConfigException("the token of the kubeconfig's user is no text (it is not shown)")

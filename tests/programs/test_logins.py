@@ -15,8 +15,10 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import psutil
 import pytest
 import yaml
+from botocore.exceptions import CredentialRetrievalError
 from kubernetes import client
 from kubernetes.config import ConfigException
 from pulumi import RunError
@@ -29,6 +31,7 @@ from karpstack.scale_test.connecting import connect
 from karpstack.scale_test.recording.following import BrokenError, Resource
 from karpstack.scale_test.recording.request import ask, version
 from karpstack.snapshot.cluster import ClusterError, take
+from karpstack.text.aws_login import CoreSession
 from karpstack.text.deadlines import within
 from karpstack.text.exec_plugin import Login, PluginError, RenewedLogin
 from karpstack.text.exec_plugin import run as run_plugin
@@ -517,6 +520,20 @@ def test_a_login_to_aws_that_fails_is_an_error(profile: str, tmp_path: Path) -> 
     assert done.returncode == 3
     assert why in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_credential_process_that_waits_for_a_person_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the provider's SDK ends it; botocore would wait without end."""
+    program = tmp_path / "login"
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    program.chmod(0o755)
+    (tmp_path / "config").write_text(f"[default]\ncredential_process = {program}\n")
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    with pytest.raises(CredentialRetrievalError, match=r"has not ended after 0\.5 s; it may wait for a person"):
+        CoreSession(process_seconds=0.5).get_credentials()
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.parametrize("user", [plugin("exit 3"), {"exec": {"apiVersion": V1, "command": "/missing"}}])

@@ -30,10 +30,11 @@ from .credentials import Login, transport
 #: Codes with which Azure says that there is no such thing.
 _ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
 _PATIENCE: Final = 20  # seconds before a question is asked again
+SECONDS_IN_ALL: Final = 300.0
 
 
 class Azure:
-    """A subscription, as one login sees it. Each question is asked once.
+    """A subscription, as one login sees it. Each question is asked once, and none after `SECONDS_IN_ALL`.
 
     Attributes:
         subscription: Its id.
@@ -56,7 +57,7 @@ class Azure:
             transport=transport(connection_timeout=5, read_timeout=30),
         )
         self._answers: dict[str, Any] = {}
-        self._allowance = Allowance()
+        self._allowance = Allowance(SECONDS_IN_ALL)
         self._login = login
 
     def tenant(self, seconds: float = SECONDS) -> str:

@@ -77,7 +77,7 @@ def balancers(subject: Subject) -> Iterator[Finding]:
     }
     for kind in _KINDS:
         for key, tags in _tagged(subject.aws, kind, _vpcs(subject)):
-            if tags.get(_owner(cluster)) != "owned" and tags.get(_OF_AWS) != cluster:
+            if not _is_own(tags, cluster):
                 continue
             service = next((tags[tag] for tag in _SERVICE_TAGS if tag in tags), "")
             if service in there:
@@ -94,6 +94,20 @@ def balancers(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def own(subject: Subject, aws: Aws) -> set[str]:
+    """Return the load balancers that were made for the cluster, as their interfaces' descriptions name them.
+
+    A classic one by its name, another one as `app/NAME/ID`, the end of its ARN.
+    """
+    cluster = str(subject.outputs.get("clusterName", ""))
+    return {
+        key.rpartition(":loadbalancer/")[2]
+        for kind in _KINDS
+        for key, tags in _tagged(aws, kind, _vpcs(subject))
+        if _is_own(tags, cluster)
+    }
+
+
 def groups(subject: Subject) -> Iterator[Finding]:
     """Security groups of the cluster's own controller whose load balancers are gone, and those of AWS's controller."""
     if subject.aws is None:
@@ -104,7 +118,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
 
 
 def _of_the_own_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
-    found = aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(_owner(cluster), "owned")])
+    found = aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(owner(cluster), "owned")])
     left = [group for group in found if group["GroupName"].startswith(_GROUP)]
     if not left:
         return
@@ -152,7 +166,11 @@ def _deletes(aws: Aws, group: Mapping[str, Any]) -> str:
     return f"{''.join(revoked)}then {deleted}" if revoked else deleted
 
 
-def _owner(cluster: str) -> str:
+def _is_own(tags: Mapping[str, str], cluster: str) -> bool:
+    return tags.get(owner(cluster)) == "owned" or tags.get(_OF_AWS) == cluster
+
+
+def owner(cluster: str) -> str:
     """The tag of what a cluster's controller owns, or, as `shared`, only uses."""
     return f"kubernetes.io/cluster/{cluster}"
 

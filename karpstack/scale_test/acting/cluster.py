@@ -30,6 +30,7 @@ from karpstack.text.shown import cut, visible
 from ..connecting import TIMEOUTS, connect
 
 _VOWELS = "aeiou"
+_OF_EKS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")  # how the names of its API servers end
 _REASON = 500  # characters of an answer that refuses
 _STRICT = {"fieldValidation": "Strict"}
 _WRONG = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # of what was sent, not of who sent it
@@ -57,26 +58,32 @@ class Cluster:
 
     Args:
         kubeconfig: The kubeconfig to connect with; None for the usual one.
+
+    Attributes:
+        server: URL of its API server.
     """
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
         self._api = connect(kubeconfig)
+        self.server = str(self._api.configuration.host)
 
     def refuse_other(self, outputs: Mapping[str, Any]) -> None:
         """See that it is the cluster of a stack's outputs, by the address.
 
-        A cluster of AKS has several addresses, and a tunnel on this machine says nothing: these pass.
+        A cluster of AKS has several addresses, and the name of a tunnel on this machine says nothing, unless it is
+        that of another cluster of EKS: these pass.
 
         Raises:
             ClusterError: It is another one.
         """
         host = host_of(self._api.configuration)
         own = urlsplit(str(outputs.get("clusterEndpoint") or "")).hostname
-        if outputs.get("cloud") == "aws" and own and host != own and not is_loopback(f"//{host}"):
+        is_tunnel = is_loopback(str(self._api.configuration.host)) and not host.endswith(_OF_EKS)
+        if outputs.get("cloud") == "aws" and own and host != own and not is_tunnel:
             raise ClusterError(
                 f"KUBECONFIG names a cluster at {host}, and the stack's is at {own}, so the stories would change "
                 "another cluster; export KUBECONFIG, as `pulumi stack output kubeconfig --show-secrets > kubeconfig` "
-                f"writes it, or through a tunnel set its tls-server-name to {own}"
+                f"writes it, or through a tunnel set its tls-server-name to {own}, without insecure-skip-tls-verify"
             )
 
     def create(self, wanted: Mapping[str, Any]) -> str | None:

@@ -230,9 +230,14 @@ def drain(
         sleep: Waits.
 
     Raises:
-        MoveError: No budget lets a pod go, one does not end, or one gets no node.
+        MoveError: The node takes new pods, no budget lets a pod go, one does not end, or one gets no node.
         ClusterError: The API server does not answer, or refuses.
     """
+    if taking(cluster.labelled("v1", "Node", "", f"metadata.name={node}")):
+        raise MoveError(
+            f"{node} takes new pods again, since somebody has uncordoned it, so it would not stay empty; run the move "
+            "again"
+        )
     done, begun = Drained(), clock()
     watch = _Watch(cluster, patience, accepted, done, clock)
     evicted: set[str] = set()

@@ -17,14 +17,15 @@ attributes:
   check_mode:
     description: Actions that only read run in check mode. Actions that change something are skipped, with a message.
     support: partial
-    details: V(run.variables), V(run.report_folder), V(run.changes), V(stories.scenarios), V(stories.thresholds) and
-      V(stories.present) run in check mode.
+    details: V(cluster.choose), V(run.variables), V(run.report_folder), V(run.changes), V(stories.scenarios),
+      V(stories.thresholds) and V(stories.present) run in check mode.
 options:
   name:
     description: File and function, V(run.mark) for the function C(mark) in C(run.py).
     type: str
     required: true
     choices:
+      - cluster.choose
       - reports.report
       - run.changes
       - run.lock
@@ -65,6 +66,10 @@ changes:
   type: list
   elements: dict
   returned: O(name=run.changes)
+context:
+  description: The kubeconfig's context, which later tasks get as C(KARPSTACK_CONTEXT).
+  type: str
+  returned: O(name=cluster.choose)
 failures:
   description: A message for each assertion that failed.
   type: list
@@ -79,6 +84,10 @@ scenarios:
   type: list
   elements: dict
   returned: O(name=stories.scenarios)
+server:
+  description: The address of the API server, which later tasks get as C(KARPSTACK_SERVER).
+  type: str
+  returned: O(name=cluster.choose)
 skipped:
   description:
     - The scenarios that do not suit the stack, each with C(name) and C(reason).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -181,6 +181,64 @@ def test_interfaces_of_others_in_the_stacks_vpc(aws: Account, cluster: FakeClust
     (finding,) = interfaces.interfaces(replace(seen, aws=Aws(aws.region, aws.client)))
     assert (finding.severity, "AWS Lambda VPC ENI-shop" in finding.what) == ("error", True)
     assert not list(interfaces.interfaces(replace(seen, state=State())))
+
+
+class Interfaces:
+    """A client of AWS in whose VPC there are interfaces."""
+
+    def __init__(self, *interfaces: Mapping[str, Any]) -> None:
+        self._interfaces = interfaces
+
+    def can_paginate(self, operation: str) -> bool:
+        return False
+
+    def describe_network_interfaces(self, **given: Any) -> Any:
+        return {"NetworkInterfaces": [{"NetworkInterfaceId": "eni-1", **one} for one in self._interfaces]}
+
+    def describe_instances(self, **given: Any) -> Any:
+        (asked,) = given["Filters"]
+        assert asked == {"Name": "tag-key", "Values": ["kubernetes.io/cluster/karpstack-eks"]}
+        return {"Reservations": [{"Instances": [{"InstanceId": "i-own"}]}]}
+
+    def describe_load_balancers(self, **given: Any) -> Any:
+        arns = [f"arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/app/{name}/1" for name in ("own", "team-b")]
+        return {"LoadBalancers": [{"LoadBalancerArn": arn, "VpcId": "vpc-1"} for arn in arns]}
+
+    def describe_tags(self, **given: Any) -> Any:
+        tags = {"own": "karpstack-eks", "team-b": "another"}
+        described = [
+            {
+                "ResourceArn": arn,
+                "Tags": [{"Key": "elbv2.k8s.aws/cluster", "Value": tags[arn.split("/")[2]]}],
+            }
+            for arn in given["ResourceArns"]
+        ]
+        return {"TagDescriptions": described}
+
+
+@pytest.mark.parametrize(
+    ("interface", "is_foreign"),
+    [
+        ({"Description": "Amazon EKS karpstack-eks"}, False),
+        ({"Description": "Amazon EKS karpstack-eks-2"}, True),
+        ({"Description": "aws-K8S-i-1"}, False),
+        ({"Description": "", "Attachment": {"InstanceId": "i-own"}}, False),
+        ({"Description": "", "Attachment": {"InstanceId": "i-bastion"}}, True),
+        ({"Description": "ELB app/own/1"}, False),
+        ({"Description": "ELB app/team-b/1"}, True),
+        ({"Description": "ELB classic"}, True),
+        ({"Description": "Interface for NAT Gateway nat-own", "InterfaceType": "nat_gateway"}, False),
+        ({"Description": "Interface for NAT Gateway nat-2", "InterfaceType": "nat_gateway"}, True),
+    ],
+)
+def test_whose_an_interface_is(interface: dict[str, Any], is_foreign: bool, cluster: FakeCluster) -> None:
+    """A bastion, a load balancer of Terraform's or another cluster in the stack's VPC: its subnets would stay."""
+    own = frozenset({("aws:ec2/vpc:Vpc", "vpc-1"), ("aws:ec2/natGateway:NatGateway", "nat-own")})
+    account = Aws("us-east-1", lambda service: Interfaces(interface, interface))
+    found = list(interfaces.interfaces(Subject(cluster, EKS, account, state=State(resources=own))))
+    # A load balancer is told once.
+    assert len(found) == is_foreign * (1 if "ELB" in interface["Description"] else 2)
+    assert all(interface.get("Attachment", {}).get("InstanceId", interface["Description"]) in one.what for one in found)
 
 
 class GuardDuty:

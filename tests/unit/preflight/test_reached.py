@@ -46,6 +46,7 @@ def kubeconfig(folder: Path, server: str, **more: str) -> Path:
             False,
         ),
         ("https://127.0.0.1:8443", {}, False),
+        ("http://127.0.0.1:8443", {"tls-server-name": ENDPOINT.removeprefix("https://")}, False),  # `kubectl proxy`
         ("https://def.gr7.us-east-1.eks.amazonaws.com", {}, False),
     ],
 )

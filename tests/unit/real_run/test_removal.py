@@ -169,6 +169,16 @@ def test_logs_of_a_cluster_of_another_run_stay(aws: Account) -> None:
     assert {one["logGroupName"] for one in logs.describe_log_groups()["logGroups"]} == set(groups)
 
 
+@pytest.mark.parametrize("tags", [{TAG: "last-year"}, {"owner": "audit"}])
+def test_logs_of_an_earlier_cluster_stay_if_they_have_tags(aws: Account, tags: dict[str, str]) -> None:
+    """EKS itself makes the group without any, so one with tags is kept on purpose."""
+    group, logs = EksNames(CLUSTER).control_plane_log_group, aws.client("logs")
+    logs.create_log_group(logGroupName=group, tags=tags)
+    assert remove(aws) == []
+    logs.untag_log_group(logGroupName=group, tags=list(tags))
+    assert remove(aws) == [f"log group {group} goes"]
+
+
 def test_flow_logs_with_the_tag_go(aws: Account) -> None:
     logs = aws.client("logs")
     logs.create_log_group(logGroupName=EksNames(CLUSTER).flow_log_group, tags=RUN)
@@ -273,9 +283,8 @@ def test_a_role_whose_tags_cannot_be_read_does_not_keep_the_others(aws: Account)
     iam.list_role_tags = partial(list_role_tags, iam)
     # What it has is taken from it by somebody else, too.
     iam.put_role_policy(RoleName="c", PolicyName="p", PolicyDocument=document(Action="s3:*", Resource="*"))
-    iam.delete_role_policy = partial(deny, iam, own_delete := iam.delete_role_policy)
+    iam.delete_role_policy = partial(deny, iam, iam.delete_role_policy)
     lines = sorted(removal_aws._iam(iam, "first-run"))
-    assert own_delete
     assert lines == ["role a stays, if there is one: no", "role c goes"]
 
 
@@ -288,23 +297,24 @@ def deny(iam: Any, delete: Callable[..., Any], **given: str) -> None:
 class Denied(NoToken):
     """A login whose token cannot be had for a while, as where `az` has no network."""
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, *fails: int) -> None:
+        self._fails, self.asked = fails, 0
 
     def get_token(self, *scopes: str, **options: Any) -> AccessToken:
         self.asked += 1
-        if self.asked in (2, 3):
+        if self.asked in self._fails:
             raise ClientAuthenticationError("no network")
         return AccessToken("x", 0)  # it has ended, so it is asked for again
 
 
-def test_a_login_that_fails_for_a_moment_does_not_end_the_removal() -> None:
+@pytest.mark.parametrize("fails", [(1, 2), (2, 3)], ids=["before it begins", "while it is waited for"])
+def test_a_login_that_fails_for_a_moment_does_not_end_the_removal(fails: tuple[int, ...]) -> None:
     path = "/subscriptions/a/resourceGroups/mine"
     with FakeServer() as server:
         group = {"id": path, "name": "mine", "tags": RUN}
         server.said = Turns(path, json.dumps({"value": [group]}), GOES, LEAVES)
         asked = azure(server)
-        login = replace(asked._login, credential=(credential := Denied()))
+        login = replace(asked._login, credential=(credential := Denied(*fails)))
         lines = list(removal_azure.remove(asked, login, "first-run", between=0))
     assert lines == ["resource group mine goes"]
     assert credential.asked > 3
@@ -499,7 +509,8 @@ def test_a_group_that_is_not_answered_for_leaves_the_others_to_go() -> None:
         asked = azure(server)
         lines = list(removal_azure.remove(asked, asked._login, "first-run", between=0))
     assert [isinstance(line, Stays) for line in lines] == [True, False]
-    assert "resource group one stays: 0" in lines[0]
+    assert "resource group one stays: ('Connection broken" in lines[0]
+    assert lines[0].endswith("; mend that, and run the command again")
 
 
 def test_groups_with_the_tag_go_from_a_subscription(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -12,6 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 class _Handler(BaseHTTPRequestHandler):
     server: ApiServer
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        self.server.asked.append(self.requestline)
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
@@ -66,6 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PATCH(self) -> None:
         path, _ = self._asked()
         self.server.patched.append(path)
+        self.server.after_patch(path)
         self._answer(self.server.refused.get(path, {"code": 500})["code"], self.server.refused.get(path))
 
     def _asked(self) -> tuple[str, dict[str, list[str]]]:
@@ -105,8 +110,10 @@ class ApiServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.there: dict[str, dict[str, Any]] = {}
+        self.asked: list[str] = []
         self.deleted: list[str] = []
         self.patched: list[str] = []
+        self.after_patch: Callable[[str], object] = lambda path: None
         self.stuck: set[str] = set()
         self.forbidden: set[str] = set()
         self.too_busy: set[str] = set()

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import yaml
 
 from karpstack.scale_test.acting import cluster
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
@@ -60,23 +61,35 @@ def test_a_404_that_is_not_an_api_servers_is_no_absence(
                 ask()
 
 
+OWN, OTHER = "a.gr7.us-east-1.eks.amazonaws.com", "b.gr7.us-east-1.eks.amazonaws.com"
+
+
 @pytest.mark.parametrize(
-    ("server", "cloud", "endpoint", "is_other"),
+    ("server", "name", "is_other"),
     [
-        ("https://a.gr7.us-east-1.eks.amazonaws.com", "aws", "https://A.gr7.us-east-1.eks.amazonaws.com", False),
-        ("https://b.gr7.us-east-1.eks.amazonaws.com", "aws", "https://A.gr7.us-east-1.eks.amazonaws.com", True),
-        ("https://127.0.0.1:8443", "aws", "https://A.gr7.us-east-1.eks.amazonaws.com", False),
-        ("https://b.gr7.us-east-1.eks.amazonaws.com", "aws", "", False),
-        ("https://b.private.westus2.azmk8s.io", "azure", "https://a.hcp.westus2.azmk8s.io", False),
+        (f"https://{OWN}", "", False),
+        (f"https://{OWN}.", "", False),
+        (f"https://{OTHER}", "", True),
+        ("https://bastion:8443", OWN, False),
+        ("https://bastion:8443", "", True),
+        # A tunnel on this machine says nothing, unless it says that it leads elsewhere.
+        ("https://127.0.0.1:8443", "", False),
+        ("https://[::1]:8443", "", False),
+        ("https://127.0.0.1:8443", "kubernetes.default.svc", False),
+        ("https://127.0.0.1:8443", OTHER, True),
     ],
 )
-def test_stories_change_no_other_cluster(
-    server: str, cloud: str, endpoint: str, is_other: bool, tmp_path: Path
-) -> None:
+def test_stories_change_no_other_cluster(server: str, name: str, is_other: bool, tmp_path: Path) -> None:
     """KUBECONFIG is exported from earlier work: the stories would make NodePools there, and kill its Karpenter."""
-    outputs = {"cloud": cloud, "clusterEndpoint": endpoint}
+    path = kubeconfig(tmp_path, server)
+    content = yaml.safe_load(path.read_text())
+    content["clusters"][0]["cluster"]["tls-server-name"] = name
+    path.write_text(yaml.safe_dump(content))
+    asked = Cluster(path)
     with pytest.raises(ClusterError, match="so the stories would change another") if is_other else nullcontext():
-        Cluster(kubeconfig(tmp_path, server)).refuse_other(outputs)
+        asked.refuse_other({"cloud": "aws", "clusterEndpoint": f"https://{OWN.upper()}"})
+    asked.refuse_other({"cloud": "aws", "clusterEndpoint": ""})
+    asked.refuse_other({"cloud": "azure", "clusterEndpoint": f"https://{OWN}"})  # it has several addresses
 
 
 @pytest.mark.parametrize(

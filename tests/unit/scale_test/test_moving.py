@@ -241,8 +241,18 @@ def test_a_move_that_was_broken_off_goes_on_and_waits_for_the_pods_that_it_had_e
 
 def test_pods_that_wait_already_may_be_accepted() -> None:
     live = Live(node("a", **{GROUP: "batch"}), pool("default"), pod("new", phase="Pending"))
-    live.refuse(moving.chosen(live.cluster, ["batch"], []), accept_waiting=True)
+    nodes = moving.chosen(live.cluster, ["batch"], [])
+    live.refuse(nodes, accept_waiting=True)
+    moving.cordon(live.cluster, nodes)
     assert live.drain(accepted=("shop/new",)).waited == 0
+
+
+def test_a_node_that_takes_pods_again_is_not_drained_and_one_that_is_gone_is_empty() -> None:
+    live = Live(node("a", **{GROUP: "batch"}), pool("default"), pod("web-1", "a"))
+    with pytest.raises(MoveError, match="a takes new pods again"):
+        live.drain("a")
+    assert live.evicted == []
+    assert live.drain("gone").pods == 0
 
 
 def test_on_the_way_back_karpenter_must_make_no_more() -> None:

@@ -64,12 +64,17 @@ def test_several_files_a_folder_and_compressed_ones(tmp_path: Path) -> None:
 def test_a_folder_whose_folders_cannot_all_be_read_is_refused(tmp_path: Path) -> None:
     put(tmp_path / "all.json", api.exported(api.cluster()))
     (tmp_path / "shop").symlink_to(tmp_path.parent)
-    with pytest.raises(SnapshotError, match="is a link to another folder"):
+    with pytest.raises(SnapshotError, match="is a link to another or a hidden folder"):
         convert([tmp_path])
     (tmp_path / "shop").unlink()
     (tmp_path / "2026").mkdir()
     (tmp_path / "latest").symlink_to("2026")  # is read already
     assert same(convert([tmp_path]), WHOLE)
+    # As `git-sync` and mounted ConfigMaps have it: the folder itself is not read.
+    (tmp_path / ".worktrees").mkdir()
+    (tmp_path / "current").symlink_to(".worktrees")
+    with pytest.raises(SnapshotError, match="current: is a link to another or a hidden folder"):
+        convert([tmp_path])
 
 
 @pytest.mark.parametrize("name", ["pods.yaml", "shop/pods.YML", "pods.yaml.gz"])

@@ -61,10 +61,9 @@ def thresholds(path: Path, folders: list[Path], *, check: bool) -> Result:
     return {"changed": False, "thresholds": Thresholds.load(path, names_of(*folders)).data()}
 
 
-def present(objects: list[Result], stack_outputs: Result, *, check: bool) -> Result:
-    """Refuse another cluster, and names that others use; return the scenarios that have left objects on the cluster."""
+def present(objects: list[Result], *, check: bool) -> Result:
+    """Refuse names that others use; return the scenarios that have left objects on the cluster."""
     cluster = Cluster()
-    cluster.refuse_other(stack_outputs)
     ownership.check_names(cluster, objects)
     return {"changed": False, "leftovers": ownership.leftovers(cluster)}
 

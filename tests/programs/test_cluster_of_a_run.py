@@ -1,0 +1,106 @@
+"""A playbook changes one cluster: the stack's, and from its first task to its last the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.programs.playbook import ROOT, play
+from tests.serving import serving
+from tests.unit.scale_test.api_server import ApiServer
+
+NODE = "/api/v1/nodes/a"
+OWN, OTHER = (f"https://{name}.gr7.us-east-1.eks.amazonaws.com" for name in ("own", "other"))
+OUTPUTS = {
+    "cloud": "aws",
+    "clusterEndpoint": OWN,
+    "karpenterVersion": "1.15.1",
+    "nodePools": ["default"],
+    "nodeClasses": ["default", "bottlerocket"],
+}
+
+
+def kubeconfig(path: Path, current: str, **servers: str) -> None:
+    """Write a kubeconfig with a context for each server."""
+    named = {
+        "clusters": [{"name": name, "cluster": {"server": server}} for name, server in servers.items()],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": "u"}} for name in servers],
+    }
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": current, **named}))
+
+
+def movable(server: ApiServer) -> None:
+    """Let there be a node of a group, and what a move needs."""
+    node = {"kind": "Node", "metadata": {"name": "a", "labels": {"eks.amazonaws.com/nodegroup": "general"}}, "spec": {}}
+    server.put(NODE, node)
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    pool = {"kind": "NodePool", "metadata": {"name": "default"}, "spec": {}, "status": ready}
+    server.put("/apis/karpenter.sh/v1/nodepools/default", pool)
+    server.put("/apis/apps/v1/deployments", {"kind": "DeploymentList", "metadata": {}, "items": []})
+
+
+@pytest.mark.parametrize("how", ["another context is chosen", "the context leads elsewhere"])
+def test_a_move_goes_on_with_its_cluster_whatever_becomes_of_the_kubeconfig(how: str, tmp_path: Path) -> None:
+    """`kubectx` in another terminal had the other nodes looked for on another cluster, and taken for empty."""
+    path = tmp_path / "kubeconfig"
+    with serving(ApiServer()) as staging, serving(ApiServer()) as production:
+        movable(staging)
+        staging.refused[NODE] = {"code": 200, **staging.there[NODE]}
+        urls = {name: f"http://127.0.0.1:{one.server_port}" for name, one in (("s", staging), ("p", production))}
+        kubeconfig(path, "s", **urls)
+
+        def switch(_: str) -> None:
+            staging.there[NODE]["spec"]["unschedulable"] = True
+            if how == "another context is chosen":
+                kubeconfig(path, "p", **urls)
+            else:
+                kubeconfig(path, "s", s=urls["p"])
+
+        staging.after_patch = switch
+        code, output = play("move.yml", tmp_path, "-e", "from_groups=general", KUBECONFIG=str(path))
+        assert production.asked == []
+        said = " ".join(output.split())
+        if how == "another context is chosen":
+            assert code == 0, output
+            assert "0 pods of 1 nodes have moved" in said
+        else:
+            assert code != 0, output
+            assert f"context s leads to {urls['p']} now, and led to {urls['s']} when the run began" in said
+
+
+def test_a_what_if_and_a_scale_test_refuse_another_cluster_than_the_stacks(tmp_path: Path) -> None:
+    kubeconfig(tmp_path / "kubeconfig", "c", c=OTHER)
+    (tmp_path / "outputs.json").write_text(json.dumps(OUTPUTS))
+    (tmp_path / "scenarios").mkdir()
+    scenario = yaml.safe_load((ROOT / "playbooks" / "scenarios" / "eks-limit.yml").read_text())
+    (tmp_path / "scenarios" / "eks-limit.yml").write_text(yaml.safe_dump(scenario))
+    stack = ["-e", f"stack_outputs=@{tmp_path}/outputs.json", "-e", "stack=mine"]
+    given = {
+        "scale_test.yml": ["-e", "scenario_dir=scenarios", "--check"],
+        "whatif.yml": ["-e", "snapshot=none.json", "-e", "change=true"],
+    }
+    for playbook, more in given.items():
+        code, output = play(playbook, tmp_path, *stack, *more, KUBECONFIG=str(tmp_path / "kubeconfig"))
+        assert code != 0, output
+        said = " ".join(output.split())
+        assert "KUBECONFIG names a cluster at other.gr7.us-east-1.eks.amazonaws.com, and the stack's is at own." in said
+
+
+@pytest.mark.parametrize(("words", "lost"), [("pulumi up --yes", "up --yes"), ("pulumi --stack=eks", "--stack")])
+def test_words_that_would_have_no_effect_are_refused(words: str, lost: str, tmp_path: Path) -> None:
+    """Ansible ran `pulumi` alone, so that nothing changed and the change was judged good."""
+    code, output = play("whatif.yml", tmp_path, "-e", "snapshot=none.json", "-e", f"change={words}")
+    assert code != 0, output
+    said = " ".join(output.split())
+    assert f"{lost} : Ansible ends" in said or f" {lost}: Ansible ends" in said
+
+
+def test_each_playbook_checks_the_words_first() -> None:
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        if plays := [one for one in yaml.safe_load(path.read_text()) if isinstance(one, dict) and "tasks" in one]:
+            first = [task.get("ansible.builtin.import_tasks") for task in plays[0]["tasks"][:1]]
+            assert first == ["tasks/words.yml"], path
