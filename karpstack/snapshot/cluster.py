@@ -19,7 +19,7 @@ from karpstack.text.shown import cut, visible
 
 from .api_nodes import NODE_POOL
 from .from_api import snapshot_of
-from .left_out import Ledger
+from .left_out import OF_KIND, Ledger
 from .model import Snapshot
 from .problems import SnapshotError, finding
 
@@ -110,7 +110,9 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
         except _RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND and collection.path.startswith(_OPTIONAL):
                 if collection.kind == "NodePool" and has_karpenters_nodes:
-                    ledger.add("kind NodePool", "nodes are Karpenter's, but there is no karpenter.sh/v1: before 1.0?")
+                    ledger.add(
+                        f"{OF_KIND}NodePool", "nodes are Karpenter's, but there is no karpenter.sh/v1: before 1.0?"
+                    )
                 continue  # the cluster has no Karpenter, or another one
             if collection.needed:
                 raise ClusterError.of(
@@ -122,7 +124,7 @@ def read(ledger: Ledger, kubeconfig: Path | None = None, context: str | None = N
                         kind=collection.kind,
                     )
                 ) from refused
-            ledger.add(f"kind {collection.kind}", f"the cluster refused the list ({refused.status})")
+            ledger.add(f"{OF_KIND}{collection.kind}", f"the cluster refused the list ({refused.status})")
 
 
 class _RefusedError(Exception):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from .model import LeftOut
 
+#: How it begins if it is all objects of a kind.
+OF_KIND: Final = "kind "
 _NOT_SCHEDULING = "no scheduling depends on it, and it may be secret"
 
 

@@ -12,6 +12,7 @@ from karpstack.karpenter.selectors import selects
 
 from . import claims, daemon_sets, manifests, system_workloads
 from .effective_requests import Amounts, added, amounts, written
+from .left_out import OF_KIND
 from .manifests import Names, as_kubernetes
 from .model import PodDisruptionBudget, Snapshot, Workload
 from .portability import Place, placement_obstacle
@@ -62,7 +63,11 @@ def objects(
         existing: What the cluster runs by itself. It is not made again; what the snapshot's pods request beyond it is.
     """
     names = Names(labels)
-    notes: list[str] = []
+    notes = [
+        f"{UNREAD} {one.what.removeprefix(OF_KIND)} ({one.why}); this is as if there were none"
+        for one in snapshot.left_out
+        if one.what.startswith(OF_KIND)
+    ]
     wanted = _without_surplus(snapshot, existing, list(_loadable(snapshot, place, existing, notes)), notes)
     if not place.same_region(snapshot.cluster):
         wanted = [_without_zones(workload, notes) for workload in wanted]
@@ -186,6 +191,8 @@ def _without_surplus(
     return found
 
 
+#: How the note begins on a kind whose list was refused.
+UNREAD: Final = "the snapshot has no list of the kind"
 #: How the note begins on pods of Jobs that hold their nodes in the cluster, and not here.
 PINNED_JOBS: Final = "Loaded without karpenter.sh/do-not-disrupt"
 #: What a note says of the workloads that are loaded otherwise than they were, by why.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from karpstack.scale_test.reports import units
+from karpstack.snapshot.objects import UNREAD
 from karpstack.text.shown import listed
 
 from . import wording
@@ -149,6 +150,8 @@ def _unsure(answer: Answer) -> str:
     found = answer.accuracy
     if answer.unseen:
         return _MORE
+    if unread := [text.partition(UNREAD)[2].split()[0] for text in answer.unknown if UNREAD in text]:
+        return f"the snapshot has no {listed([f'{kind}s' for kind in unread], _NAMED)}, for their list was refused"
     if not found.compared:
         return "no real cluster was compared"
     if found.made_up:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from playbooks.plugins.module_utils.actions import run
 from tests.programs.playbook import ROOT, play
 from tests.serving import serving
 from tests.unit.scale_test.api_server import ApiServer
@@ -90,17 +91,38 @@ def test_a_what_if_and_a_scale_test_refuse_another_cluster_than_the_stacks(tmp_p
         assert "KUBECONFIG names a cluster at other.gr7.us-east-1.eks.amazonaws.com, and the stack's is at own." in said
 
 
-@pytest.mark.parametrize(("words", "lost"), [("pulumi up --yes", "up --yes"), ("pulumi --stack=eks", "--stack")])
-def test_words_that_would_have_no_effect_are_refused(words: str, lost: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["pulumi up --yes", "pulumi --stack=eks", "make OWN=1", "env X= stack=eks"])
+def test_words_that_would_have_no_effect_are_refused(words: str, tmp_path: Path) -> None:
     """Ansible ran `pulumi` alone, so that nothing changed and the change was judged good."""
     code, output = play("whatif.yml", tmp_path, "-e", "snapshot=none.json", "-e", f"change={words}")
     assert code != 0, output
     said = " ".join(output.split())
-    assert f"{lost} : Ansible ends" in said or f" {lost}: Ansible ends" in said
+    assert f"-e change={words}: Ansible ends a value at a blank" in said
 
 
-def test_each_playbook_checks_the_words_first() -> None:
-    for path in sorted((ROOT / "playbooks").glob("*.yml")):
-        if plays := [one for one in yaml.safe_load(path.read_text()) if isinstance(one, dict) and "tasks" in one]:
-            first = [task.get("ansible.builtin.import_tasks") for task in plays[0]["tasks"][:1]]
-            assert first == ["tasks/words.yml"], path
+def test_a_misspelt_variable_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    """With `Undo`, nodes were drained that were to take pods again."""
+    code, output = play("move.yml", tmp_path, "-e", "from_groups=general", "-e", "Undo=true", KUBECONFIG="/none")
+    assert code != 0, output
+    assert "-e Undo: no variable of this playbook, so it would have no effect; did you mean undo?" in output
+    assert output.count("no variable of this playbook") == 2  # the error, and the result
+
+
+@pytest.mark.parametrize("given", ["a=1 b=2", '{"change": "pulumi up"}', "@file", "base='x y'", ""])
+def test_variables_that_are_known_may_be_given_in_any_way(given: str) -> None:
+    names = sorted({"a": 1, "b": 2}) if given == "a=1 b=2" else ["base"]
+    asked = [{"text": given, "names": names}]
+    assert run.variables(names, ["a", "b", "base", "change"], asked, check=False) == {"changed": False}
+
+
+PLAYBOOKS = sorted(path for path in (ROOT / "playbooks").glob("*.yml") if "\n  tasks:\n" in path.read_text())
+
+
+@pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
+def test_a_playbook_checks_first_what_is_given_and_knows_its_own_variables(path: Path) -> None:
+    play_ = yaml.safe_load(path.read_text())[0]
+    first = play_["tasks"][0]
+    assert first["ansible.builtin.import_tasks"] == "tasks/variables.yml"
+    others = {"scenario_tags", "anonymize"}
+    ours = {name for name in play_["vars"] if not name.startswith(run._OTHERS)}
+    assert set(first["vars"]["variables_known"]) - others == ours

@@ -68,7 +68,7 @@ def test_an_installed_playbook_is_run_by_its_name(folder: Path) -> None:
         **{"ANSIBLE_COLLECTIONS_PATH": "installed", "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
     )
     # Far enough for a module, a role and the folder where Pulumi is asked.
-    assert "Nothing is given that would have no effect" in run.stdout
+    assert "Check what is given with -e" in run.stdout
     assert "The stack is not up" in run.stdout, run.stdout + run.stderr
     assert "there is no program pulumi in PATH" in run.stdout
 

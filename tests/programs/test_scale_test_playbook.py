@@ -55,14 +55,6 @@ def test_a_variable_that_nobody_reads_is_refused_where_its_name_is_near(tmp_path
     assert "-e ansible_become" not in output
 
 
-def test_the_playbook_knows_its_own_variables() -> None:
-    (play_,) = yaml.safe_load((ROOT / "playbooks" / "scale_test.yml").read_text())
-    actions = [task["karpstack.scale_test.action"] for task in play_["tasks"] if "karpstack.scale_test.action" in task]
-    (known,) = (action["arguments"]["known"] for action in actions if action["name"] == "run.variables")
-    ours = {name for name in play_["vars"] if not name.startswith(("ansible_", "scale_test_"))}
-    assert set(known) == {*ours, "scenario_tags"}
-
-
 def test_a_pulumi_that_is_not_there_is_said(tmp_path: Path) -> None:
     code, output = scale_test(tmp_path, "--check", "-e", "stack_outputs=", PATH="/usr/bin:/bin")
     assert code != 0, output

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..aws.asking import Aws
@@ -13,14 +12,15 @@ from .subject import Subject
 
 _CALL: Final = "ec2:DescribeNetworkInterfaces"
 _VPC: Final = "aws:ec2/vpc:Vpc"
-_ENDPOINT: Final = "aws:ec2/vpcEndpoint:VpcEndpoint"
-_GATEWAY: Final = "aws:ec2/natGateway:NatGateway"
+#: Load balancers in the stack's state; a classic one's id is its name.
+_BALANCERS: Final = ("aws:lb/loadBalancer:", "aws:alb/loadBalancer:")
 #: The tag of what GuardDuty's Runtime Monitoring makes: an endpoint, and a security group that is called so too.
 _GUARD_DUTY: Final = "GuardDutyManaged"
-#: Beginnings of descriptions: of the control plane's interfaces, of those of pods, and of those of load balancers.
+#: Beginnings of descriptions: of interfaces of the control plane, of pods, of load balancers, of endpoints.
 _OF_A_CLUSTER: Final = "Amazon EKS "
 _OF_PODS: Final = "aws-K8S-"
 _OF_A_BALANCER: Final = "ELB "
+_OF_AN_ENDPOINT: Final = "VPC Endpoint Interface "
 _CONSEQUENCE: Final = "pulumi destroy waits 20 minutes at the subnets and fails with DependencyViolation"
 
 
@@ -30,79 +30,47 @@ def interfaces(subject: Subject) -> Iterator[Finding]:
     vpcs = sorted(identifier for kind, identifier in resources if kind == _VPC)
     if subject.aws is None or not vpcs:
         return
+    cluster, own = str(subject.outputs.get("clusterName", "")), {_name(*one) for one in resources}
     asked: Any = {"Filters": [{"Name": "vpc-id", "Values": vpcs}]}
-    listed = subject.aws.all("ec2", "DescribeNetworkInterfaces", "NetworkInterfaces", **asked)
-    known = _known(subject, subject.aws, listed)
-    told = set()  # a load balancer has one in each zone
-    for found in listed:
-        endpoint = _endpoint(found)
-        if endpoint:
-            if (_ENDPOINT, endpoint) not in resources:
+    of_instances, of_balancers = {}, {}
+    for found in subject.aws.all("ec2", "DescribeNetworkInterfaces", "NetworkInterfaces", **asked):
+        said, instance = _said(found), str((found.get("Attachment") or {}).get("InstanceId") or "")
+        if found.get("InterfaceType") == "vpc_endpoint":
+            if (endpoint := said.rpartition(_OF_AN_ENDPOINT)[2]) not in own:
                 yield _of_an_endpoint(subject.aws, endpoint)
-        elif _is_foreign(found, known) and (said := _said(found)) not in told:
-            if said.startswith(_OF_A_BALANCER):
-                told.add(said)
-            yield _of_others(subject.aws, found)
+        elif found["NetworkInterfaceId"] in own:
+            continue
+        elif found.get("InterfaceType") == "nat_gateway":
+            if said.rpartition(" ")[2] not in own:
+                yield _of_others(subject.aws, found, said)
+        elif instance:
+            of_instances[instance] = found
+        elif said.startswith(_OF_A_BALANCER):  # it has one in each zone
+            of_balancers[said.removeprefix(_OF_A_BALANCER)] = found
+        elif said != f"{_OF_A_CLUSTER}{cluster}" and not said.startswith(_OF_PODS):
+            yield _of_others(subject.aws, found, said or str(found.get("InterfaceType", "")))
+    # Last, because they need more rights.
+    if left := of_instances.keys() - own:
+        for instance in sorted(left - _nodes(subject.aws, cluster)):
+            yield _of_others(subject.aws, of_instances[instance], instance)
+    if left := of_balancers.keys() - own:
+        for balancer in sorted(left - balancers.own(subject, subject.aws)):
+            yield _of_others(subject.aws, of_balancers[balancer], f"{_OF_A_BALANCER}{balancer}")
 
 
-def _endpoint(found: Mapping[str, Any]) -> str:
-    """ID of the VPC endpoint that an interface belongs to; empty for others."""
-    return str(found.get("Description", "")).rpartition("VPC Endpoint Interface ")[2] if _is_endpoint(found) else ""
+def _name(kind: str, identifier: str) -> str:
+    """The name of one of the stack's resources, as an interface has it: of a load balancer, the end of its ARN."""
+    return identifier.rpartition(":loadbalancer/")[2] if kind.startswith(_BALANCERS) else identifier
 
 
-def _is_endpoint(found: Mapping[str, Any]) -> bool:
-    return found.get("InterfaceType") == "vpc_endpoint"
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What is the stack's or its cluster's, and goes with it or is told elsewhere.
-
-    Attributes:
-        cluster: Name of the cluster.
-        nodes: IDs of its instances.
-        gateways: IDs of the stack's NAT gateways.
-        balancers: As `balancers.own`.
-    """
-
-    cluster: str
-    nodes: Collection[str]
-    gateways: Collection[str]
-    balancers: Collection[str]
-
-
-def _known(subject: Subject, aws: Aws, listed: Collection[Mapping[str, Any]]) -> _Known:
-    cluster = str(subject.outputs.get("clusterName", ""))
-    resources = subject.state.resources if subject.state else ()
+def _nodes(aws: Aws, cluster: str) -> set[str]:
     tagged: Any = {"Filters": [{"Name": "tag-key", "Values": [balancers.owner(cluster)]}]}
-    has_instances = any(_instance(found) for found in listed)
-    has_balancers = any(_said(found).startswith(_OF_A_BALANCER) for found in listed)
-    reservations = aws.all("ec2", "DescribeInstances", "Reservations", **tagged) if has_instances else ()
-    return _Known(
-        cluster,
-        {one["InstanceId"] for reservation in reservations for one in reservation["Instances"]},
-        {identifier for kind, identifier in resources if kind == _GATEWAY},
-        balancers.own(subject, aws) if has_balancers else (),
-    )
+    reservations = aws.all("ec2", "DescribeInstances", "Reservations", **tagged)
+    return {one["InstanceId"] for reservation in reservations for one in reservation["Instances"]}
 
 
 def _said(found: Mapping[str, Any]) -> str:
-    return str(found.get("Description", ""))
-
-
-def _instance(found: Mapping[str, Any]) -> str:
-    return str((found.get("Attachment") or {}).get("InstanceId") or "")
-
-
-def _is_foreign(found: Mapping[str, Any], known: _Known) -> bool:
-    said = _said(found)
-    if found.get("InterfaceType") == "nat_gateway":
-        return said.rpartition(" ")[2] not in known.gateways
-    if instance := _instance(found):
-        return instance not in known.nodes
-    if said.startswith(_OF_A_BALANCER):
-        return said.removeprefix(_OF_A_BALANCER) not in known.balancers
-    return said != f"{_OF_A_CLUSTER}{known.cluster}" and not said.startswith(_OF_PODS)
+    return str(found.get("Description") or "")
 
 
 def _of_an_endpoint(aws: Aws, endpoint: str) -> Finding:
@@ -118,6 +86,6 @@ def _of_an_endpoint(aws: Aws, endpoint: str) -> Finding:
     return finding("vpc-endpoint-left", "ec2:DescribeVpcEndpoints", endpoint=endpoint, delete=delete)
 
 
-def _of_others(aws: Aws, found: Mapping[str, Any]) -> Finding:
-    identifier, said = found["NetworkInterfaceId"], _said(found) or _instance(found) or found.get("InterfaceType", "")
+def _of_others(aws: Aws, found: Mapping[str, Any], said: str) -> Finding:
+    identifier = found["NetworkInterfaceId"]
     return finding("network-interface-left-on-aws", _CALL, identifier=identifier, said=said, region=aws.region)

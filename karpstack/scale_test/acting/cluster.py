@@ -22,7 +22,7 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 
 from karpstack.karpenter.selectors import MORE_THAN_ONE
-from karpstack.text.answers import AnswerError, begins, parse, read
+from karpstack.text.answers import PAGES, AnswerError, begins, parse, read
 from karpstack.text.kubeconfig import host_of, prepare
 from karpstack.text.proxies import is_loopback
 from karpstack.text.shown import cut, visible
@@ -30,8 +30,15 @@ from karpstack.text.shown import cut, visible
 from ..connecting import TIMEOUTS, connect
 
 _VOWELS = "aeiou"
-_OF_EKS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")  # how the names of its API servers end
+_OF_EKS = (
+    ".amazonaws.com",
+    ".amazonaws.com.cn",
+    ".amazonwebservices.com.cn",
+    ".api.aws",
+)  # how the names of its API servers end
+_PAGE = 500  # objects, as kubectl asks for them
 _REASON = 500  # characters of an answer that refuses
+_AUDIT_ID = "Audit-Id"
 _STRICT = {"fieldValidation": "Strict"}
 _WRONG = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # of what was sent, not of who sent it
 
@@ -58,13 +65,14 @@ class Cluster:
 
     Args:
         kubeconfig: The kubeconfig to connect with; None for the usual one.
+        context: Its context; None for the current one, or for that with which a playbook began.
 
     Attributes:
         server: URL of its API server.
     """
 
-    def __init__(self, kubeconfig: Path | None = None) -> None:
-        self._api = connect(kubeconfig)
+    def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
+        self._api = connect(kubeconfig, context)
         self.server = str(self._api.configuration.host)
 
     def refuse_other(self, outputs: Mapping[str, Any]) -> None:
@@ -139,9 +147,18 @@ class Cluster:
         Raises:
             ClusterError: The API server does not answer, or refuses.
         """
-        query = {"labelSelector": selector, **({"fieldSelector": fields} if fields else {})}
-        collection = self._ask("GET", _paths(api_version, kind), None, HTTPStatus.NOT_FOUND, query=query)
-        return list(collection.get("items") or ()) if collection else []
+        query = {"labelSelector": selector, "limit": str(_PAGE), **({"fieldSelector": fields} if fields else {})}
+        found: list[dict[str, Any]] = []
+        for _ in range(PAGES):
+            page = self._ask("GET", _paths(api_version, kind), None, HTTPStatus.NOT_FOUND, query=query)
+            if page is None:
+                return found
+            found += page.get("items") or ()
+            following = (page.get("metadata") or {}).get("continue")
+            if not following:
+                return found
+            query |= {"continue": following}
+        raise ClusterError(f"GET {_paths(api_version, kind)}: its pages have no end; is the API server there?")
 
     def evict(self, pod: Mapping[str, Any]) -> str:
         """Ask for the end of a pod as `kubectl drain` does; why it must stay for now, empty if it goes or is gone.
@@ -232,21 +249,22 @@ class Cluster:
             raise RefusedError(f"{method} {path}", _said(content))
         if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
             raise ClusterError(f"{method} {path}: {answer.status} {_said(content)}")
-        if answer.status == HTTPStatus.NOT_FOUND and not _is_absent(path, content):
+        if answer.status == HTTPStatus.NOT_FOUND and not _is_absent(path, content, answer.headers):
             raise ClusterError(f"{method} {path}: 404, and not as an API server says it: {_said(content)}")
         return answer.status, content
 
 
-def _is_absent(path: str, content: bytes) -> bool:
+def _is_absent(path: str, content: bytes, headers: Mapping[str, str]) -> bool:
     """Whether a 404 is an API server's, and not that of a proxy before it.
 
-    Of a kind that it does not know it says it in plain text, as many servers do; those of Kubernetes itself it knows.
+    Of a kind that it does not know it says it in plain text, as many servers do, but with the header that it gives each
+    answer (apiserver, endpoints/filters/audit_init.go); the kinds of Kubernetes itself it knows.
     """
     if content.strip() == b"404 page not found":
-        return path.startswith("/apis/") and "." in path.split("/")[2]
+        return _AUDIT_ID in headers and path.startswith("/apis/") and "." in path.split("/")[2]
     try:
         return bool(json.loads(content)["kind"] == "Status")
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, RecursionError, TypeError, ValueError):
         return False
 
 

@@ -16,6 +16,7 @@ from karpstack.text.shown import listed
 
 from ..recording.timeline import now
 from .cluster import Cluster
+from .successors import Successors
 
 #: Label that says of which group of the cloud's a node is -> the command that scales a group to nothing. What nodes do
 #: not tell is in capitals.
@@ -57,12 +58,14 @@ class Drained:
         waited: Seconds that a pod was without a node, at most.
         broken: Names of the PodDisruptionBudgets that had fewer healthy pods meanwhile than they want, and had not
             before.
+        fewer: Owners with fewer pods than before that do not say how many they want.
     """
 
     pods: int = 0
     seconds: float = 0
     waited: float = 0
     broken: set[str] = field(default_factory=set)
+    fewer: list[str] = field(default_factory=list)
 
 
 def chosen(cluster: Cluster, groups: Collection[str], node_pools: Collection[str]) -> list[Object]:
@@ -233,17 +236,13 @@ def drain(
         MoveError: The node takes new pods, no budget lets a pod go, one does not end, or one gets no node.
         ClusterError: The API server does not answer, or refuses.
     """
-    if taking(cluster.labelled("v1", "Node", "", f"metadata.name={node}")):
-        raise MoveError(
-            f"{node} takes new pods again, since somebody has uncordoned it, so it would not stay empty; run the move "
-            "again"
-        )
     done, begun = Drained(), clock()
     watch = _Watch(cluster, patience, accepted, done, clock)
-    evicted: set[str] = set()
+    successors = Successors(cluster, patience)
+    evicted: dict[str, float] = {}
     ending: dict[str, float] = {}
     moved = begun
-    while pods := list(_leaving(cluster, node)):
+    while _stays_empty(cluster, node) and (pods := list(_leaving(cluster, node))):
         held: dict[str, str] = {}
         for pod in pods:
             uid = pod["metadata"]["uid"]
@@ -257,11 +256,17 @@ def drain(
                         "(metadata.finalizers). See to it, and run the move again"
                     )
                 continue
+            if clock() - evicted.get(uid, clock()) > patience:
+                raise MoveError(
+                    f"{node}: the pod {_name(pod)} is there {patience:g} s after the API server has evicted it, and "
+                    "is not even ending: see what answers for the API server (an admission webhook, a gateway), and "
+                    "run the move again"
+                )
+            successors.note(pod)
             if reason := cluster.evict(pod):
                 held[_name(pod)] = reason
             elif uid not in evicted:
-                evicted.add(uid)
-                moved = clock()
+                evicted[uid] = moved = clock()
         watch.has_waiting_pod()
         if held and clock() - moved > patience:
             name, reason = next(iter(held.items()))
@@ -271,10 +276,32 @@ def drain(
                 "again"
             )
         sleep(_PAUSE)
-    while watch.has_waiting_pod():
+    empty = clock()
+    # In this order: a pod that was made in between is waited for.
+    while (missing := successors.missing(clock() - empty)) or watch.has_waiting_pod():
+        if missing and clock() - empty > patience:
+            raise MoveError(
+                f"{node} is empty, and for {patience:g} s the {missing} has fewer pods than before: it makes no other "
+                "one. See why (kubectl describe), and run the move again"
+            )
         sleep(_PAUSE)
+    done.fewer = successors.fewer
     done.pods, done.seconds = len(evicted), clock() - begun
     return done
+
+
+def _stays_empty(cluster: Cluster, node: str) -> bool:
+    """See that a node takes no new pods; always true.
+
+    Raises:
+        MoveError: It takes some: evictions would have no end.
+    """
+    if taking(cluster.labelled("v1", "Node", "", f"metadata.name={node}")):
+        raise MoveError(
+            f"{node} takes new pods again, since somebody has uncordoned it, so it would not stay empty; run the move "
+            "again"
+        )
+    return True
 
 
 class _Watch:

@@ -15,6 +15,8 @@ from pathlib import Path
 from karpstack.text.files import make_results
 from karpstack.text.shown import visible
 
+from ..recording.timeline import is_recorded
+
 TIMELINE = "timeline.jsonl"
 RESULTS = (
     *("evidence", "report.html", "report.json", "junit.xml"),
@@ -39,7 +41,7 @@ def judge(folder: Path, where: str = "report_dir =") -> list[str]:
         where: How the user named it, for the error.
 
     Raises:
-        OverwriteError: They are no scale test's, or others may write to the folder.
+        OverwriteError: They are no scale test's, others may write to the folder, or another run records there.
     """
     _judge_access(folder, where)
     there = [name for name in RESULTS if (folder / name).is_symlink() or (folder / name).exists()]
@@ -52,6 +54,11 @@ def judge(folder: Path, where: str = "report_dir =") -> list[str]:
         raise OverwriteError(
             f"{where} {visible(folder)}: has a {TIMELINE} that no scale test has written, so that somebody else's "
             f"{', '.join(there)} would be removed; give another folder, or move them away"
+        )
+    if there and is_recorded(folder / TIMELINE):
+        raise OverwriteError(
+            f"{where} {visible(folder)}: another run records there now, so that the results of both would be mixed; "
+            "wait for its end, or give another folder"
         )
     return there
 

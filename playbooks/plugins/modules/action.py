@@ -17,8 +17,8 @@ attributes:
   check_mode:
     description: Actions that only read run in check mode. Actions that change something are skipped, with a message.
     support: partial
-    details: V(cluster.choose), V(run.variables), V(run.report_folder), V(run.changes), V(stories.scenarios),
-      V(stories.thresholds) and V(stories.present) run in check mode.
+    details: V(cluster.choose), V(cluster.ensure_current), V(run.variables), V(run.report_folder), V(run.changes),
+      V(stories.scenarios), V(stories.thresholds) and V(stories.present) run in check mode.
 options:
   name:
     description: File and function, V(run.mark) for the function C(mark) in C(run.py).
@@ -26,6 +26,7 @@ options:
     required: true
     choices:
       - cluster.choose
+      - cluster.ensure_current
       - reports.report
       - run.changes
       - run.lock

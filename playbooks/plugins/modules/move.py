@@ -116,6 +116,10 @@ drained:
     waited:
       description: The longest time that a pod had no node, in seconds.
       type: float
+    fewer:
+      description: Owners with fewer pods than before that do not say how many they want, such as runners of pipelines.
+      type: list
+      elements: str
     broken:
       description: PodDisruptionBudgets that were violated meanwhile.
       type: list

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from karpstack.components.naming import AksNames
 from karpstack.preflight.aws.asking import Aws
@@ -17,7 +18,7 @@ from karpstack.preflight.azure.subscription import connect, ensure_subscription_
 from karpstack.preflight.destroy import balancers, interfaces, subscription
 from karpstack.preflight.destroy.checks import checks
 from karpstack.preflight.destroy.subject import Subject
-from karpstack.preflight.finding import Finding, UnknowableError, run
+from karpstack.preflight.finding import Finding, NotAskedError, UnknowableError, run
 from karpstack.preflight.stack import State
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.azure.arm.errors import ArmError
@@ -229,16 +230,48 @@ class Interfaces:
         ({"Description": "ELB classic"}, True),
         ({"Description": "Interface for NAT Gateway nat-own", "InterfaceType": "nat_gateway"}, False),
         ({"Description": "Interface for NAT Gateway nat-2", "InterfaceType": "nat_gateway"}, True),
+        # What else the stack's program makes.
+        ({"Description": "", "Attachment": {"InstanceId": "i-state"}}, False),
+        ({"Description": "ELB net/state/1"}, False),
+        ({"Description": "ELB state"}, False),
+        ({"Description": "mine", "NetworkInterfaceId": "eni-state"}, False),
     ],
 )
 def test_whose_an_interface_is(interface: dict[str, Any], is_foreign: bool, cluster: FakeCluster) -> None:
     """A bastion, a load balancer of Terraform's or another cluster in the stack's VPC: its subnets would stay."""
-    own = frozenset({("aws:ec2/vpc:Vpc", "vpc-1"), ("aws:ec2/natGateway:NatGateway", "nat-own")})
+    balancer = "arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/state/1"
+    own = frozenset(
+        {
+            ("aws:ec2/vpc:Vpc", "vpc-1"),
+            ("aws:ec2/natGateway:NatGateway", "nat-own"),
+            ("aws:ec2/instance:Instance", "i-state"),
+            ("aws:lb/loadBalancer:LoadBalancer", balancer),
+            ("aws:elb/loadBalancer:LoadBalancer", "state"),
+            ("aws:ec2/networkInterface:NetworkInterface", "eni-state"),
+        }
+    )
     account = Aws("us-east-1", lambda service: Interfaces(interface, interface))
     found = list(interfaces.interfaces(Subject(cluster, EKS, account, state=State(resources=own))))
-    # A load balancer is told once.
-    assert len(found) == is_foreign * (1 if "ELB" in interface["Description"] else 2)
+    # A load balancer and an instance are told once.
+    once = "ELB" in interface["Description"] or "Attachment" in interface
+    assert len(found) == is_foreign * (1 if once else 2)
     assert all(interface.get("Attachment", {}).get("InstanceId", interface["Description"]) in one.what for one in found)
+
+
+def test_without_a_right_the_other_interfaces_are_found_all_the_same(cluster: FakeCluster) -> None:
+    refused = {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}
+
+    class Refusing(Interfaces):
+        def describe_instances(self, **given: Any) -> Any:
+            raise ClientError(refused, "DescribeInstances")
+
+    listed = ({"Description": "", "Attachment": {"InstanceId": "i-1"}}, {"Description": "AWS Lambda VPC ENI-shop"})
+    account = Aws("us-east-1", lambda service: Refusing(*listed))
+    state = State(resources=frozenset({("aws:ec2/vpc:Vpc", "vpc-1")}))
+    found = interfaces.interfaces(Subject(cluster, EKS, account, state=state))
+    assert "AWS Lambda" in next(found).what
+    with pytest.raises(NotAskedError, match="no"):
+        next(found)
 
 
 class GuardDuty:

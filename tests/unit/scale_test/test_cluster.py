@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def test_the_plural_of_a_kind(kind: str, plural: str) -> None:
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}}
 STATUS = '{"kind": "Status", "reason": "NotFound"}'
-UNKNOWN = "404 page not found\n"
+UNKNOWN, PROXYS = "404 page not found\n", "404 page not found"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,7 @@ UNKNOWN = "404 page not found\n"
         (("v1", "Pod"), STATUS, True),
         (("karpenter.sh/v1", "NodePool"), STATUS, True),
         (("karpenter.sh/v1", "NodePool"), UNKNOWN, True),  # without its CustomResourceDefinition
+        (("karpenter.sh/v1", "NodePool"), PROXYS, False),  # as Traefik says it
         (("v1", "Pod"), UNKNOWN, False),
         (("policy/v1", "PodDisruptionBudget"), UNKNOWN, False),
         (("karpenter.sh/v1", "NodePool"), "default backend - 404", False),
@@ -51,6 +53,7 @@ def test_a_404_that_is_not_an_api_servers_is_no_absence(
     """A proxy before it says so for a moment. A node would be taken for drained, and a NodePool for gone."""
     with FakeServer() as server:
         server.otherwise = 404, said
+        server.headers = {} if said == PROXYS else {"Audit-Id": "a"}
         asked = Cluster(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}"))
         one = {"apiVersion": kind[0], "kind": kind[1], "metadata": {"name": "a"}}
         if is_absent:
@@ -103,3 +106,17 @@ def test_what_is_no_answer_of_an_api_server_is_an_error(said: str, tmp_path: Pat
         for ask in (lambda: asked.read(POD), lambda: asked.create(POD), lambda: asked.labelled("v1", "Pod", "")):
             with pytest.raises(ClusterError, match="is the API server there"):
                 ask()
+
+
+def test_a_long_list_is_read_page_by_page(tmp_path: Path) -> None:
+    path = "/api/v1/pods?labelSelector=&limit=500"
+    with FakeServer() as server:
+        server.said = {
+            path: (200, json.dumps({"kind": "PodList", "metadata": {"continue": "b"}, "items": [{"a": 1}]})),
+            f"{path}&continue=b": (200, json.dumps({"kind": "PodList", "metadata": {}, "items": [{"a": 2}]})),
+        }
+        asked = Cluster(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}"))
+        assert asked.labelled("v1", "Pod", "") == [{"a": 1}, {"a": 2}]
+        server.said[f"{path}&continue=b"] = server.said[path]
+        with pytest.raises(ClusterError, match="its pages have no end"):
+            asked.labelled("v1", "Pod", "")

@@ -83,6 +83,12 @@ class Live:
             found = [one for one in found if one[section].get(key) == value]
         return deepcopy(found)
 
+    def read(self, wanted: dict[str, Any]) -> dict[str, Any] | None:
+        name = wanted["metadata"]["name"]
+        return next(
+            (one for one in self.items if one["kind"] == wanted["kind"] and one["metadata"]["name"] == name), None
+        )
+
     def tell(self, about: str, reason: str, message: str, at: str, source: str = "karpenter") -> None:
         """Let somebody have said something of a pod."""
         event = {"reason": reason, "message": message, "lastTimestamp": at, "source": {"component": source}}
@@ -400,3 +406,103 @@ def test_a_budget_that_is_broken_meanwhile_is_told(before: int, broken: set[str]
 
     live.after = after
     assert live.drain().broken == broken
+
+
+def owned(name: str, kind: str, version: str = "apps/v1", **more: Any) -> dict[str, Any]:
+    """A pod whose owner, `web`, makes another one."""
+    made = pod(name, **more)
+    reference = {"kind": kind, "apiVersion": version, "name": "web", "uid": "web-uid", "controller": True}
+    made["metadata"]["ownerReferences"] = [reference]
+    return made
+
+
+def owner(kind: str, spec: dict[str, Any], **status: Any) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": "web", "namespace": "shop", "uid": "web-uid"}, "spec": spec} | (
+        {"status": status} if status else {}
+    )
+
+
+JOB = ("Job", "batch/v1")
+
+
+@pytest.mark.parametrize(
+    ("whose", "after", "said"),
+    [
+        # A Job makes another pod ten seconds later, and an idle StatefulSet when the old one is gone.
+        ((*JOB, {"completions": 1}), 11.0, "the pod shop/web-2 is without a node for 30 s"),
+        (("StatefulSet", "apps/v1", {"replicas": 1}), 3.0, "the pod shop/web-2 is without a node for 30 s"),
+        (("ReplicaSet", "apps/v1", {"replicas": 1}), None, "the ReplicaSet shop/web has fewer pods than before"),
+        ((*JOB, {"parallelism": 1}), None, "the Job shop/web has fewer pods than before"),
+    ],
+)
+def test_a_move_waits_for_the_pods_that_are_made_later(
+    whose: tuple[str, str, dict[str, Any]], after: float | None, said: str
+) -> None:
+    """It looked for pods without a node once, and said that all had moved: the group was scaled to nothing."""
+    kind, version, spec = whose
+    live = Live(owned("web-1", kind, version, on="a"), owner(kind, spec))
+
+    def passing() -> None:
+        if after is not None and live.now >= after and live.items[-1]["metadata"]["name"] != "web-2":
+            live.items.append(owned("web-2", kind, version, phase="Pending"))
+
+    live.passing = passing
+    with pytest.raises(MoveError, match=said):
+        live.drain()
+
+
+@pytest.mark.parametrize(
+    "whose",
+    [
+        [],
+        [owner("ReplicaSet", {"replicas": 0})],
+        [owner("ReplicaSet", {"replicas": 1}) | {"metadata": {"name": "web", "uid": "another"}}],
+    ],
+    ids=["gone", "scaled down", "another of its name"],
+)
+def test_an_owner_that_wants_no_more_pods_is_not_waited_for(whose: list[dict[str, Any]]) -> None:
+    live = Live(owned("web-1", "ReplicaSet", on="a"), *whose)
+    assert live.drain().pods == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        ({"completions": 1}, {"conditions": [{"type": "Failed", "status": "True"}]}),
+        ({"completions": 2}, {"succeeded": 2}),
+        ({"parallelism": 3}, {"succeeded": 1}),
+    ],
+)
+def test_a_job_that_is_done_makes_no_more_pods(spec: dict[str, Any], status: dict[str, Any]) -> None:
+    live = Live(owned("web-1", *JOB, on="a"), owner("Job", spec, **status))
+    assert live.drain().pods == 1
+
+
+def test_of_an_owner_that_does_not_say_how_many_it_wants_the_move_tells() -> None:
+    live = Live(owned("web-1", "EphemeralRunner", "actions.github.com/v1alpha1", on="a"))
+    done = live.drain()
+    assert (done.fewer, live.now >= PATIENCE) == (["EphemeralRunner shop/web"], True)
+
+
+def test_a_pod_that_stays_although_its_eviction_is_answered_stops_the_move() -> None:
+    live = Live(pod("web-1", "a"))
+    kept = live.items
+    live.after = lambda name: setattr(live, "items", kept)
+    with pytest.raises(MoveError, match="web-1 is there 30 s after the API server has evicted it"):
+        live.drain()
+
+
+def test_a_node_that_is_uncordoned_meanwhile_stops_the_move() -> None:
+    """After `undo`, each pod that came back was evicted again, without end."""
+    live = Live(node("a"), pod("web-1", "a"))
+    live.items[0]["spec"]["unschedulable"] = True
+    live.after = lambda name: live.items.append(pod(f"{name}-again", "a"))
+
+    def passing() -> None:
+        if live.now >= 5:
+            live.items[0]["spec"].pop("unschedulable", None)
+
+    live.passing = passing
+    with pytest.raises(MoveError, match="a takes new pods again"):
+        live.drain()
+    assert live.now < PATIENCE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ def test_an_older_runs_results_go_and_nothing_else(tmp_path: Path) -> None:
     written(tmp_path, *RESULTS, "notes.txt")
     assert make_room(tmp_path) == list(RESULTS)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_the_folder_of_a_run_that_is_being_recorded_stays(tmp_path: Path) -> None:
+    """Two runs without a name, of two clusters: the second stopped the recorder of the first."""
+    written(tmp_path, "timeline.jsonl", "report.json")
+    with (tmp_path / "timeline.jsonl").open() as recorder:
+        fcntl.flock(recorder, fcntl.LOCK_EX)
+        with pytest.raises(OverwriteError, match="another run records there now"):
+            make_room(tmp_path)
+    assert make_room(tmp_path) == ["report.json", "timeline.jsonl"]
 
 
 def test_the_timeline_is_the_last_to_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

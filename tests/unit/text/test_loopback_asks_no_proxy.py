@@ -144,7 +144,7 @@ def of_metrics(server: FakeServer, _: Path) -> None:
     scrape(f"http://127.0.0.1:{server.port}/metrics", prices=False)
 
 
-AZURE = Azure("a", Login(Token(), "a test", "https://management.azure.com", "x/.default"))
+LOGIN = Login(Token(), "a test", "https://management.azure.com", "x/.default")
 QUESTIONS = [
     *(of_aws, of_aws_with_a_role, of_aws_with_a_profile, of_the_kill_switch_on_aws),
     *(of_azure, of_the_kill_switch_on_azure),
@@ -366,7 +366,7 @@ def test_a_proxy_that_is_none_is_an_error_without_its_password(
         (ConfigException, lambda: connect(kubeconfig(tmp_path, "https://cluster.example"))),
         (UnknowableError, lambda: Cluster(kubeconfig(tmp_path, "https://cluster.example"))),
         (NotAskedError, lambda: Aws.connect("us-east-1").ask("eks", "ListClusters")),
-        (NotAskedError, lambda: AZURE.find("Microsoft.X/read", "/subscriptions/sub/x", "2024-01-01")),
+        (NotAskedError, lambda: Azure("a", LOGIN).find("Microsoft.X/read", "/subscriptions/sub/x", "2024-01-01")),
         (NotAskedError, lambda: price_list("eastus")),
     ]
     for error, ask in asked:
@@ -411,7 +411,10 @@ def test_azure_asks_the_proxy_that_is_written_without_a_scheme(monkeypatch: pyte
     with FakeServer() as proxy:
         for name in ("HTTPS_PROXY", "https_proxy"):
             monkeypatch.setenv(name, f"user:password@127.0.0.1:{proxy.port}")
-        for ask in (lambda: price_list("eastus"), lambda: AZURE.find("Microsoft.X/read", "/subscriptions/sub/x", "1")):
+        for ask in (
+            lambda: price_list("eastus"),
+            lambda: Azure("a", LOGIN).find("Microsoft.X/read", "/subscriptions/sub/x", "1"),
+        ):
             with pytest.raises(NotAskedError, match=r"(?i)proxy") as raised:
                 ask()
             assert "malformed" not in str(raised.value)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from karpstack.snapshot.objects import objects
 from karpstack.whatif import markdown
 from karpstack.whatif.accuracy import Load, RealNode
 from karpstack.whatif.answer import Accuracy, SimulatedPeriod
@@ -14,6 +15,7 @@ from karpstack.whatif.conclusion import conclusion
 from karpstack.whatif.limits import Limits
 from karpstack.whatif.phases import read
 from karpstack.whatif.prices import PriceFile
+from tests.unit.snapshot.made import snapshot
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
 
@@ -127,6 +129,19 @@ def test_what_is_not_known_of_the_cluster_keeps_an_answer_from_being_safe() -> N
     spot = replace(NODE, pool="default", capacity_type="spot", usd_per_hour=None)
     said = conclusion(judged(read(made.lines()), real=[spot]))
     assert said.endswith("not called safe: dollars an hour of the cluster are not known (without a price: 1 real node)")
+
+
+def test_a_kind_whose_list_was_refused_keeps_an_answer_from_being_safe() -> None:
+    """Without PodDisruptionBudgets, a what-if evicts as if there were none."""
+    made = Made()
+    made.pool()
+    made.node("one")
+    refused = {"what": "kind PodDisruptionBudget", "why": "the cluster refused the list (403)", "count": 1}
+    notes = objects(snapshot(leftOut=[refused]), {}).notes
+    answer = judged(read(made.lines(loaded={"leftOut": [*notes]})), real=[replace(NODE, pool="default")])
+    why = "the snapshot has no PodDisruptionBudgets, for their list was refused"
+    assert conclusion(answer).endswith(f"not called safe: {why}")
+    assert any(text.endswith("refused the list (403)); this is as if there were none") for text in answer.unknown)
 
 
 def test_what_a_snapshot_does_not_have_of_the_change_keeps_an_answer_from_being_safe() -> None:

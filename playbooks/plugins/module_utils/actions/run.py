@@ -21,7 +21,21 @@ from . import FailedError, Result
 ERRORS: Final = (ChangesError, OSError, OverwriteError, RecorderError, stack_lock.BusyError)
 _RECORDER_SECONDS: Final = 60.0
 _NEAR: Final = 0.7
-_ANSIBLES: Final = ("ansible_", "inventory_")
+#: Beginnings of names that nobody gives: Ansible's, and those that only this collection's playbooks use.
+_OTHERS: Final = (
+    *("ansible_", "inventory_", "group", "hostvars", "omit", "play_hosts", "playbook_dir", "role_", "environment"),
+    *(
+        "variables_",
+        "karpstack_",
+        "comparison_",
+        "move_",
+        "real_run_",
+        "snapshot_",
+        "stack_cluster",
+        "sweep_",
+        "whatif_",
+    ),
+)
 
 
 def lock(path: Path, owner: int) -> Result:
@@ -30,15 +44,21 @@ def lock(path: Path, owner: int) -> Result:
     return {"changed": False}
 
 
-def variables(names: list[str], known: list[str], *, check: bool) -> Result:
+def variables(names: list[str], known: list[str], given: list[Result], *, check: bool) -> Result:
     """Refuse variables with a name similar to a variable of the playbook, because Ansible ignores them silently.
 
-    Other unknown names are accepted: they may belong to the user's own playbook.
+    Other unknown names are accepted: they may belong to the user's own playbook. Of several in one -e, they are refused
+    too: they may be words of a value with blanks, as of `change=make own=1`.
     """
-    problems = []
+    problems = [
+        f"-e {one['text']}: Ansible ends a value at a blank, so its other words would have no effect; give a value "
+        'with blanks as JSON, -e \'{"change": "pulumi up --yes"}\', and each variable with its own -e'
+        for one in given
+        if len(one["names"]) > 1 and not set(one["names"]) <= set(known)
+    ]
     for name in sorted(set(names) - set(known)):
         near = difflib.get_close_matches(name, known, 1, _NEAR) or [one for one in known if name in one.split("_")]
-        if near and not name.startswith(_ANSIBLES):
+        if near and not name.startswith(_OTHERS):
             problems.append(
                 f"-e {name}: no variable of this playbook, so it would have no effect; did you mean {near[0]}?"
             )
