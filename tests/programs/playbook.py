@@ -12,11 +12,18 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def play(playbook: Path | str, folder: Path, *arguments: str, **variables: str) -> tuple[int, str]:
     """Run a playbook, one of ours by its name; return the exit code and what was printed."""
+    process = begin(playbook, folder, *arguments, **variables)
+    output, _ = process.communicate()
+    return process.returncode, output
+
+
+def begin(playbook: Path | str, folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    """Run a playbook and do not wait for its end."""
     settings = {
         **{"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")},
         **{"ANSIBLE_FORCE_COLOR": "0", "PWD": str(folder)},
     }
-    result = subprocess.run(
+    return subprocess.Popen(
         [str(Path(sys.executable).with_name("ansible-playbook")), str(ROOT / "playbooks" / playbook), *arguments],
         cwd=folder,
         env={**os.environ, **settings, **variables},
@@ -24,4 +31,3 @@ def play(playbook: Path | str, folder: Path, *arguments: str, **variables: str) 
         stderr=subprocess.STDOUT,
         text=True,
     )
-    return result.returncode, result.stdout

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
 from playbooks.plugins.module_utils.actions import run
-from tests.programs.playbook import ROOT, play
+from tests.programs.playbook import ROOT, begin, play
 from tests.serving import serving
 from tests.unit.scale_test.api_server import ApiServer
 
@@ -71,6 +73,34 @@ def test_a_move_goes_on_with_its_cluster_whatever_becomes_of_the_kubeconfig(how:
         else:
             assert code != 0, output
             assert f"context s leads to {urls['p']} now, and led to {urls['s']} when the run began" in said
+
+
+def test_a_move_whose_playbook_is_killed_evicts_nothing_more(tmp_path: Path) -> None:
+    """The module went on with its node, and Ansible's worker with the next ones."""
+    with serving(ApiServer()) as server:
+        movable(server)
+        server.refused[NODE] = {"code": 200, **server.there[NODE]}
+        server.after_patch = lambda _: server.there[NODE]["spec"].update(unschedulable=True)
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "w", "uid": "u", "controller": True}
+        metadata = {"name": "w-1", "namespace": "shop", "ownerReferences": [owner]}
+        pod = {"metadata": metadata, "spec": {"nodeName": "a"}, "status": {"phase": "Running"}}
+        server.put("/api/v1/pods/w-1", {"kind": "Pod", **pod})
+        eviction = "/api/v1/namespaces/shop/pods/w-1/eviction"
+        server.failing[eviction] = (429, {"kind": "Status", "code": 429, "message": "its budget lets none go"})
+        config = server.write_kubeconfig(tmp_path / "kubeconfig")
+        given = ["-e", "from_groups=general", "-e", "accept_waiting=true"]  # the server selects no pods by their phase
+        playbook = begin("move.yml", tmp_path, *given, KUBECONFIG=str(config))
+        try:
+            while not any(eviction in line for line in server.asked):
+                assert playbook.poll() is None, playbook.stdout and playbook.stdout.read()
+                time.sleep(0.1)
+            below = psutil.Process(playbook.pid).children(recursive=True)
+        finally:
+            playbook.kill()
+            playbook.wait()
+        _, still_there = psutil.wait_procs(below, timeout=20)
+        assert not still_there
+        playbook.communicate()
 
 
 def test_a_what_if_and_a_scale_test_refuse_another_cluster_than_the_stacks(tmp_path: Path) -> None:

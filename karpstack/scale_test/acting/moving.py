@@ -14,6 +14,7 @@ from karpstack.karpenter import clock
 from karpstack.karpenter.selectors import is_about
 from karpstack.text.shown import listed
 
+from ..processes import is_gone
 from ..recording.timeline import now
 from .cluster import Cluster
 from .successors import Successors
@@ -219,6 +220,7 @@ def drain(
     node: str,
     patience: float,
     accepted: Collection[str] = (),
+    owner: int | None = None,
     clock: Callable[[], float] = clock.monotonic,
     sleep: Callable[[float], object] = clock.sleep,
 ) -> Drained:
@@ -229,11 +231,13 @@ def drain(
         node: Its name.
         patience: Seconds for which no pod goes, one does not end, or one is without a node, until the move stops.
         accepted: Pods that were without a node before, with their namespaces.
+        owner: The process that the move ends with.
         clock: Tells seconds.
         sleep: Waits.
 
     Raises:
-        MoveError: The node takes new pods, no budget lets a pod go, one does not end, or one gets no node.
+        MoveError: The owner is gone, the node takes new pods, no budget lets a pod go, one does not end, or one gets
+            no node.
         ClusterError: The API server does not answer, or refuses.
     """
     done, begun = Drained(), clock()
@@ -242,7 +246,7 @@ def drain(
     evicted: dict[str, float] = {}
     ending: dict[str, float] = {}
     moved = begun
-    while _stays_empty(cluster, node) and (pods := list(_leaving(cluster, node))):
+    while _goes_on(cluster, node, owner) and (pods := list(_leaving(cluster, node))):
         held: dict[str, str] = {}
         for pod in pods:
             uid = pod["metadata"]["uid"]
@@ -290,12 +294,14 @@ def drain(
     return done
 
 
-def _stays_empty(cluster: Cluster, node: str) -> bool:
-    """See that a node takes no new pods; always true.
+def _goes_on(cluster: Cluster, node: str, owner: int | None) -> bool:
+    """See that somebody waits for the move, and that its node takes no new pods; always true.
 
     Raises:
-        MoveError: It takes some: evictions would have no end.
+        MoveError: The playbook was killed, or the node takes pods: evictions would have no end.
     """
+    if owner and is_gone(owner):
+        raise MoveError(f"{node}: the playbook's process {owner} is gone, so no more pods are evicted")
     if taking(cluster.labelled("v1", "Node", "", f"metadata.name={node}")):
         raise MoveError(
             f"{node} takes new pods again, since somebody has uncordoned it, so it would not stay empty; run the move "

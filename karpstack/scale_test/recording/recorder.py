@@ -25,6 +25,7 @@ from karpstack.text.shown import masked, visible
 from ..connecting import connect
 from ..labels import WORKLOAD_SELECTOR
 from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
+from ..processes import is_gone
 from ..scenarios.environments import JUDGED_BY, Stack
 from .following import WATCH_SECONDS, Follower, Resource
 from .metrics import Reading, by_zone, cheapest, scrape
@@ -161,7 +162,7 @@ class Recorder:
             threading.Thread(target=follower.run, daemon=True).start()
         reason = "stopped by the playbook"
         while not self._asked_to_stop or self._owed_prices():
-            if owner and not _alive(owner):
+            if owner and is_gone(owner):
                 reason = f"the playbook's process {owner} is gone"
                 break
             self._wake.wait(1.0)
@@ -286,13 +287,3 @@ class Recorder:
 def recorded(stack: Stack) -> Line:
     """What the START line says of a stack."""
     return {"name": stack.name, "outputs": {key: stack.outputs[key] for key in JUDGED_BY if key in stack.outputs}}
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

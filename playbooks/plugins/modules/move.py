@@ -52,6 +52,9 @@ options:
     type: list
     elements: str
     default: []
+  owner:
+    description: Process id. O(state=drained) evicts no more pods when this process has ended.
+    type: int
 """
 
 EXAMPLES = r"""

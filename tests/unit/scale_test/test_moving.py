@@ -119,7 +119,7 @@ class Live:
         return cast(Cluster, self)
 
     def drain(self, name: str = "a", accepted: tuple[str, ...] = ()) -> moving.Drained:
-        return moving.drain(self.cluster, name, PATIENCE, accepted, lambda: self.now, self.sleep)
+        return moving.drain(self.cluster, name, PATIENCE, accepted, None, lambda: self.now, self.sleep)
 
     def refused(self, *node_pools: str) -> str:
         nodes = moving.chosen(self.cluster, [] if node_pools else ["batch"], node_pools)

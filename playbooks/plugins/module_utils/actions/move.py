@@ -26,13 +26,14 @@ def move(
     accept_waiting: bool,
     accepted: list[str],
     node: str = "",
+    owner: int | None = None,
     *,
     check: bool,
 ) -> Result:
     """Let nodes take no new pods, drain one node, or let nodes take pods again; check mode only reads."""
     cluster = Cluster()
     if state == "drained":
-        return _drained(cluster, node, patience, accepted, check=check)
+        return _drained(cluster, node, patience, accepted, owner, check=check)
     if state == "undone":
         return _undone(cluster, groups, node_pools, check=check)
     return _cordoned(cluster, groups, node_pools, accept_waiting=accept_waiting, check=check)
@@ -64,10 +65,12 @@ def _cordoned(
     }
 
 
-def _drained(cluster: Cluster, node: str, patience: float, accepted: list[str], *, check: bool) -> Result:
+def _drained(
+    cluster: Cluster, node: str, patience: float, accepted: list[str], owner: int | None, *, check: bool
+) -> Result:
     if check:
         return {"changed": True, "drained": asdict(moving.Drained()) | {"broken": []}}
-    done = moving.drain(cluster, node, patience, accepted)
+    done = moving.drain(cluster, node, patience, accepted, owner)
     return {"changed": done.pods > 0, "drained": asdict(done) | {"broken": sorted(done.broken)}}
 
 
