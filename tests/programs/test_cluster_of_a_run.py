@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from ansible.parsing.splitter import parse_kv
 
 from playbooks.plugins.module_utils.actions import run
 from tests.programs.playbook import ROOT, begin, play
@@ -103,6 +104,27 @@ def test_a_move_whose_playbook_is_killed_evicts_nothing_more(tmp_path: Path) -> 
         playbook.communicate()
 
 
+def test_a_group_that_gets_a_new_node_meanwhile_is_not_empty(tmp_path: Path) -> None:
+    """The group was said to be empty, and to be scaled to nothing, with the moved pods on its new node."""
+    with serving(ApiServer()) as server:
+        movable(server)
+        server.refused[NODE] = {"code": 200, **server.there[NODE]}
+
+        def replace(_: str) -> None:
+            server.there[NODE]["spec"]["unschedulable"] = True
+            node = server.there[NODE]
+            server.put("/api/v1/nodes/b", node | {"metadata": node["metadata"] | {"name": "b"}})
+
+        server.after_patch = replace
+        config = server.write_kubeconfig(tmp_path / "kubeconfig")
+        code, output = play("move.yml", tmp_path, "-e", '{"from_groups": ["general"]}', KUBECONFIG=str(config))
+    assert code != 0, output
+    assert "These nodes came into general meanwhile and may have pods, so it is not empty: b" in " ".join(
+        output.split()
+    )
+    assert "Scale them to nothing" not in output
+
+
 def test_a_what_if_and_a_scale_test_refuse_another_cluster_than_the_stacks(tmp_path: Path) -> None:
     kubeconfig(tmp_path / "kubeconfig", "c", c=OTHER)
     (tmp_path / "outputs.json").write_text(json.dumps(OUTPUTS))
@@ -130,6 +152,23 @@ def test_words_that_would_have_no_effect_are_refused(words: str, tmp_path: Path)
     assert f"-e change={words}: Ansible ends a value at a blank" in said
 
 
+@pytest.mark.parametrize(("outputs", "selected"), [("", "test"), ("@outputs.json", "prod")])
+def test_the_change_of_a_what_if_is_one_of_the_stack_that_was_asked(
+    outputs: str, selected: str, tmp_path: Path
+) -> None:
+    """With `-e stack=test`, `pulumi up --yes` changed the stack that was selected."""
+    play_ = yaml.safe_load((ROOT / "playbooks" / "whatif.yml").read_text())[0]
+    blocks = [task["block"] for task in play_["tasks"] if "block" in task]
+    (change,) = (task for block in blocks for task in block if task.get("name") == "Apply the change")
+    given = {"change": "sh -c 'echo it is $PULUMI_STACK'", "change_dir": str(tmp_path)}
+    told = {"name": "Show it", "ansible.builtin.debug": {"var": "whatif_changed.stdout"}}
+    variables = {**given, "stack_outputs": outputs, "stack_name": "test"}
+    alone = {"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": [change, told]}
+    (tmp_path / "alone.yml").write_text(yaml.safe_dump([alone]))
+    _, output = play(tmp_path / "alone.yml", tmp_path, PULUMI_STACK="prod")
+    assert f"it is {selected}" in output, output
+
+
 def test_a_misspelt_variable_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
     """With `Undo`, nodes were drained that were to take pods again."""
     code, output = play("move.yml", tmp_path, "-e", "from_groups=general", "-e", "Undo=true", KUBECONFIG="/none")
@@ -138,13 +177,48 @@ def test_a_misspelt_variable_is_refused_before_anything_is_changed(tmp_path: Pat
     assert output.count("no variable of this playbook") == 2  # the error, and the result
 
 
-@pytest.mark.parametrize("given", ["a=1 b=2", '{"change": "pulumi up"}', "@file", "base='x y'", ""])
-def test_variables_that_are_known_may_be_given_in_any_way(given: str) -> None:
-    names = sorted({"a": 1, "b": 2}) if given == "a=1 b=2" else ["base"]
-    asked = [{"text": given, "names": names}]
-    assert run.variables(names, ["a", "b", "base", "change"], asked, check=False) == {"changed": False}
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["-e", "undo"],
+        ["-e", "undo: true"],
+        ["-e", "undo true"],
+        ["-e", "undo = true"],
+        ["-e", ' {"undo": true}'],
+        ["-e", "undo=ture"],
+        ["-e", "@given.yml"],
+        ["-e", '{"udno": true}'],
+    ],
+    ids=str,
+)
+def test_nodes_that_are_to_take_pods_again_are_not_drained(given: list[str], tmp_path: Path) -> None:
+    (tmp_path / "given.yml").write_text("undoo: true\n")
+    code, output = play("move.yml", tmp_path, "-e", "from_groups=general", *given, KUBECONFIG="/none")
+    assert code != 0, output
+    assert "Choose the cluster" not in output
 
 
+def test_variables_of_an_inventory_and_of_other_playbooks_are_not_ours(tmp_path: Path) -> None:
+    """`config` in group_vars, or what a playbook before it in a site.yml had set, was refused as misspelt."""
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "all.yml").write_text("node_pools: [a]\nUndo: true\n")
+    (tmp_path / "hosts").write_text("localhost\n")
+    code, output = play(
+        "move.yml", tmp_path, "-i", f"{tmp_path}/hosts", "-e", "from_groups=general", KUBECONFIG="/none"
+    )
+    assert code != 0, output
+    assert "Choose the cluster" in output
+
+
+@pytest.mark.parametrize("words", ["a=1 b=2", "base='x y'"])
+def test_variables_that_are_known_may_be_given_in_one_word(words: str) -> None:
+    names = sorted(parse_kv(words))
+    given: run.Given = {"names": names, "words": [{"text": words, "names": names}]}
+    assert run.variables(["a", "b", "base"], given, {"a": "yes", "b": True}, check=False) == {"changed": False}
+
+
+#: Beginnings of variables that a playbook has for itself.
+PRIVATE = ("ansible_", "comparison_", "move_", "real_run_", "snapshot_", "sweep_", "whatif_")
 PLAYBOOKS = sorted(path for path in (ROOT / "playbooks").glob("*.yml") if "\n  tasks:\n" in path.read_text())
 
 
@@ -154,5 +228,5 @@ def test_a_playbook_checks_first_what_is_given_and_knows_its_own_variables(path:
     first = play_["tasks"][0]
     assert first["ansible.builtin.import_tasks"] == "tasks/variables.yml"
     others = {"scenario_tags", "anonymize"}
-    ours = {name for name in play_["vars"] if not name.startswith(run._OTHERS)}
+    ours = {name for name in play_["vars"] if not name.startswith(PRIVATE)}
     assert set(first["vars"]["variables_known"]) - others == ours

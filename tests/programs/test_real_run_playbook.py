@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.programs.playbook import play
+from karpstack.real_run import guard
+from tests.programs.playbook import begin
 
 PROGRAM = """#!/bin/sh
 echo "$(basename "$0") $*" >> {folder}/calls
@@ -15,16 +23,32 @@ case "$*" in
 *cost*json*) echo '{{"minutes": 60}}' ;;
 *"stack export"*) cat {folder}/export ;;
 *preflight*) {preflight} ;;
+up*) {up} ;;
 esac
 """
 
 
-def real_run(folder: Path, *more: str, resources: list[str], preflight: str = "true") -> tuple[int, str, list[str]]:
+def real_run(folder: Path, *more: str, **given: Any) -> tuple[int, str, list[str]]:
     """Run it; the exit code, the output, and what it called."""
+    process = begun(folder, *more, **given)
+    output, _ = process.communicate()
+    return process.returncode, " ".join(output.split()), calls(folder)
+
+
+def calls(folder: Path) -> list[str]:
+    """What it called until now."""
+    path = folder / "calls"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def begun(
+    folder: Path, *more: str, resources: list[str], preflight: str = "true", up: str = "true"
+) -> subprocess.Popen[str]:
+    """Begin it, with false programs of which some run a command."""
     (folder / "bin").mkdir()
     for name in ("pulumi", "kubectl", "karpstack", "ansible-playbook"):
         program = folder / "bin" / name
-        program.write_text(PROGRAM.format(folder=folder, preflight=preflight))
+        program.write_text(PROGRAM.format(folder=folder, preflight=preflight, up=up))
         program.chmod(0o755)
     stack = {"type": "pulumi:pulumi:Stack"}
     deployment = {"resources": [stack, *({"type": one} for one in resources)]} if resources else {}
@@ -32,24 +56,23 @@ def real_run(folder: Path, *more: str, resources: list[str], preflight: str = "t
     ours = {"real_run_karpstack": [f"{folder}/bin/karpstack"], "real_run_playbook": [f"{folder}/bin/ansible-playbook"]}
     given = {**ours, "stack": "mine", "run_dir": f"{folder}/the run", "whatif": []}
     path = f"{folder}/bin:/usr/bin:/bin"
-    code, output = play("real_run.yml", folder, "-e", json.dumps(given), *more, PATH=path, KARPSTACK_REHEARSAL_URL="")
-    calls = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
-    return code, " ".join(output.split()), calls
+    return begin("real_run.yml", folder, "-e", json.dumps(given), *more, PATH=path, KARPSTACK_REHEARSAL_URL="")
 
 
 def test_what_is_checked_is_what_is_brought_up_and_destroyed(tmp_path: Path) -> None:
     """Pulumi had the stack's own file, and the checks another one."""
-    code, output, calls = real_run(tmp_path, "-e", "config_file=other.yaml", resources=[])
+    code, output, called = real_run(tmp_path, "-e", "config_file=other.yaml", resources=[])
     assert code == 0, output
-    of_pulumi = [call for call in calls if call.startswith("pulumi")]
+    assert not (tmp_path / "the run" / guard.UNFINISHED).exists()
+    of_pulumi = [call for call in called if call.startswith("pulumi")]
     assert of_pulumi == [
         "pulumi stack export --stack mine",
         "pulumi up --yes --stack mine --config-file other.yaml",
         "pulumi stack output kubeconfig --show-secrets --stack mine",
         "pulumi destroy --yes --stack mine --config-file other.yaml",
     ]
-    assert all("--config-file other.yaml" in call for call in calls if " preflight" in call or " left" in call)
-    (stories,) = (call for call in calls if "scale_test.yml" in call)
+    assert all("--config-file other.yaml" in call for call in called if " preflight" in call or " left" in call)
+    (stories,) = (call for call in called if "scale_test.yml" in call)
     assert json.loads(stories.partition(" -e ")[2]) == {
         "stack": "mine",
         "report_dir": f"{tmp_path}/the run/report",
@@ -57,18 +80,74 @@ def test_what_is_checked_is_what_is_brought_up_and_destroyed(tmp_path: Path) -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("options", "asked"), [("[]", None), ("--new-image", "--new-image"), ('["--at", "1"]', "--at 1")]
+)
+def test_options_of_the_what_if_may_be_a_text(options: str, asked: str | None, tmp_path: Path) -> None:
+    """With `-e whatif=[]`, a failed destroy was told by nothing but an error of a template."""
+    code, output, called = real_run(tmp_path, "-e", json.dumps({"whatif": options}), resources=[])
+    assert code == 0, output
+    whatifs = [call for call in called if call.startswith("karpstack whatif")]
+    assert [call.endswith(f"the run/whatif {asked}") for call in whatifs] == ([True] if asked else [])
+
+
 @pytest.mark.parametrize("resources", [["aws:eks/cluster:Cluster"], ["pulumi:providers:aws"]])
 def test_a_stack_that_has_something_is_not_taken(resources: list[str], tmp_path: Path) -> None:
     """A colleague's run would be destroyed, or one that is needed."""
-    code, output, calls = real_run(tmp_path, resources=resources, preflight="exit 1")
+    code, output, called = real_run(tmp_path, resources=resources, preflight="exit 1")
     assert code != 0, output
     assert ("has resources, and this run would destroy them" in output) == ("cluster" in str(resources).lower())
-    assert [call for call in calls if call.startswith("pulumi")] == ["pulumi stack export --stack mine"]
+    assert [call for call in called if call.startswith("pulumi")] == ["pulumi stack export --stack mine"]
 
 
 def test_before_up_nothing_is_destroyed(tmp_path: Path) -> None:
     """An ended login made preflight fail, and then the stack was destroyed."""
-    code, output, calls = real_run(tmp_path, resources=[], preflight="exit 3")
+    code, output, called = real_run(tmp_path, resources=[], preflight="exit 3")
     assert code != 0, output
-    assert [call for call in calls if "pulumi" in call or " left" in call] == ["pulumi stack export --stack mine"]
+    assert [call for call in called if "pulumi" in call or " left" in call] == ["pulumi stack export --stack mine"]
     assert "preflight failed" in output
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_broken_off_is_destroyed(how: signal.Signals, tmp_path: Path) -> None:
+    """After Ctrl-C, `pulumi up` went on, and nothing destroyed what it made."""
+    up = f"trap 'echo \"up was broken off\" >> {tmp_path}/calls; exit 1' INT; while sleep 0.1; do :; done"
+    process = begun(tmp_path, resources=[], up=up)
+    try:
+        _wait_for(lambda: any(call.startswith("pulumi up") for call in calls(tmp_path)), process)
+    finally:
+        process.send_signal(how)
+        process.wait()
+    unfinished = tmp_path / "the run" / guard.UNFINISHED
+    assert unfinished.exists()
+    _wait_for(lambda: not unfinished.exists())
+    _, _, broken_off, destroy, left = [
+        call for call in calls(tmp_path) if "preflight" not in call and "cost" not in call
+    ]
+    assert broken_off == "up was broken off"
+    assert destroy == "pulumi destroy --yes --stack mine"
+    assert left == "karpstack real-run left mine --config-file Pulumi.mine.yaml"
+    assert "something may cost money" in (tmp_path / "the run" / guard.LOG).read_text()
+
+
+def test_of_a_run_that_is_broken_off_in_its_destroy_this_is_not_ended(tmp_path: Path) -> None:
+    stage = tmp_path / guard.STAGE
+    script = f"echo $$ destroy > {stage}; exec timeout 60 sh -c 'sleep 2; touch {tmp_path}/destroyed' {tmp_path}"
+    destroy = subprocess.Popen(["sh", "-c", script])
+    _wait_for(lambda: stage.exists() and "destroy" in stage.read_text())
+    check = [sys.executable, "-c", f"import os; os.rename('{tmp_path}/destroyed', '{tmp_path}/seen')"]
+    reap = threading.Thread(target=destroy.wait)
+    reap.start()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert guard.watch(gone.pid, tmp_path, tmp_path, [check])
+    reap.join()
+    assert (tmp_path / "seen").exists()
+
+
+def _wait_for(met: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    until = time.monotonic() + 60
+    while not met():
+        assert process is None or process.poll() is None, process.stdout and process.stdout.read()
+        assert time.monotonic() < until
+        time.sleep(0.1)

@@ -7,17 +7,16 @@ and taken back. Whoever makes new nodes, Karpenter or a node group, is of no mat
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from karpstack.karpenter import clock
 from karpstack.karpenter.selectors import is_about
 from karpstack.text.shown import listed
 
-from ..processes import is_gone
 from ..recording.timeline import now
 from .cluster import Cluster
-from .successors import Successors
+from .draining import BUDGETS, MoveError, is_cordoned, leaving, name_of, number, without_node
+from .successors import controller
 
 #: Label that says of which group of the cloud's a node is -> the command that scales a group to nothing. What nodes do
 #: not tell is in capitals.
@@ -33,40 +32,12 @@ NODE_POOL: Final = "karpenter.sh/nodepool"
 #: On nodes that a move has cordoned, with the time.
 MARK: Final = "karpstack.io/cordoned-by-move"
 _KARPENTER: Final = "karpenter.sh/v1"
-#: Who Karpenter's events are of, and the reason of one that says which node a pod gets.
-_KARPENTERS: Final = "karpenter"
-_NOMINATED: Final = "Nominated"
 #: Seconds in which it judges a NodePool that is new or was changed.
 _JUDGED_WITHIN: Final = 60.0
-_BUDGETS: Final = ("policy/v1", "PodDisruptionBudget")
 _PAUSE: Final = 1.0
 _NAMED: Final = 5
 
 Object = Mapping[str, Any]
-
-
-class MoveError(Exception):
-    """The move stops here, or does not begin; the text says why, and what to do. Nothing is lost: run it again."""
-
-
-@dataclass
-class Drained:
-    """What became of one node.
-
-    Attributes:
-        pods: How many pods were evicted.
-        seconds: How long it took until it was empty and all pods had a node.
-        waited: Seconds that a pod was without a node, at most.
-        broken: Names of the PodDisruptionBudgets that had fewer healthy pods meanwhile than they want, and had not
-            before.
-        fewer: Owners with fewer pods than before that do not say how many they want.
-    """
-
-    pods: int = 0
-    seconds: float = 0
-    waited: float = 0
-    broken: set[str] = field(default_factory=set)
-    fewer: list[str] = field(default_factory=list)
 
 
 def chosen(cluster: Cluster, groups: Collection[str], node_pools: Collection[str]) -> list[Object]:
@@ -163,9 +134,9 @@ def blocking_budgets(cluster: Cluster) -> list[str]:
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
-    budgets = cluster.labelled(*_BUDGETS, "")
+    budgets = cluster.labelled(*BUDGETS, "")
     return sorted(
-        _name(one) for one in budgets if _status(one, "expectedPods") and not _status(one, "disruptionsAllowed")
+        name_of(one) for one in budgets if number(one, "expectedPods") and not number(one, "disruptionsAllowed")
     )
 
 
@@ -175,12 +146,12 @@ def waiting(cluster: Cluster) -> list[str]:
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
-    return [_name(pod) for pod in _waiting(cluster)]
+    return [name_of(pod) for pod in without_node(cluster)]
 
 
 def taking(nodes: Iterable[Object]) -> list[Object]:
     """Those of the nodes that take new pods."""
-    return [node for node in nodes if not node["spec"].get("unschedulable")]
+    return [node for node in nodes if not is_cordoned(node)]
 
 
 def marked(nodes: Iterable[Object]) -> list[Object]:
@@ -212,143 +183,6 @@ def uncordon(cluster: Cluster, nodes: Iterable[Object]) -> list[str]:
         change = {"metadata": {"annotations": {MARK: None}}, "spec": {"unschedulable": None}}
         cluster.change(_reference(node), change)
     return [node["metadata"]["name"] for node in mine]
-
-
-@clock.waiting()
-def drain(
-    cluster: Cluster,
-    node: str,
-    patience: float,
-    accepted: Collection[str] = (),
-    owner: int | None = None,
-    clock: Callable[[], float] = clock.monotonic,
-    sleep: Callable[[float], object] = clock.sleep,
-) -> Drained:
-    """Evict the pods of a node, as budgets let them go, and wait until there is a node for each pod.
-
-    Args:
-        cluster: The cluster.
-        node: Its name.
-        patience: Seconds for which no pod goes, one does not end, or one is without a node, until the move stops.
-        accepted: Pods that were without a node before, with their namespaces.
-        owner: The process that the move ends with.
-        clock: Tells seconds.
-        sleep: Waits.
-
-    Raises:
-        MoveError: The owner is gone, the node takes new pods, no budget lets a pod go, one does not end, or one gets
-            no node.
-        ClusterError: The API server does not answer, or refuses.
-    """
-    done, begun = Drained(), clock()
-    watch = _Watch(cluster, patience, accepted, done, clock)
-    successors = Successors(cluster, patience)
-    evicted: dict[str, float] = {}
-    ending: dict[str, float] = {}
-    moved = begun
-    while _goes_on(cluster, node, owner) and (pods := list(_leaving(cluster, node))):
-        held: dict[str, str] = {}
-        for pod in pods:
-            uid = pod["metadata"]["uid"]
-            if pod["metadata"].get("deletionTimestamp"):
-                # It has its own time to end, after that nobody ends it: its node is silent, or a finalizer keeps it.
-                grace = int(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
-                if clock() - ending.setdefault(uid, clock()) > grace + patience:
-                    raise MoveError(
-                        f"{node}: the pod {_name(pod)} does not end, {patience:g} s after the {grace} s that it has "
-                        "for it: its node does not answer (`kubectl get node`), or something holds it back "
-                        "(metadata.finalizers). See to it, and run the move again"
-                    )
-                continue
-            if clock() - evicted.get(uid, clock()) > patience:
-                raise MoveError(
-                    f"{node}: the pod {_name(pod)} is there {patience:g} s after the API server has evicted it, and "
-                    "is not even ending: see what answers for the API server (an admission webhook, a gateway), and "
-                    "run the move again"
-                )
-            successors.note(pod)
-            if reason := cluster.evict(pod):
-                held[_name(pod)] = reason
-            elif uid not in evicted:
-                evicted[uid] = moved = clock()
-        watch.has_waiting_pod()
-        if held and clock() - moved > patience:
-            name, reason = next(iter(held.items()))
-            raise MoveError(
-                f"{node}: the pod {name} was not let go for {patience:g} s: {reason}. Its disruption budget wants more "
-                "healthy pods than there are, or lets none go at all, or there are two: see to it, and run the move "
-                "again"
-            )
-        sleep(_PAUSE)
-    empty = clock()
-    # In this order: a pod that was made in between is waited for.
-    while (missing := successors.missing(clock() - empty)) or watch.has_waiting_pod():
-        if missing and clock() - empty > patience:
-            raise MoveError(
-                f"{node} is empty, and for {patience:g} s the {missing} has fewer pods than before: it makes no other "
-                "one. See why (kubectl describe), and run the move again"
-            )
-        sleep(_PAUSE)
-    done.fewer = successors.fewer
-    done.pods, done.seconds = len(evicted), clock() - begun
-    return done
-
-
-def _goes_on(cluster: Cluster, node: str, owner: int | None) -> bool:
-    """See that somebody waits for the move, and that its node takes no new pods; always true.
-
-    Raises:
-        MoveError: The playbook was killed, or the node takes pods: evictions would have no end.
-    """
-    if owner and is_gone(owner):
-        raise MoveError(f"{node}: the playbook's process {owner} is gone, so no more pods are evicted")
-    if taking(cluster.labelled("v1", "Node", "", f"metadata.name={node}")):
-        raise MoveError(
-            f"{node} takes new pods again, since somebody has uncordoned it, so it would not stay empty; run the move "
-            "again"
-        )
-    return True
-
-
-class _Watch:
-    """Looks at pods without a node, and at budgets, while a node is drained."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        patience: float,
-        accepted: Collection[str],
-        done: Drained,
-        clock: Callable[[], float],
-    ) -> None:
-        self._clock = clock
-        self._cluster, self._patience, self._accepted, self._done = cluster, patience, accepted, done
-        self._since: dict[str, float] = {}
-        self._broken_before = set(self._broken())
-
-    def has_waiting_pod(self) -> bool:
-        """Whether a pod is without a node.
-
-        Raises:
-            MoveError: One is for too long.
-        """
-        self._done.broken |= set(self._broken()) - self._broken_before
-        moment = self._clock()
-        pods = {pod["metadata"]["uid"]: pod for pod in _waiting(self._cluster) if _name(pod) not in self._accepted}
-        self._since = {uid: self._since.get(uid, moment) for uid in pods}
-        for uid, since in self._since.items():
-            self._done.waited = max(self._done.waited, moment - since)
-            if moment - since > self._patience:
-                raise MoveError(
-                    f"the pod {_name(pods[uid])} is without a node for {self._patience:g} s: {_said(pods[uid])}. "
-                    f"{_decided(self._cluster, pods[uid])}; then run the move again, or take it back, with -e undo=true"
-                )
-        return bool(pods)
-
-    def _broken(self) -> Iterator[str]:
-        for budget in self._cluster.labelled(*_BUDGETS, ""):
-            if _status(budget, "currentHealthy") < _status(budget, "desiredHealthy"):
-                yield _name(budget)
 
 
 def _makes_none(cluster: Cluster, clock: Callable[[], float], sleep: Callable[[float], object]) -> Iterator[str]:
@@ -388,24 +222,24 @@ def _makes_more(cluster: Cluster, node_pools: Collection[str]) -> Iterator[str]:
 def _would_be_lost(cluster: Cluster, nodes: Iterable[Object]) -> Iterator[str]:
     for node in nodes:
         name = node["metadata"]["name"]
-        bare = [_name(pod) for pod in _leaving(cluster, name) if not pod["metadata"].get("ownerReferences")]
+        bare = [name_of(pod) for pod in leaving(cluster, name) if not controller(pod)]
         if bare:
             yield (
-                f"{listed(bare, _NAMED)} on {name} would not come again, for nothing has made it: move or delete it "
-                "yourself"
+                f"{listed(bare, _NAMED)} on {name} would not come again, for no controller has made it: move or delete "
+                "it yourself"
             )
 
 
 def _would_stay(cluster: Cluster, nodes: Iterable[Object]) -> Iterator[str]:
     """That pods would never go: an API server evicts none that more than one budget selects, whatever these let go."""
-    budgets = cluster.labelled(*_BUDGETS, "")
+    budgets = cluster.labelled(*BUDGETS, "")
     for node in nodes:
         name = node["metadata"]["name"]
         kept: dict[str, list[str]] = {}
-        for pod in _leaving(cluster, name):
-            of_it = sorted(_name(one) for one in budgets if is_about(one, pod))
+        for pod in leaving(cluster, name):
+            of_it = sorted(name_of(one) for one in budgets if is_about(one, pod))
             if len(of_it) > 1:
-                kept.setdefault(" and ".join(of_it), []).append(_name(pod))
+                kept.setdefault(" and ".join(of_it), []).append(name_of(pod))
         for several, pods in kept.items():
             yield (
                 f"{listed(pods, _NAMED)} on {name} would not go: the PodDisruptionBudgets {several} select the same "
@@ -419,50 +253,6 @@ def _waits_already(cluster: Cluster) -> Iterator[str]:
             f"{listed(pods, _NAMED)} is without a node already, so it would not be seen whether the move is to blame: "
             "see to it, or give -e accept_waiting=true"
         )
-
-
-def _leaving(cluster: Cluster, node: str) -> Iterator[Object]:
-    """Pods of a node that a drain has to move: not those of DaemonSets, of the node itself, nor those that are done."""
-    for pod in cluster.labelled("v1", "Pod", "", f"spec.nodeName={node}"):
-        owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}
-        if not owners & {"DaemonSet", "Node"} and pod["status"].get("phase") not in ("Succeeded", "Failed"):
-            yield pod
-
-
-def _waiting(cluster: Cluster) -> list[Object]:
-    pods = cluster.labelled("v1", "Pod", "", "spec.nodeName=,status.phase=Pending")
-    return [pod for pod in pods if not pod["spec"].get("schedulingGates")]
-
-
-def _said(pod: Object) -> str:
-    conditions = (one for one in pod["status"].get("conditions") or () if one["type"] == "PodScheduled")
-    return next((str(one.get("message") or one.get("reason") or "") for one in conditions), "nobody has looked at it")
-
-
-def _decided(cluster: Cluster, pod: Object) -> str:
-    """What Karpenter makes of a pod without a node, by its last event of it, and what to do.
-
-    It tells of each pod for which it makes none (FailedScheduling, again after five minutes), and of some of those for
-    which it makes one (Nominated, five a second): karpenter, pkg/controllers/provisioning/scheduling/events.go.
-    """
-    events = cluster.labelled("v1", "Event", "", f"involvedObject.uid={pod['metadata']['uid']}")
-    said = [
-        one
-        for one in events
-        if _KARPENTERS in (one.get("reportingComponent"), (one.get("source") or {}).get("component"))
-    ]
-    if not said:
-        return "Karpenter has said nothing of it yet: see that its controller runs, and what it logs"
-    last = max(said, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
-    if last.get("reason") == _NOMINATED:
-        return (
-            f"Karpenter has decided, and its node is not there yet: {last.get('message')}: see `kubectl describe` of "
-            "that NodeClaim"
-        )
-    return (
-        f"No NodePool makes one for it, says Karpenter: {last.get('message')}: mend the NodePool, or what the pod asks "
-        "for"
-    )
 
 
 def _readiness(pool: Object) -> tuple[str, str]:
@@ -484,16 +274,8 @@ def _reference(node: Object) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node["metadata"]["name"]}}
 
 
-def _status(budget: Object, key: str) -> int:
-    return int((budget.get("status") or {}).get(key) or 0)
-
-
 def _labels(item: Object) -> Mapping[str, str]:
     return item["metadata"].get("labels") or {}
-
-
-def _name(item: Object) -> str:
-    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
 
 
 def _sorted(nodes: Iterable[Object]) -> list[Object]:

@@ -120,7 +120,11 @@ drained:
       description: The longest time that a pod had no node, in seconds.
       type: float
     fewer:
-      description: Owners with fewer pods than before that do not say how many they want, such as runners of pipelines.
+      description: Owners with fewer pods than before, and why they are not waited for, such as Jobs that have failed.
+      type: list
+      elements: str
+    came_back:
+      description: Pods that came to the node although it is cordoned, because they tolerate that or name the node.
       type: list
       elements: str
     broken:

@@ -10,9 +10,10 @@ from typing import Any, cast
 import pytest
 
 from karpstack.karpenter.selectors import MORE_THAN_ONE
-from karpstack.scale_test.acting import moving
+from karpstack.scale_test.acting import draining, moving
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
-from karpstack.scale_test.acting.moving import MARK, MoveError
+from karpstack.scale_test.acting.draining import MoveError
+from karpstack.scale_test.acting.moving import MARK
 from playbooks.plugins.module_utils.actions import call
 from playbooks.plugins.module_utils.actions import move as action
 from tests.serving import serving
@@ -27,7 +28,8 @@ def node(name: str, **labels: str) -> dict[str, Any]:
 
 
 def pod(name: str, on: str = "", owner: str = "ReplicaSet", phase: str = "Running", **more: Any) -> dict[str, Any]:
-    owners = [{"kind": owner}] if owner else []
+    reference = {"kind": owner, "apiVersion": "apps/v1", "name": name, "uid": f"{name}-owner", "controller": True}
+    owners = [reference] if owner else []
     metadata = {"name": name, "namespace": "shop", "uid": name, "ownerReferences": owners}
     said = [{"type": "PodScheduled", "status": "False", "message": "no NodePool fits"}]
     return {
@@ -118,8 +120,8 @@ class Live:
     def cluster(self) -> Cluster:
         return cast(Cluster, self)
 
-    def drain(self, name: str = "a", accepted: tuple[str, ...] = ()) -> moving.Drained:
-        return moving.drain(self.cluster, name, PATIENCE, accepted, None, lambda: self.now, self.sleep)
+    def drain(self, name: str = "a", accepted: tuple[str, ...] = ()) -> draining.Drained:
+        return draining.drain(self.cluster, name, PATIENCE, accepted, None, lambda: self.now, self.sleep)
 
     def refused(self, *node_pools: str) -> str:
         nodes = moving.chosen(self.cluster, [] if node_pools else ["batch"], node_pools)
@@ -481,7 +483,109 @@ def test_a_job_that_is_done_makes_no_more_pods(spec: dict[str, Any], status: dic
 def test_of_an_owner_that_does_not_say_how_many_it_wants_the_move_tells() -> None:
     live = Live(owned("web-1", "EphemeralRunner", "actions.github.com/v1alpha1", on="a"))
     done = live.drain()
-    assert (done.fewer, live.now >= PATIENCE) == (["EphemeralRunner shop/web"], True)
+    assert done.fewer == ["EphemeralRunner shop/web (it does not say how many it wants)"]
+    assert live.now >= PATIENCE
+
+
+@pytest.mark.parametrize(
+    ("status", "fewer"),
+    [
+        ({"conditions": [{"type": "Failed", "status": "True"}]}, ["Job shop/web (it has failed)"]),
+        ({"failedIndexes": "0,2-4"}, ["Job shop/web (4 indexes have failed)"]),
+        ({"conditions": [{"type": "Complete", "status": "True"}]}, []),
+    ],
+)
+def test_a_job_that_fails_for_the_move_is_told(status: dict[str, Any], fewer: list[str]) -> None:
+    """It counted as moved; and one with indexes was waited for until the move stopped."""
+    live = Live(owned("web-1", *JOB, on="a"), owner("Job", {"completions": 4, "parallelism": 4}, **status))
+    assert live.drain().fewer == fewer
+
+
+def test_an_owner_that_makes_pods_one_after_the_other_is_waited_for_as_long_as_it_does() -> None:
+    live = Live(
+        *(owned(f"web-{number}", "StatefulSet", on="a") for number in range(4)), owner("StatefulSet", {"replicas": 4})
+    )
+
+    def passing() -> None:
+        there = sum(one["kind"] == "Pod" for one in live.items)
+        if not any(one["spec"].get("nodeName") == "a" for one in live.items) and live.now > 25 * (there + 1):
+            live.items.append(owned(f"new-{there}", "StatefulSet", on="b"))
+
+    live.passing = passing
+    assert live.drain().pods == 4
+    assert live.now > 3 * PATIENCE
+
+
+def test_an_owner_that_is_being_deleted_is_not_waited_for() -> None:
+    whose = owner("ReplicaSet", {"replicas": 1})
+    whose["metadata"]["deletionTimestamp"] = "2026-11-23T10:00:00Z"
+    assert Live(owned("web-1", "ReplicaSet", on="a"), whose).drain().fewer == []
+
+
+def test_a_pod_that_was_ending_already_has_a_successor_too() -> None:
+    """After Ctrl-C and the same command, the Job's next pod was not waited for."""
+    live = Live(owned("web-1", *JOB, on="a"), owner("Job", {"completions": 1}))
+    live.items[0]["metadata"]["deletionTimestamp"] = "2026-11-23T10:00:00Z"
+
+    def passing() -> None:
+        if live.now >= 3:
+            live.items = [one for one in live.items if one["metadata"]["name"] != "web-1"]
+        if live.now >= 13 and len(live.items) == 1:
+            live.items.append(owned("web-2", *JOB, on="b"))
+
+    live.passing = passing
+    live.drain()
+    assert live.now >= 13
+
+
+@pytest.mark.parametrize("tolerates", [True, False])
+def test_a_pod_that_comes_back_to_a_cordoned_node_is_not_evicted_for_ever(*, tolerates: bool) -> None:
+    """Pods with `operator: Exists` were evicted each second, for ever."""
+    more: dict[str, Any] = {"tolerations": [{"operator": "Exists"}]} if tolerates else {}
+    live = Live(pod("web-1", "a", **more))
+    live.after = lambda name: live.items.append(pod(f"{name}x", "a", **more))
+    done = live.drain()
+    assert (done.pods == 1) == tolerates
+    assert len(done.came_back) == 1
+    assert live.now <= PATIENCE + 2
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerates"),
+    [
+        ({"operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}, True),
+        ({"key": "node.kubernetes.io/unschedulable"}, True),
+        ({"operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "team", "operator": "Exists"}, False),
+        ({"key": "node.kubernetes.io/unschedulable", "value": "x"}, False),
+    ],
+)
+def test_which_pods_the_scheduler_gives_a_cordoned_node(toleration: dict[str, str], *, tolerates: bool) -> None:
+    """As TolerationsTolerateTaint has it, for a taint without a value (component-helpers, scheduling/corev1)."""
+    assert draining._tolerates(pod("web-1", "a", tolerations=[toleration])) is tolerates
+
+
+def test_pods_of_others_that_come_and_go_are_not_waited_for() -> None:
+    """With a job every few seconds there was always a pod without a node, and the move had no end."""
+    live = Live(pod("web-1", "a"))
+
+    def passing() -> None:
+        live.items.append(pod(f"job-{live.now}", phase="Pending"))
+        for one in live.items[:-3]:
+            one["spec"]["nodeName"] = "b"
+
+    live.passing = passing
+    live.drain()
+    assert live.now < PATIENCE
+
+
+def test_a_pod_whose_owner_is_no_controller_would_be_lost() -> None:
+    """It was evicted, and nothing made another one."""
+    kept = pod("kept", "a")
+    kept["metadata"]["ownerReferences"] = [{"kind": "ConfigMap", "apiVersion": "v1", "name": "batch", "uid": "batch"}]
+    live = Live(node("a", **{GROUP: "batch"}), kept, pool("default"))
+    assert "shop/kept on a would not come again, for no controller has made it" in live.refused()
 
 
 def test_a_pod_that_stays_although_its_eviction_is_answered_stops_the_move() -> None:

@@ -14,7 +14,19 @@ from pydantic import ConfigDict, ValidationError, validate_call
 from karpstack.text.shown import visible
 
 if TYPE_CHECKING:  # Ansible sends only files that it finds in an import statement.
-    from . import cluster, compare, move, preflight, recorder, reports, run, snapshot, stories, whatif  # noqa: F401
+    from . import (  # noqa: F401
+        cluster,
+        compare,
+        move,
+        preflight,
+        real_run,
+        recorder,
+        reports,
+        run,
+        snapshot,
+        stories,
+        whatif,
+    )
 
 Result = dict[str, Any]
 

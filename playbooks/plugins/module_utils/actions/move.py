@@ -9,13 +9,13 @@ from kubernetes import client
 from kubernetes.config import ConfigException
 
 from karpstack.components.workloads.running import AUTOSCALER, running
-from karpstack.scale_test.acting import moving
+from karpstack.scale_test.acting import draining, moving
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
 from karpstack.scale_test.connecting import TIMEOUTS, connect
 
 from . import Result
 
-ERRORS: Final = (ClusterError, ConfigException, moving.MoveError)
+ERRORS: Final = (ClusterError, ConfigException, draining.MoveError)
 
 
 def move(
@@ -69,9 +69,13 @@ def _drained(
     cluster: Cluster, node: str, patience: float, accepted: list[str], owner: int | None, *, check: bool
 ) -> Result:
     if check:
-        return {"changed": True, "drained": asdict(moving.Drained()) | {"broken": []}}
-    done = moving.drain(cluster, node, patience, accepted, owner)
-    return {"changed": done.pods > 0, "drained": asdict(done) | {"broken": sorted(done.broken)}}
+        return {"changed": True, "drained": _as_data(draining.Drained())}
+    done = draining.drain(cluster, node, patience, accepted, owner)
+    return {"changed": done.pods > 0, "drained": _as_data(done)}
+
+
+def _as_data(done: draining.Drained) -> Result:
+    return asdict(done) | {"broken": sorted(done.broken), "came_back": sorted(done.came_back)}
 
 
 def _undone(cluster: Cluster, groups: list[str], node_pools: list[str], *, check: bool) -> Result:

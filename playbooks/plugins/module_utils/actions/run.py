@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from ansible.module_utils.parsing.convert_bool import BOOLEANS
+from typing_extensions import TypedDict  # that of Python 3.11 is not enough for pydantic
 
 from karpstack.scale_test import stack_lock
 from karpstack.scale_test.recording.process import RecorderError, wait_until_recorded
@@ -21,21 +24,24 @@ from . import FailedError, Result
 ERRORS: Final = (ChangesError, OSError, OverwriteError, RecorderError, stack_lock.BusyError)
 _RECORDER_SECONDS: Final = 60.0
 _NEAR: Final = 0.7
-#: Beginnings of names that nobody gives: Ansible's, and those that only this collection's playbooks use.
-_OTHERS: Final = (
-    *("ansible_", "inventory_", "group", "hostvars", "omit", "play_hosts", "playbook_dir", "role_", "environment"),
-    *(
-        "variables_",
-        "karpstack_",
-        "comparison_",
-        "move_",
-        "real_run_",
-        "snapshot_",
-        "stack_cluster",
-        "sweep_",
-        "whatif_",
-    ),
-)
+#: What Ansible calls words without a name.
+RAW: Final = "_raw_params"
+#: Ansible's own names begin so.
+_ANSIBLES: Final = "ansible_"
+
+
+class Words(TypedDict):
+    """One -e that is no file, no JSON and no YAML: its text, and the names of its variables."""
+
+    text: str
+    names: list[str]
+
+
+class Given(TypedDict):
+    """What was given with -e: the names of all variables, and what was given as words."""
+
+    names: list[str]
+    words: list[Words]
 
 
 def lock(path: Path, owner: int) -> Result:
@@ -44,24 +50,31 @@ def lock(path: Path, owner: int) -> Result:
     return {"changed": False}
 
 
-def variables(names: list[str], known: list[str], given: list[Result], *, check: bool) -> Result:
-    """Refuse variables with a name similar to a variable of the playbook, because Ansible ignores them silently.
+def variables(known: list[str], given: Given, switches: dict[str, Any], *, check: bool) -> Result:
+    """Refuse what Ansible would silently ignore: names similar to a variable of the playbook, and words without a name.
 
     Other unknown names are accepted: they may belong to the user's own playbook. Of several in one -e, they are refused
-    too: they may be words of a value with blanks, as of `change=make own=1`.
+    too: they may be words of a value with blanks, as of `change=make own=1`. A switch is true or false, since Ansible
+    takes any other word for false.
     """
     problems = [
-        f"-e {one['text']}: Ansible ends a value at a blank, so its other words would have no effect; give a value "
-        'with blanks as JSON, -e \'{"change": "pulumi up --yes"}\', and each variable with its own -e'
-        for one in given
-        if len(one["names"]) > 1 and not set(one["names"]) <= set(known)
+        f"-e {one['text']}: Ansible ends a value at a blank, and ignores words without a name, so it would not do what "
+        "it says; write NAME=VALUE, each with its own -e, and a value with blanks as JSON, "
+        '-e \'{"change": "pulumi up --yes"}\''
+        for one in given["words"]
+        if not all(map(str.isidentifier, one["names"]))
+        or RAW in one["names"]
+        or (len(one["names"]) > 1 and not set(one["names"]) <= set(known))
     ]
-    for name in sorted(set(names) - set(known)):
+    for name in sorted({*given["names"]} - {*known, RAW}):
         near = difflib.get_close_matches(name, known, 1, _NEAR) or [one for one in known if name in one.split("_")]
-        if near and not name.startswith(_OTHERS):
+        if near and not name.startswith(_ANSIBLES):
             problems.append(
                 f"-e {name}: no variable of this playbook, so it would have no effect; did you mean {near[0]}?"
             )
+    for name, value in switches.items():
+        if str(value).lower() not in {"", *(str(one).lower() for one in BOOLEANS)}:
+            problems.append(f"-e {name}={value}: not known whether that is true or false; write {name}=true or false")
     if problems:
         raise FailedError("\n".join(problems))
     return {"changed": False}
