@@ -78,6 +78,7 @@ ALLOWED: dict[str, set[str]] = {
     "playbooks": {
         "playbooks",
         "preflight",
+        "real_run/guard",
         "scale_test",
         "text",
         "snapshot",
@@ -104,6 +105,7 @@ ALLOWED: dict[str, set[str]] = {
         "components/naming",
         "components/settings",
         "text",
+        "scale_test/processes",
         "scale_test/reports/reading",
     },
     "text": {"text"},
