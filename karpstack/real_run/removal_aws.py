@@ -12,12 +12,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+from botocore import xform_name
 from botocore.exceptions import ClientError
 
 from karpstack.components.documents.events import EVENT_PATTERNS
 from karpstack.components.naming import EksNames
 from karpstack.karpenter import clock
-from karpstack.preflight.aws.asking import Aws
+from karpstack.preflight.aws.asking import Aws, call
+from karpstack.preflight.finding import NotAskedError
+from karpstack.text.answers import PAGES
 
 from .leftovers import TAG, Stays, is_gone, tagged
 
@@ -39,6 +42,7 @@ _EC2: Final = (
     ("vpc", "delete_vpc", "VpcId"),
 )
 _ABSENT: Final = re.compile("NotFound|NonExistent|DoesNotExist|NoSuch")  # in the error codes of the services below
+_OF_AN_INSTANCE: Final = re.compile("InvalidInstanceID|OperationNotPermitted|UnauthorizedOperation|IncorrectState")
 _ORDER: Final = {kind: number for number, (kind, _, _) in enumerate(_EC2)}
 
 
@@ -51,6 +55,9 @@ def remove(aws: Aws, client: Client, names: EksNames, run: str, *, between: floa
         names: Physical names of the stack.
         run: Value of the tag.
         between: Seconds until it is seen again whether something is gone.
+
+    Raises:
+        NotAskedError: A question is refused, or a list has no end.
     """
     yield from _or_stays(f"cluster {names.cluster}", _cluster(client("eks"), names.cluster, run, between))
     # The cluster may have taken longer to go than all answers to one who asks may take.
@@ -82,20 +89,53 @@ def _cluster(eks: Any, name: str, run: str, between: float, patience: float = _P
 
 
 def _node_groups(eks: Any, cluster: str) -> list[str]:
-    pages = eks.get_paginator("list_nodegroups").paginate(clusterName=cluster)
+    pages = _pages(eks, "eks", "ListNodegroups", clusterName=cluster)
     return [group for page in pages for group in page["nodegroups"]]
+
+
+def _pages(client: Any, service: str, operation: str, **given: Any) -> Iterator[Any]:
+    """The pages of a list, which does not end if a server behind a proxy always has one more.
+
+    Raises:
+        NotAskedError: There are more than `PAGES`.
+    """
+    for number, page in enumerate(client.get_paginator(xform_name(operation)).paginate(**given)):
+        if number == PAGES:
+            raise NotAskedError(call(service, operation), f"there are more than {PAGES} pages", refused=False)
+        yield page
 
 
 def _ec2(aws: Aws, ec2: Any, run: str, between: float) -> Iterator[str]:
     listed = tagged(aws, [{"Name": "key", "Values": [TAG]}, {"Name": "value", "Values": [run]}])
     there = [(kind, name) for kind, name in listed if not is_gone(aws, kind, name)]
     if instances := [name for kind, name in there if kind == "i"]:
-        ec2.terminate_instances(InstanceIds=instances)
-        yield f"{len(instances)} instances go"
-        _wait(lambda: _are_terminated(ec2, instances), between)
+        yield from _instances(ec2, instances, between)
     for kind, name in sorted(there, key=lambda one: _ORDER.get(one[0], -1)):
         if kind in _ORDER:
             yield _delete(ec2, kind, name, between)
+
+
+def _instances(ec2: Any, names: list[str], between: float, patience: float = _PATIENCE) -> Iterator[str]:
+    """EC2 refuses to terminate several if it refuses one, so each is asked for by itself then."""
+    going = list(names)
+    try:
+        ec2.terminate_instances(InstanceIds=names)
+    except ClientError as refusal:
+        if not _OF_AN_INSTANCE.match(refusal.response["Error"]["Code"]):
+            raise
+        for name in names:
+            try:
+                ec2.terminate_instances(InstanceIds=[name])
+            except ClientError as error:
+                going.remove(name)
+                if not _ABSENT.search(error.response["Error"]["Code"]):
+                    yield Stays(f"{name} stays: {error.response['Error']['Message']}")
+    if not going:
+        return
+    yield f"{len(going)} instances go"
+    if not _wait(lambda: not _not_terminated(ec2, going), between, patience=patience):
+        for name in _not_terminated(ec2, going):
+            yield Stays(f"{name} stays: it is still there {patience / 60:.0f} minutes after its termination began")
 
 
 def _delete(ec2: Any, kind: str, name: str, between: float) -> str:
@@ -133,9 +173,9 @@ def _loosen(ec2: Any, kind: str, name: str) -> None:
             ec2.detach_internet_gateway(InternetGatewayId=name, VpcId=one["VpcId"])
 
 
-def _are_terminated(ec2: Any, instances: list[str]) -> bool:
-    pages = ec2.describe_instances(InstanceIds=instances)["Reservations"]
-    return all(one["State"]["Name"] == "terminated" for page in pages for one in page["Instances"])
+def _not_terminated(ec2: Any, instances: list[str]) -> list[str]:
+    found = [one for each in ec2.describe_instances(InstanceIds=instances)["Reservations"] for one in each["Instances"]]
+    return [one["InstanceId"] for one in found if one["State"]["Name"] != "terminated"]
 
 
 def _others(client: Client, names: EksNames, run: str) -> Iterator[str]:
@@ -204,9 +244,9 @@ def _has_cluster(eks: Any, name: str) -> bool:
 
 
 def _iam(iam: Any, run: str) -> Iterator[str]:
-    for role in [one["RoleName"] for page in iam.get_paginator("list_roles").paginate() for one in page["Roles"]]:
+    for role in [one["RoleName"] for page in _pages(iam, "iam", "ListRoles") for one in page["Roles"]]:
         yield from _or_stays(f"role {role}", _role(iam, role, run))
-    for page in iam.get_paginator("list_policies").paginate(Scope="Local"):
+    for page in _pages(iam, "iam", "ListPolicies", Scope="Local"):
         for policy in page["Policies"]:
             yield from _or_stays(f"policy {policy['PolicyName']}", _policy(iam, policy, run))
 

@@ -11,6 +11,7 @@ from karpstack.karpenter.quantities import exact
 from karpstack.karpenter.selectors import selects
 
 from . import claims, daemon_sets, manifests, system_workloads
+from .api_nodes import CLOUDS
 from .effective_requests import Amounts, added, amounts, written
 from .left_out import OF_KIND
 from .manifests import Names, as_kubernetes
@@ -63,11 +64,7 @@ def objects(
         existing: What the cluster runs by itself. It is not made again; what the snapshot's pods request beyond it is.
     """
     names = Names(labels)
-    notes = [
-        f"{UNREAD} {one.what.removeprefix(OF_KIND)} ({one.why}); this is as if there were none"
-        for one in snapshot.left_out
-        if one.what.startswith(OF_KIND)
-    ]
+    notes = list(_unread(snapshot))
     wanted = _without_surplus(snapshot, existing, list(_loadable(snapshot, place, existing, notes)), notes)
     if not place.same_region(snapshot.cluster):
         wanted = [_without_zones(workload, notes) for workload in wanted]
@@ -91,6 +88,18 @@ def objects(
         workloads={manifests.label_value(workload): workload for workload in wanted},
         notes=tuple(notes),
     )
+
+
+def _unread(snapshot: Snapshot) -> Iterator[str]:
+    """A note on each kind whose list was refused, except node classes of a cloud that is not the cluster's.
+
+    An API server refuses a list without the right to it before it says that there is no such kind.
+    """
+    cloud = snapshot.cluster.cloud
+    for one in snapshot.left_out:
+        kind = one.what.removeprefix(OF_KIND)
+        if one.what.startswith(OF_KIND) and cloud in (None, CLOUDS.get(kind, cloud)):
+            yield f"{UNREAD} {kind} ({one.why}); this is as if there were none"
 
 
 def _of_existing(budget: PodDisruptionBudget, snapshot: Snapshot, existing: Existing) -> bool:

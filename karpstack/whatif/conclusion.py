@@ -150,8 +150,8 @@ def _unsure(answer: Answer) -> str:
     found = answer.accuracy
     if answer.unseen:
         return _MORE
-    if unread := [text.partition(UNREAD)[2].split()[0] for text in answer.unknown if UNREAD in text]:
-        return f"the snapshot has no {listed([f'{kind}s' for kind in unread], _NAMED)}, for their list was refused"
+    if unread := [text.partition(UNREAD)[2].partition(";")[0].strip() for text in answer.unknown if UNREAD in text]:
+        return f"{UNREAD}{'s' if len(unread) > 1 else ''} {listed(unread, _NAMED)}"
     if not found.compared:
         return "no real cluster was compared"
     if found.made_up:

@@ -42,9 +42,9 @@ def calls(folder: Path) -> list[str]:
 
 
 def begun(
-    folder: Path, *more: str, resources: list[str], preflight: str = "true", up: str = "true"
+    folder: Path, *more: str, resources: list[str], preflight: str = "true", up: str = "true", export: str = ""
 ) -> subprocess.Popen[str]:
-    """Begin it, with false programs of which some run a command."""
+    """Begin it, with false programs of which some run a command; `export` replaces one of the resources."""
     (folder / "bin").mkdir()
     for name in ("pulumi", "kubectl", "karpstack", "ansible-playbook"):
         program = folder / "bin" / name
@@ -52,7 +52,7 @@ def begun(
         program.chmod(0o755)
     stack = {"type": "pulumi:pulumi:Stack"}
     deployment = {"resources": [stack, *({"type": one} for one in resources)]} if resources else {}
-    (folder / "export").write_text(json.dumps({"version": 3, "deployment": deployment}))
+    (folder / "export").write_text(export or json.dumps({"version": 3, "deployment": deployment}))
     ours = {"real_run_karpstack": [f"{folder}/bin/karpstack"], "real_run_playbook": [f"{folder}/bin/ansible-playbook"]}
     given = {**ours, "stack": "mine", "run_dir": f"{folder}/the run", "whatif": []}
     path = f"{folder}/bin:/usr/bin:/bin"
@@ -97,6 +97,25 @@ def test_a_stack_that_has_something_is_not_taken(resources: list[str], tmp_path:
     code, output, called = real_run(tmp_path, resources=resources, preflight="exit 1")
     assert code != 0, output
     assert ("has resources, and this run would destroy them" in output) == ("cluster" in str(resources).lower())
+    assert [call for call in called if call.startswith("pulumi")] == ["pulumi stack export --stack mine"]
+
+
+@pytest.mark.parametrize(
+    ("export", "said"),
+    [
+        ("Logging in", "The stack mine cannot be read, so nothing was done"),
+        ("[]", "The stack mine cannot be read, so nothing was done"),
+        (
+            json.dumps({"deployment": {"pending_operations": [{"type": "creating"}]}}),
+            "The stack mine has an interrupted operation, which may have created resources that Pulumi does not know",
+        ),
+    ],
+)
+def test_a_stack_that_may_have_something_is_not_taken(export: str, said: str, tmp_path: Path) -> None:
+    """A wrapper wrote to Pulumi's output; an `up` was killed."""
+    code, output, called = real_run(tmp_path, resources=[], export=export)
+    assert code != 0, output
+    assert said in output
     assert [call for call in called if call.startswith("pulumi")] == ["pulumi stack export --stack mine"]
 
 

@@ -18,7 +18,7 @@ _BALANCERS: Final = ("aws:lb/loadBalancer:", "aws:alb/loadBalancer:")
 _GUARD_DUTY: Final = "GuardDutyManaged"
 #: Beginnings of descriptions: of interfaces of the control plane, of pods, of load balancers, of endpoints.
 _OF_A_CLUSTER: Final = "Amazon EKS "
-_OF_PODS: Final = "aws-K8S-"
+_OF_PODS: Final = "aws-k8s-"  # in small letters; branch interfaces have it so, and others have aws-K8S-
 _OF_A_BALANCER: Final = "ELB "
 _OF_AN_ENDPOINT: Final = "VPC Endpoint Interface "
 _CONSEQUENCE: Final = "pulumi destroy waits 20 minutes at the subnets and fails with DependencyViolation"
@@ -35,8 +35,8 @@ def interfaces(subject: Subject) -> Iterator[Finding]:
     of_instances, of_balancers = {}, {}
     for found in subject.aws.all("ec2", "DescribeNetworkInterfaces", "NetworkInterfaces", **asked):
         said, instance = _said(found), str((found.get("Attachment") or {}).get("InstanceId") or "")
-        if found.get("InterfaceType") == "vpc_endpoint":
-            if (endpoint := said.rpartition(_OF_AN_ENDPOINT)[2]) not in own:
+        if found.get("InterfaceType") == "vpc_endpoint" and (endpoint := said.partition(_OF_AN_ENDPOINT)[2]):
+            if endpoint not in own:
                 yield _of_an_endpoint(subject.aws, endpoint)
         elif found["NetworkInterfaceId"] in own:
             continue
@@ -47,7 +47,7 @@ def interfaces(subject: Subject) -> Iterator[Finding]:
             of_instances[instance] = found
         elif said.startswith(_OF_A_BALANCER):  # it has one in each zone
             of_balancers[said.removeprefix(_OF_A_BALANCER)] = found
-        elif said != f"{_OF_A_CLUSTER}{cluster}" and not said.startswith(_OF_PODS):
+        elif said != f"{_OF_A_CLUSTER}{cluster}" and not said.lower().startswith(_OF_PODS):
             yield _of_others(subject.aws, found, said or str(found.get("InterfaceType", "")))
     # Last, because they need more rights.
     if left := of_instances.keys() - own:

@@ -92,7 +92,7 @@ def _judge_access(folder: Path, where: str) -> None:
 
 def _is_ours(timeline: Path, *, alone: bool) -> bool:
     """Whether a scale test has written a timeline; an empty one is of a run that ended before it had any result."""
-    if not timeline.is_file():
+    if timeline.is_symlink() or not timeline.is_file():
         return False
     with timeline.open("rb") as file:
         beginning = file.read(_BEGINNING)

@@ -223,6 +223,8 @@ class Interfaces:
         ({"Description": "Amazon EKS karpstack-eks"}, False),
         ({"Description": "Amazon EKS karpstack-eks-2"}, True),
         ({"Description": "aws-K8S-i-1"}, False),
+        ({"Description": "aws-k8s-branch-eni", "InterfaceType": "branch"}, False),
+        ({"Description": "of an endpoint", "InterfaceType": "vpc_endpoint"}, True),
         ({"Description": "", "Attachment": {"InstanceId": "i-own"}}, False),
         ({"Description": "", "Attachment": {"InstanceId": "i-bastion"}}, True),
         ({"Description": "ELB app/own/1"}, False),

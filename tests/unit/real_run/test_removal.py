@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ from karpstack.components.naming import EksNames
 from karpstack.preflight.aws.account import connect, ensure_account_has_cluster
 from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.aws.sessions import session
-from karpstack.preflight.finding import UnknowableError, blockers
+from karpstack.preflight.finding import NotAskedError, UnknowableError, blockers
 from karpstack.preflight.stack import State
 from karpstack.real_run import commands, removal_aws, removal_azure
 from karpstack.real_run.leftovers import TAG, Stays, find_aws_leftovers, find_azure_leftovers
 from karpstack.rehearsal.aws.account import Account
 from karpstack.rehearsal.azure.identity.entra import MANAGEMENT
+from karpstack.text.answers import PAGES
 from karpstack.text.codes import Code
 from tests.unit.preflight.fake_server import FakeServer
 from tests.unit.preflight.preflight_azure_world import Token, asked
@@ -241,6 +243,51 @@ def test_all_node_groups_go_and_a_cluster_that_does_not_end_is_said(aws: Account
     lines = list(removal_aws._cluster(eks, CLUSTER, "first-run", 0.01, patience=0))
     assert len([line for line in lines if line.startswith("node group ")]) == 101
     assert lines[-1] == f"cluster {CLUSTER} stays: it is still there 0 minutes after its deletion began"
+
+
+def test_an_instance_that_is_protected_does_not_keep_the_rest(aws: Account) -> None:
+    """EC2 refuses to terminate all of a call if it refuses one, or does not find one."""
+    stack, ec2 = Stack(aws), aws.client("ec2")
+    stays, goes = stack.run(), stack.run()
+    volume = ec2.create_volume(AvailabilityZone="us-east-1a", Size=10)["VolumeId"]
+    ec2.create_tags(Resources=[stays, goes, volume], Tags=TAGS)
+    ec2.modify_instance_attribute(InstanceId=stays, DisableApiTermination={"Value": True})
+    refused, *others = remove(aws)
+    assert isinstance(refused, Stays)
+    assert refused.startswith(f"{stays} stays: The instance '{stays}' may not be terminated")
+    assert others == ["1 instances go", f"{volume} goes"]
+    assert removal_aws._not_terminated(ec2, [stays, goes]) == [stays]
+
+
+def test_an_instance_that_is_not_there_does_not_keep_the_others(aws: Account) -> None:
+    there, ec2 = Stack(aws).run(), aws.client("ec2")
+    assert list(removal_aws._instances(ec2, ["i-0123456789abcdef0", there], 0.01)) == ["1 instances go"]
+    assert removal_aws._not_terminated(ec2, [there]) == []
+
+
+def test_instances_that_do_not_end_are_named(aws: Account) -> None:
+    ec2 = aws.client("ec2")
+    instance = Stack(aws).run()
+    ec2.meta.events.register("before-call.ec2.TerminateInstances", lambda **_: (AWSResponse("", 200, {}, None), {}))
+    line, stays = removal_aws._instances(ec2, [instance], 0.01, patience=0)
+    assert line == "1 instances go"
+    assert isinstance(stays, Stays)
+    assert stays == f"{instance} stays: it is still there 0 minutes after its termination began"
+
+
+@pytest.mark.parametrize("result", ["Roles", "Policies"])
+def test_a_list_without_an_end_is_an_error(result: str, aws: Account) -> None:
+    """A server behind a proxy that always has one more page held the removal up for ever."""
+    iam, markers = aws.client("iam"), map(str, count())
+
+    def more(**_: object) -> tuple[AWSResponse, dict[str, Any]]:
+        return AWSResponse("", 200, {}, None), {result: [], "IsTruncated": True, "Marker": next(markers)}
+
+    iam.meta.events.register(f"before-call.iam.List{result}", more)
+    with pytest.raises(NotAskedError, match="there are more than 1000 pages") as error:
+        list(removal_aws._iam(iam, "first-run"))
+    assert error.value.call == f"iam:List{result}"
+    assert int(next(markers)) == PAGES + 1
 
 
 @pytest.mark.parametrize("stack", ["eks", "aks-nap"])

@@ -82,6 +82,19 @@ def test_a_link_goes_and_what_it_names_stays(tmp_path: Path) -> None:
     assert (theirs / "kept").exists()
 
 
+def test_a_link_to_a_timeline_is_no_leave(tmp_path: Path) -> None:
+    """No run writes one, so the rest is not known to be a run's; to ask who records there failed."""
+    theirs, folder = tmp_path / "theirs", tmp_path / "mine"
+    for made in (theirs, folder):
+        made.mkdir()
+    written(theirs, "timeline.jsonl")
+    (folder / "timeline.jsonl").symlink_to(theirs / "timeline.jsonl")
+    for tried in (judge, make_room):
+        with pytest.raises(OverwriteError, match=r"has a timeline.jsonl that no scale test has written"):
+            tried(folder)
+    assert (folder / "timeline.jsonl").is_symlink()
+
+
 @pytest.mark.parametrize("timeline", ['{"at": "10:00", "what": "a disk was copied"}\n', "", None])
 def test_a_timeline_that_no_scale_test_has_written_is_no_leave(tmp_path: Path, timeline: str | None) -> None:
     found = tmp_path / "timeline.jsonl"

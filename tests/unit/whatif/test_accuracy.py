@@ -139,9 +139,34 @@ def test_a_kind_whose_list_was_refused_keeps_an_answer_from_being_safe() -> None
     refused = {"what": "kind PodDisruptionBudget", "why": "the cluster refused the list (403)", "count": 1}
     notes = objects(snapshot(leftOut=[refused]), {}).notes
     answer = judged(read(made.lines(loaded={"leftOut": [*notes]})), real=[replace(NODE, pool="default")])
-    why = "the snapshot has no PodDisruptionBudgets, for their list was refused"
+    why = "the snapshot has no list of the kind PodDisruptionBudget (the cluster refused the list (403))"
     assert conclusion(answer).endswith(f"not called safe: {why}")
     assert any(text.endswith("refused the list (403)); this is as if there were none") for text in answer.unknown)
+
+
+def test_kinds_without_a_list_are_named_each_with_its_own_reason() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    reasons = {"EC2NodeClass": "the cluster refused the list (403)", "NodePool": "there is no karpenter.sh/v1"}
+    refused = [{"what": f"kind {kind}", "why": why, "count": 1} for kind, why in reasons.items()]
+    notes = objects(snapshot(leftOut=refused), {}).notes
+    said = conclusion(judged(read(made.lines(loaded={"leftOut": [*notes]})), real=[replace(NODE, pool="default")]))
+    kinds = ", ".join(f"{kind} ({why})" for kind, why in reasons.items())
+    assert said.endswith(f"not called safe: the snapshot has no list of the kinds {kinds}")
+
+
+@pytest.mark.parametrize(
+    ("cloud", "kinds"),
+    [("aws", ["EC2NodeClass"]), ("azure", ["AKSNodeClass"]), (None, ["EC2NodeClass", "AKSNodeClass"])],
+)
+def test_a_refused_list_of_another_clouds_node_classes_lacks_nothing(cloud: str | None, kinds: list[str]) -> None:
+    """Without the right to it, an API server answers 403 also where there is no such kind."""
+    refused = [{"what": f"kind {kind}", "why": "no", "count": 1} for kind in ("EC2NodeClass", "AKSNodeClass")]
+    notes = objects(snapshot(leftOut=refused, cluster={"cloud": cloud}), {}).notes
+    assert notes == tuple(
+        f"the snapshot has no list of the kind {kind} (no); this is as if there were none" for kind in kinds
+    )
 
 
 def test_what_a_snapshot_does_not_have_of_the_change_keeps_an_answer_from_being_safe() -> None:
