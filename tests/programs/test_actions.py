@@ -29,11 +29,15 @@ def run(module: str, options: dict[str, Any], *, check: bool = False, before: st
     return answer
 
 
+def _given(*names: str) -> dict[str, Any]:
+    return {"names": [*names], "words": []}
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "check", "result"),
     [
-        ("run.variables", {"names": ["x"], "known": ["y"], "given": []}, True, {"changed": False}),
-        ("run.variables", {"names": ["stac"], "known": ["stack"], "given": []}, False, "did you mean stack?"),
+        ("run.variables", {"known": ["y"], "given": _given("x"), "switches": {}}, True, {"changed": False}),
+        ("run.variables", {"known": ["stack"], "given": _given("stac"), "switches": {}}, False, "did you mean stack?"),
         ("run.lock", {"path": "/proc/none/lock", "owner": 1}, True, {"skipped": True}),
         ("run.lock", {"path": "/proc/none/lock", "owner": 1}, False, "No such file"),
         ("run.lock", {"owner": "nobody"}, False, "run.lock: path: Missing required argument; owner: Input should be a"),
@@ -54,7 +58,7 @@ def test_an_action_is_called_with_its_arguments(
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "action": {"name": "run.variables", "arguments": {"names": [], "known": [], "given": []}},
+    "action": {"name": "run.variables", "arguments": {"known": [], "given": _given(), "switches": {}}},
     "compare": {"before": "/proc/none", "after": "/proc/none", "dest": "/proc/none/x.html", "rules": {}},
     "move": {"state": "undone", "groups": ["general"]},
     "preflight": {"stack": "eks", "project": "/proc/none"},
