@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..documents.charts import SYSTEM_TAINT_KEY
@@ -52,11 +52,12 @@ def scaled_by(api: ApiClient, stack: str, kind: str) -> Workloads:
     from kubernetes.client import AppsV1Api, CoreV1Api
 
     deployments: list[Any] = AppsV1Api(api).list_deployment_for_all_namespaces(_request_timeout=PATIENCE).items
+    foreign = [one for one in deployments if not is_of_stack(stack, one)]
     nodes = [node for node in CoreV1Api(api).list_node(_request_timeout=PATIENCE).items if is_ready(node)]
     found = list(definitions(api, (*_DEFINITIONS, kind)))
     return Workloads(
-        autoscalers=list(running(deployments, AUTOSCALER)),
-        controllers=list(running([one for one in deployments if not is_of_stack(stack, one)], KARPENTER)),
+        autoscalers=list(running(api.sanitize_for_serialization(deployments), AUTOSCALER)),
+        controllers=list(running(api.sanitize_for_serialization(foreign), KARPENTER)),
         own_definitions=[name for name, of_release in found if of_release],
         foreign_definitions=[name for name, of_release in found if not of_release],
         ready=len(nodes),
@@ -79,16 +80,16 @@ def may(api: ApiClient, verb: str, group: str, resource: str) -> bool:
     return bool(answer.status and answer.status.allowed)
 
 
-def running(deployments: Sequence[Any], name: str) -> Iterator[str]:
+def running(deployments: Iterable[Mapping[str, Any]], name: str) -> Iterator[str]:
     """Deployments of a program that have replicas, with their namespaces, whatever chart or manifest they are of."""
     for one in deployments:
-        containers = one.spec.template.spec.containers
-        # `.../cluster-autoscaler:v1.36.0`, `.../karpenter/controller@sha256:...`
-        images = {part for each in containers for part in each.image.partition("@")[0].partition(":")[0].split("/")}
-        labels = one.metadata.labels or {}
-        is_meant = name in images or labels.get("app.kubernetes.io/name", "").endswith(name)
-        if is_meant and one.spec.replicas != 0:
-            yield f"{one.metadata.namespace}/{one.metadata.name}"
+        spec, metadata = one["spec"], one["metadata"]
+        # `host:5000/.../cluster-autoscaler:v1.36.0`, `.../karpenter/controller@sha256:...`
+        images = [each["image"].partition("@")[0].split("/") for each in spec["template"]["spec"]["containers"]]
+        parts = {part.partition(":")[0] for image in images for part in image}
+        is_meant = name in parts or (metadata.get("labels") or {}).get("app.kubernetes.io/name", "").endswith(name)
+        if is_meant and spec.get("replicas") != 0:
+            yield f"{metadata['namespace']}/{metadata['name']}"
 
 
 def definitions(api: ApiClient, names: Collection[str]) -> Iterator[tuple[str, bool]]:

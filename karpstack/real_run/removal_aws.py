@@ -146,7 +146,10 @@ def _delete(ec2: Any, kind: str, name: str, between: float) -> str:
         nonlocal refusal
         try:
             _loosen(ec2, kind, name)
-            getattr(ec2, operation)(**{parameter: [name] if parameter.endswith("Ids") else name})
+            answer = getattr(ec2, operation)(**{parameter: [name] if parameter.endswith("Ids") else name})
+            # Of endpoints it says so, although the call succeeds.
+            for one in (answer or {}).get("Unsuccessful") or ():
+                raise ClientError(one, operation)
         except ClientError as error:
             refusal = error.response["Error"]["Message"]
             # Still in use by what goes, such as a NAT gateway; what is not found went with something else.

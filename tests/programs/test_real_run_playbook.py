@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from karpstack.real_run import guard
+from karpstack.scale_test.processes import is_gone
 from tests.programs.playbook import begin
 
 PROGRAM = """#!/bin/sh
@@ -24,6 +26,7 @@ case "$*" in
 *"stack export"*) cat {folder}/export ;;
 *preflight*) {preflight} ;;
 up*) {up} ;;
+destroy*) {destroy} ;;
 esac
 """
 
@@ -42,19 +45,25 @@ def calls(folder: Path) -> list[str]:
 
 
 def begun(
-    folder: Path, *more: str, resources: list[str], preflight: str = "true", up: str = "true", export: str = ""
+    folder: Path,
+    *more: str,
+    resources: list[str],
+    preflight: str = "true",
+    up: str = "true",
+    destroy: str = "true",
+    export: str = "",
 ) -> subprocess.Popen[str]:
     """Begin it, with false programs of which some run a command; `export` replaces one of the resources."""
     (folder / "bin").mkdir()
     for name in ("pulumi", "kubectl", "karpstack", "ansible-playbook"):
         program = folder / "bin" / name
-        program.write_text(PROGRAM.format(folder=folder, preflight=preflight, up=up))
+        program.write_text(PROGRAM.format(folder=folder, preflight=preflight, up=up, destroy=destroy))
         program.chmod(0o755)
     stack = {"type": "pulumi:pulumi:Stack"}
     deployment = {"resources": [stack, *({"type": one} for one in resources)]} if resources else {}
     (folder / "export").write_text(export or json.dumps({"version": 3, "deployment": deployment}))
     ours = {"real_run_karpstack": [f"{folder}/bin/karpstack"], "real_run_playbook": [f"{folder}/bin/ansible-playbook"]}
-    given = {**ours, "stack": "mine", "run_dir": f"{folder}/the run", "whatif": []}
+    given = {**ours, "stack": "mine", "run_dir": f"{folder}/./the run", "whatif": []}
     path = f"{folder}/bin:/usr/bin:/bin"
     return begin("real_run.yml", folder, "-e", json.dumps(given), *more, PATH=path, KARPSTACK_REHEARSAL_URL="")
 
@@ -63,7 +72,8 @@ def test_what_is_checked_is_what_is_brought_up_and_destroyed(tmp_path: Path) -> 
     """Pulumi had the stack's own file, and the checks another one."""
     code, output, called = real_run(tmp_path, "-e", "config_file=other.yaml", resources=[])
     assert code == 0, output
-    assert not (tmp_path / "the run" / guard.UNFINISHED).exists()
+    assert (tmp_path / "the run" / guard.FINISHED).exists()
+    assert not (tmp_path / "the run" / guard.LOG).exists()
     of_pulumi = [call for call in called if call.startswith("pulumi")]
     assert of_pulumi == [
         "pulumi stack export --stack mine",
@@ -137,9 +147,7 @@ def test_a_run_that_is_broken_off_is_destroyed(how: signal.Signals, tmp_path: Pa
     finally:
         process.send_signal(how)
         process.wait()
-    unfinished = tmp_path / "the run" / guard.UNFINISHED
-    assert unfinished.exists()
-    _wait_for(lambda: not unfinished.exists())
+    _wait_for((tmp_path / "the run" / guard.FINISHED).exists)
     _, _, broken_off, destroy, left = [
         call for call in calls(tmp_path) if "preflight" not in call and "cost" not in call
     ]
@@ -162,6 +170,46 @@ def test_of_a_run_that_is_broken_off_in_its_destroy_this_is_not_ended(tmp_path: 
     assert guard.watch(gone.pid, tmp_path, tmp_path, [check])
     reap.join()
     assert (tmp_path / "seen").exists()
+
+
+def test_a_folder_in_which_another_run_goes_on_is_refused(tmp_path: Path) -> None:
+    """The end of the other run was taken for its own, so that nothing would have destroyed it."""
+    run = tmp_path / "the run"
+    run.mkdir()
+    with (run / guard.GUARD).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        code, output, called = real_run(tmp_path, resources=[])
+    assert code != 0, output
+    assert "another run goes on there" in output
+    assert [call for call in called if call.startswith("pulumi")] == ["pulumi stack export --stack mine"]
+
+
+def test_a_playbook_that_nobody_has_waited_for_is_gone() -> None:
+    """A container whose first process waits for none kept the guard waiting for ever."""
+    ended = subprocess.Popen(["true"])
+    _wait_for(lambda: is_gone(ended.pid))
+    ended.wait()
+
+
+def test_no_stage_begins_once_the_run_is_being_ended(tmp_path: Path) -> None:
+    """The guard destroyed, and then `pulumi up` began."""
+    up = f"touch {tmp_path}/begun"
+    process = begun(tmp_path, resources=[], preflight=f"touch '{tmp_path}/the run/ending'", up=up)
+    output, _ = process.communicate()
+    assert process.returncode != 0, output
+    assert "up failed" in " ".join(output.split())
+    assert not (tmp_path / "begun").exists()
+
+
+def test_the_stack_is_destroyed_although_the_folder_of_the_run_is_gone(tmp_path: Path) -> None:
+    _, output, called = real_run(tmp_path, resources=[], up=f"rm -rf '{tmp_path}/the run'")
+    assert "pulumi destroy --yes --stack mine" in called, output
+
+
+def test_a_failed_destroy_is_told_although_nothing_can_be_written(tmp_path: Path) -> None:
+    up = f"mkdir '{tmp_path}/the run/run.json'"
+    _, output, _ = real_run(tmp_path, resources=[], up=up, destroy="exit 1")
+    assert "If destroy or certificate is among them, something may still cost money" in output
 
 
 def _wait_for(met: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:

@@ -10,7 +10,7 @@ from karpstack.karpenter import clock
 
 from ..processes import is_gone
 from .cluster import Cluster
-from .successors import Successors
+from .successors import Successors, controller
 
 BUDGETS: Final = ("policy/v1", "PodDisruptionBudget")
 #: The taint of a node that is cordoned.
@@ -40,7 +40,6 @@ class Drained:
         broken: Names of the PodDisruptionBudgets that had fewer healthy pods meanwhile than they want, and had not
             before.
         fewer: Owners with fewer pods than before, and why they are not waited for.
-        came_back: Pods that came to the node although it is cordoned, and stay there.
     """
 
     pods: int = 0
@@ -48,7 +47,6 @@ class Drained:
     waited: float = 0
     broken: set[str] = field(default_factory=set)
     fewer: list[str] = field(default_factory=list)
-    came_back: set[str] = field(default_factory=set)
 
 
 @clock.waiting()
@@ -209,17 +207,19 @@ class _Evictions:
             )
 
     def _has_come_back(self, pod: Object) -> bool:
-        """Whether a pod came although the node is cordoned: evicted, it would come again and again."""
-        if pod["metadata"]["uid"] in self._known:
-            return False
-        if not _tolerates(pod) and self._clock() - self._begun < _LATE:
-            return False
-        self._done.came_back.add(name_of(pod))
-        return True
+        """Whether a pod came although the node is cordoned: evicted, it would come again and again, or never."""
+        is_new = pod["metadata"]["uid"] not in self._known
+        is_late = self._clock() - self._begun >= _LATE
+        return is_new and (is_late or _tolerates(pod) or not controller(pod))
 
     def _evict(self, pod: Object) -> str:
         """Why a pod must stay for now."""
         uid, moment = pod["metadata"]["uid"], self._clock()
+        if not controller(pod):
+            raise MoveError(
+                f"{self._node}: the pod {name_of(pod)} came since the move began and would not come again, for no "
+                "controller has made it: move or delete it yourself, and run the move again"
+            )
         if moment - self._evicted.get(uid, moment) > self._patience:
             raise MoveError(
                 f"{self._node}: the pod {name_of(pod)} is there {self._patience:g} s after the API server has evicted "

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from karpstack.karpenter import clock
+from karpstack.karpenter.quantities import exact
 from karpstack.karpenter.selectors import is_about
 from karpstack.text.shown import listed
 
@@ -47,7 +48,13 @@ def chosen(cluster: Cluster, groups: Collection[str], node_pools: Collection[str
         ClusterError: The API server does not answer, or refuses.
     """
     labels = [(label, name) for name in groups for label in GROUPS] + [(NODE_POOL, name) for name in node_pools]
-    return [node for label, name in labels for node in _sorted(cluster.labelled("v1", "Node", f"{label}={name}"))]
+    return [
+        node
+        for label, name in labels
+        for node in _sorted(cluster.labelled("v1", "Node", f"{label}={name}"))
+        # What came through something that ignores the selector is not to be emptied.
+        if _labels(node).get(label) == name
+    ]
 
 
 def scale_down_commands(nodes: Iterable[Object]) -> list[str]:
@@ -73,7 +80,7 @@ def refuse(
     *,
     accept_waiting: bool,
     groups: Collection[str] = (),
-    autoscalers: Collection[str] = (),
+    autoscalers: Iterable[str] = (),
     clock: Callable[[], float] = clock.monotonic,
     sleep: Callable[[float], object] = clock.sleep,
 ) -> None:
@@ -107,7 +114,7 @@ def refuse(
         raise MoveError("nothing was changed: " + "; ".join(found))
 
 
-def _scaled_by_another(autoscalers: Collection[str]) -> Iterator[str]:
+def _scaled_by_another(autoscalers: Iterable[str]) -> Iterator[str]:
     """That somebody else makes nodes in the groups."""
     for autoscaler in autoscalers:
         namespace, name = autoscaler.split("/")
@@ -152,6 +159,16 @@ def waiting(cluster: Cluster) -> list[str]:
 def taking(nodes: Iterable[Object]) -> list[Object]:
     """Those of the nodes that take new pods."""
     return [node for node in nodes if not is_cordoned(node)]
+
+
+def still_there(cluster: Cluster, nodes: Iterable[Object]) -> list[str]:
+    """Pods that are on nodes and do not end, with their namespaces; those of DaemonSets are no matter.
+
+    Raises:
+        ClusterError: The API server does not answer, or refuses.
+    """
+    pods = (pod for node in nodes for pod in leaving(cluster, node["metadata"]["name"]))
+    return [name_of(pod) for pod in pods if not pod["metadata"].get("deletionTimestamp")]
 
 
 def marked(nodes: Iterable[Object]) -> list[Object]:
@@ -267,7 +284,7 @@ def _readiness(pool: Object) -> tuple[str, str]:
 
 
 def _makes_nothing(pool: Object) -> bool:
-    return str((pool["spec"].get("limits") or {}).get("cpu", "")) == "0"
+    return exact((pool["spec"].get("limits") or {}).get("cpu", "1")) == 0
 
 
 def _reference(node: Object) -> dict[str, Any]:

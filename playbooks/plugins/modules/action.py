@@ -27,6 +27,7 @@ options:
     choices:
       - cluster.choose
       - cluster.ensure_current
+      - real_run.begin
       - real_run.watch
       - reports.report
       - run.changes

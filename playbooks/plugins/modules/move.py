@@ -8,6 +8,7 @@ short_description: Move the pods of node groups, or of NodePools, to other nodes
 description:
   - V(cordoned) refuses a move that would fail or lose data. Then it lets the nodes take no new pods.
   - V(drained) evicts the pods of one node within their PodDisruptionBudgets. Then it waits until each pod has a node.
+  - V(listed) changes nothing, and returns what the nodes have and do.
   - V(undone) lets the nodes that a move has cordoned take pods again.
   - A state that is already reached is not changed.
 author: karpstack (@karpstack)
@@ -23,7 +24,7 @@ options:
   state:
     description: The state to reach.
     type: str
-    choices: [cordoned, drained, undone]
+    choices: [cordoned, drained, listed, undone]
     required: true
   groups:
     description: Names of managed node groups (EKS) or agent pools (AKS).
@@ -74,7 +75,17 @@ nodes:
   description: Names of the nodes of O(groups) or O(node_pools).
   type: list
   elements: str
-  returned: O(state=cordoned) or O(state=undone)
+  returned: O(state=cordoned), O(state=listed) or O(state=undone)
+taking:
+  description: Names of those of the nodes that take new pods.
+  type: list
+  elements: str
+  returned: O(state=listed)
+pods:
+  description: Pods on the nodes, with their namespaces, without those of DaemonSets and those that end.
+  type: list
+  elements: str
+  returned: O(state=listed)
 cordoned_before:
   description: Names of the nodes that an interrupted move has cordoned.
   type: list
@@ -121,10 +132,6 @@ drained:
       type: float
     fewer:
       description: Owners with fewer pods than before, and why they are not waited for, such as Jobs that have failed.
-      type: list
-      elements: str
-    came_back:
-      description: Pods that came to the node although it is cordoned, because they tolerate that or name the node.
       type: list
       elements: str
     broken:

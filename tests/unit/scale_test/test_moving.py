@@ -149,7 +149,6 @@ def test_nodes_are_those_of_the_groups_in_their_order_on_either_cloud() -> None:
 def test_in_check_mode_a_move_says_what_it_would_change_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     live = Live(node("a", **{GROUP: "batch"}), pod("web", "a"), pool("default"))
     monkeypatch.setattr(action, "Cluster", lambda: live)
-    monkeypatch.setattr(action, "_autoscalers", list)
     options = {"groups": ["batch"], "node_pools": [], "patience": 1, "accept_waiting": False, "accepted": []}
 
     def move(state: str, *, check: bool) -> dict[str, Any]:
@@ -157,7 +156,10 @@ def test_in_check_mode_a_move_says_what_it_would_change_and_changes_nothing(monk
 
     would = move("cordoned", check=True)
     assert (would["changed"], would["nodes"], live.changed) == (True, ["a"], [])
+    assert call("move.move", {**options, "state": "listed"}, check=True)["taking"] == ["a"]
     assert move("cordoned", check=False) == would
+    listed = call("move.move", {**options, "state": "listed"}, check=True)
+    assert listed == {"changed": False, "nodes": ["a"], "taking": [], "pods": ["shop/web"]}
     assert live.changed == ["a"]
     assert not move("cordoned", check=True)["changed"]
     assert move("drained", check=True)["changed"]
@@ -546,8 +548,20 @@ def test_a_pod_that_comes_back_to_a_cordoned_node_is_not_evicted_for_ever(*, tol
     live.after = lambda name: live.items.append(pod(f"{name}x", "a", **more))
     done = live.drain()
     assert (done.pods == 1) == tolerates
-    assert len(done.came_back) == 1
+    assert len(moving.still_there(live.cluster, [node("a")])) == 1
     assert live.now <= PATIENCE + 2
+
+
+def test_a_pod_without_a_controller_that_comes_later_is_not_evicted() -> None:
+    """`kubectl debug node/a` made one, which was evicted and counted as moved."""
+    live = Live(node("a"), pod("debugger", "a", owner=""))
+    live.items[0]["spec"]["unschedulable"] = True
+    with pytest.raises(MoveError, match="the pod shop/debugger came since the move began"):
+        live.drain()
+    live = Live(pod("web-1", "a"))
+    live.after = lambda name: live.items.append(pod("debugger", "a", owner=""))
+    live.drain()
+    assert live.evicted == ["web-1"]
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from kubernetes import client
 from kubernetes.config import ConfigException
+from pydantic import Field
 
 from karpstack.components.workloads.running import AUTOSCALER, running
 from karpstack.scale_test.acting import draining, moving
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
-from karpstack.scale_test.connecting import TIMEOUTS, connect
+from karpstack.text.shown import visible
 
 from . import Result
 
@@ -19,10 +19,10 @@ ERRORS: Final = (ClusterError, ConfigException, draining.MoveError)
 
 
 def move(
-    state: Literal["cordoned", "drained", "undone"],
+    state: Literal["cordoned", "drained", "listed", "undone"],
     groups: list[str],
     node_pools: list[str],
-    patience: float,
+    patience: Annotated[float, Field(gt=0, allow_inf_nan=False)],
     accept_waiting: bool,
     accepted: list[str],
     node: str = "",
@@ -30,13 +30,27 @@ def move(
     *,
     check: bool,
 ) -> Result:
-    """Let nodes take no new pods, drain one node, or let nodes take pods again; check mode only reads."""
+    """Let nodes take no new pods, drain one, list them, or let them take pods again; check mode only reads."""
     cluster = Cluster()
     if state == "drained":
-        return _drained(cluster, node, patience, accepted, owner, check=check)
+        return _shown(_drained(cluster, node, patience, accepted, owner, check=check))
+    if state == "listed":
+        return _shown(_listed(cluster, groups, node_pools))
     if state == "undone":
-        return _undone(cluster, groups, node_pools, check=check)
-    return _cordoned(cluster, groups, node_pools, accept_waiting=accept_waiting, check=check)
+        return _shown(_undone(cluster, groups, node_pools, check=check))
+    return _shown(_cordoned(cluster, groups, node_pools, accept_waiting=accept_waiting, check=check))
+
+
+def _shown(result: Result) -> Result:
+    """A result whose names are written without what a terminal obeys: they are the cluster's."""
+    return {
+        key: _shown(value)
+        if isinstance(value, dict)
+        else [visible(one) for one in value]
+        if isinstance(value, list)
+        else value
+        for key, value in result.items()
+    }
 
 
 def _cordoned(
@@ -49,7 +63,7 @@ def _cordoned(
         node_pools,
         accept_waiting=accept_waiting,
         groups=groups,
-        autoscalers=_autoscalers() if groups else [],
+        autoscalers=running(cluster.labelled("apps/v1", "Deployment", ""), AUTOSCALER) if groups else (),
     )
     before = moving.marked(nodes)
     changed = bool(moving.taking(nodes) if check else moving.cordon(cluster, nodes))
@@ -75,7 +89,17 @@ def _drained(
 
 
 def _as_data(done: draining.Drained) -> Result:
-    return asdict(done) | {"broken": sorted(done.broken), "came_back": sorted(done.came_back)}
+    return asdict(done) | {"broken": sorted(done.broken)}
+
+
+def _listed(cluster: Cluster, groups: list[str], node_pools: list[str]) -> Result:
+    nodes = moving.chosen(cluster, groups, node_pools)
+    return {
+        "changed": False,
+        "nodes": _names(nodes),
+        "taking": _names(moving.taking(nodes)),
+        "pods": moving.still_there(cluster, nodes),
+    }
 
 
 def _undone(cluster: Cluster, groups: list[str], node_pools: list[str], *, check: bool) -> Result:
@@ -86,9 +110,3 @@ def _undone(cluster: Cluster, groups: list[str], node_pools: list[str], *, check
 
 def _names(nodes: list[moving.Object]) -> list[str]:
     return [node["metadata"]["name"] for node in nodes]
-
-
-def _autoscalers() -> list[str]:
-    """Return the Deployments of Cluster Autoscaler that have replicas, with their namespaces."""
-    apps: Any = client.AppsV1Api(connect())
-    return list(running(apps.list_deployment_for_all_namespaces(_request_timeout=TIMEOUTS).items, AUTOSCALER))
