@@ -25,11 +25,14 @@ def named(name: str, namespace: str = "kube-system", labels: Mapping[str, str] |
 
 def deployment(
     name: str, image: str, namespace: str = "kube-system", replicas: int = 1, labels: Mapping[str, str] | None = None
-) -> SimpleNamespace:
-    made = named(name, namespace, labels)
-    template = SimpleNamespace(spec=SimpleNamespace(containers=[SimpleNamespace(image=image)]))
-    made.spec = SimpleNamespace(replicas=replicas, template=template)
-    return made
+) -> kubernetes.client.V1Deployment:
+    of_pods = kubernetes.client.V1PodSpec(containers=[kubernetes.client.V1Container(name="c", image=image)])
+    template = kubernetes.client.V1PodTemplateSpec(spec=of_pods)
+    selector = kubernetes.client.V1LabelSelector()
+    return kubernetes.client.V1Deployment(
+        metadata=kubernetes.client.V1ObjectMeta(name=name, namespace=namespace, labels=labels),
+        spec=kubernetes.client.V1DeploymentSpec(replicas=replicas, selector=selector, template=template),
+    )
 
 
 def node(
@@ -72,6 +75,9 @@ class Fake:
 
     def list_deployment_for_all_namespaces(self, **options: Any) -> SimpleNamespace:
         return SimpleNamespace(items=self.deployments)
+
+    def sanitize_for_serialization(self, given: Any) -> Any:
+        return kubernetes.client.ApiClient().sanitize_for_serialization(given)
 
     def list_node(self, **options: Any) -> SimpleNamespace:
         return SimpleNamespace(items=self.nodes)
@@ -148,8 +154,9 @@ def test_who_else_scales_is_known_by_image_or_label(fake: Fake) -> None:
         deployment("autoscaler", "example.org:5000/mirror@sha256:abc", "ops", labels=chart),
         deployment("cluster-autoscaler", "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0", "old", replicas=0),
         deployment("web", "web"),
+        deployment("own", "example.org:5000/cluster-autoscaler:v1.36.0"),
     ]
-    assert found(fake).autoscalers == ["kube-system/ca", "ops/autoscaler"]
+    assert found(fake).autoscalers == ["kube-system/ca", "ops/autoscaler", "kube-system/own"]
 
 
 def test_another_karpenter_is_one_that_this_stack_has_not_installed(fake: Fake) -> None:

@@ -14,7 +14,7 @@ from karpstack.scale_test.acting import draining, moving
 from karpstack.scale_test.acting.cluster import Cluster, ClusterError
 from karpstack.scale_test.acting.draining import MoveError
 from karpstack.scale_test.acting.moving import MARK
-from playbooks.plugins.module_utils.actions import call
+from playbooks.plugins.module_utils.actions import FailedError, call
 from playbooks.plugins.module_utils.actions import move as action
 from tests.serving import serving
 from tests.unit.scale_test.api_server import ApiServer
@@ -592,6 +592,23 @@ def test_pods_of_others_that_come_and_go_are_not_waited_for() -> None:
     live.passing = passing
     live.drain()
     assert live.now < PATIENCE
+
+
+def test_cluster_autoscaler_is_found_among_the_deployments(monkeypatch: pytest.MonkeyPatch) -> None:
+    containers = [{"image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0"}]
+    autoscaler = {
+        "kind": "Deployment",
+        "metadata": {"name": "ca", "namespace": "kube-system"},
+        "spec": {"template": {"spec": {"containers": containers}}},
+    }
+    live = Live(node("a", **{GROUP: "batch"}), pool("default"), autoscaler)
+    monkeypatch.setattr(action, "Cluster", lambda: live)
+    options = {"groups": ["batch"], "node_pools": [], "patience": 1, "accept_waiting": False, "accepted": []}
+    with pytest.raises(FailedError, match="the Deployment kube-system/ca is Cluster Autoscaler"):
+        call("move.move", {**options, "state": "cordoned"}, check=False)
+    with pytest.raises(FailedError, match="patience: Input should be greater than 0"):
+        call("move.move", {**options, "state": "cordoned", "patience": -5}, check=False)
+    assert live.changed == []
 
 
 def test_a_pod_whose_owner_is_no_controller_would_be_lost() -> None:
