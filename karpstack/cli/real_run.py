@@ -19,6 +19,12 @@ def _cost(
     stack: Stack,
     report: Annotated[Path, option("--report", metavar="FOLDER", help="folder of the rehearsal's report")],
     ceiling: Annotated[float, option("--ceiling", metavar="USD", help="most that the run may cost (default: 3)")] = 3.0,
+    scenarios: Annotated[
+        str, option("--scenarios", metavar="NAMES", help="stories of the run, comma-separated (default: see --labels)")
+    ] = "",
+    labels: Annotated[
+        str, option("--labels", metavar="LABELS", help="labels of these stories, comma-separated (default: any)")
+    ] = "",
     config_file: ConfigFile = None,
     form: Format = "text",
 ) -> int:
@@ -28,7 +34,9 @@ def _cost(
     """
     from karpstack.real_run import commands
 
-    return commands.cost(stack, report, config_file=config_file, ceiling=ceiling, form=form)
+    return commands.cost(
+        stack, report, scenarios=scenarios, labels=labels, config_file=config_file, ceiling=ceiling, form=form
+    )
 
 
 @command(app, "left", "karpstack real-run left real-eks")

@@ -35,7 +35,7 @@ from karpstack.text.shown import visible
 
 from . import removal_aws, removal_azure
 from .comparison import TITLE, page
-from .cost import bill
+from .cost import bill, chosen
 from .leftovers import TAG, Stays, where
 from .leftovers import find_leftovers as find_left
 
@@ -62,7 +62,14 @@ def _print_error(error: BaseException) -> None:
 
 @reported(_CODES, _print_error)
 def cost(
-    stack: str, report: Path, *, config_file: Path | None = None, ceiling: float = 3.0, form: Form = "text"
+    stack: str,
+    report: Path,
+    *,
+    scenarios: str = "",
+    labels: str = "",
+    config_file: Path | None = None,
+    ceiling: float = 3.0,
+    form: Form = "text",
 ) -> int:
     """Print what a run of the stack costs, and when it must end."""
     configured = _configured(stack, config_file)
@@ -72,11 +79,13 @@ def cost(
             f"Pulumi.{stack}.yaml: karpstack:cluster.deletionProtection = true, so the run could not destroy "
             "what it made; set it to false"
         )
-    found = bill(configured.settings, _read(report, _report(report)))
+    stories = chosen(_checked(report, _report(report)), stack, _names(scenarios), _names(labels))
+    found = bill(configured.settings, stories)
     minutes = found.minutes_until(ceiling)
     enough = found.usd <= ceiling and minutes >= _LEAST
     if form == "json":
-        print(json.dumps({"usd": found.usd, "minutes": minutes, "enough": enough}))
+        names = ",".join(str(story["name"]) for story in stories)
+        print(json.dumps({"usd": found.usd, "minutes": minutes, "enough": enough, "scenarios": names}))
     else:
         for what, usd in found.rows:
             print(f"{usd:8.3f} USD an hour: {what}")
@@ -190,6 +199,10 @@ def _run_of(configured: Configuration, stack: str) -> str:
             f'write one that is new: pulumi config set --path "karpstack:tags.{TAG}" first-run'
         )
     return run
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _report(folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from karpstack.components.settings import AksSettings, EksSettings, Settings
 from karpstack.karpenter import fact_dates, releases
 from karpstack.karpenter.instance_types import Facts
 from karpstack.preflight.finding import InputError, UnknowableError
+from karpstack.text.shown import listed
 
 #: USD an hour: list prices of us-east-1 and West US 2, read in November 2026. Elsewhere some are a half higher.
 _EKS: Final = {"standard": 0.10, "extended": 0.60}
@@ -22,6 +23,7 @@ _MARGIN: Final = 1.5
 _LONGER: Final = 3
 #: Minutes: to create everything, to run the walk-throughs, and to destroy everything.
 _UP, _DOWN = 25, 25
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,49 @@ class Bill:
         return ceiling / (self.hourly + self.peak) * 60 - _DOWN
 
 
-def bill(settings: Settings, report: Mapping[str, Any]) -> Bill:
-    """Return what a run of a stack costs; `report` is that of its rehearsed walk-throughs.
+def chosen(
+    report: Mapping[str, Any], stack: str, scenarios: Collection[str], labels: Collection[str]
+) -> list[Mapping[str, Any]]:
+    """The rehearsed stories that a run will have: those of some names, or else of some labels, or else all.
+
+    Raises:
+        InputError: The rehearsal is another stack's, has failed, or lacks a story or its price.
+    """
+    stories = {str(story["name"]): story for story in report["stories"]}
+    missing = sorted({*scenarios} - stories.keys())
+    found = [
+        story
+        for name, story in stories.items()
+        if (name in scenarios if scenarios else not labels or {*labels} & {*story["tags"]})
+    ]
+    unpriced = [story["name"] for story in found if None in (story["cost"]["usd"], story["cost"]["peak_usd_per_hour"])]
+    why = (
+        f"is of the stack {report['stack']}"
+        if report["stack"] != stack
+        else "has not passed"
+        if not report["passed"]
+        else f"lacks {listed(missing, _NAMED)}"
+        if missing
+        else "has no story that is to be run"
+        if not found
+        else f"has no price of {listed(unpriced, _NAMED)}"
+        if unpriced
+        else ""
+    )
+    if why:
+        raise InputError(
+            f"the report of the rehearsal {why}, so the cost of the run is not known; rehearse what is to be run: "
+            f"make rehearsal STACK={stack}"
+        )
+    return found
+
+
+def bill(settings: Settings, stories: Collection[Mapping[str, Any]]) -> Bill:
+    """Return what a run of a stack costs; `stories` are those of its rehearsal.
 
     Raises:
         UnknowableError: The stack is on an existing cluster, or a price is not known.
     """
-    stories = report["stories"]
     seconds = sum(story["seconds"] for story in stories)
     return Bill(
         tuple(_standing(settings)),

@@ -22,7 +22,7 @@ from tests.programs.playbook import begin
 PROGRAM = """#!/bin/sh
 echo "$(basename "$0") $*" >> {folder}/calls
 case "$*" in
-*cost*json*) echo '{{"minutes": 60}}' ;;
+*cost*json*) echo '{{"minutes": 60, "scenarios": "eks-cheapest-fit"}}' ;;
 *"stack export"*) cat {folder}/export ;;
 *preflight*) {preflight} ;;
 up*) {up} ;;
@@ -86,8 +86,9 @@ def test_what_is_checked_is_what_is_brought_up_and_destroyed(tmp_path: Path) -> 
     assert json.loads(stories.partition(" -e ")[2]) == {
         "stack": "mine",
         "report_dir": f"{tmp_path}/the run/report",
-        "scenario_labels": "walk-through",
+        "scenarios": "eks-cheapest-fit",
     }
+    assert all("--labels walk-through" in call for call in called if " cost " in call)
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,11 @@ def loaded(stack: str, **changes: Any) -> Settings:
 
 
 def rehearsed(usd: float = 0.02, peak: float = 0.8, seconds: float = 60.0) -> dict[str, Any]:
-    story = {"seconds": seconds, "cost": {"usd": usd, "peak_usd_per_hour": peak}}
-    return {"stories": [story] * 3}
+    report = Example().report() | {"stack": "real-eks"}
+    story = {"seconds": seconds, "cost": report["stories"][0]["cost"] | {"usd": usd, "peak_usd_per_hour": peak}}
+    report["stories"] = [report["stories"][0] | story | {"name": name} for name in ("one", "two", "three")]
+    report["stories"][0]["tags"] = ["walk-through"]
+    return report
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -45,28 +48,28 @@ def test_the_shipped_stacks_cost_less_than_three_dollars(stack: str) -> None:
     assert given.tags[TAG]
     assert isinstance(given, EksSettings | AksSettings)
     assert not given.cluster.deletion_protection
-    found = bill(given, rehearsed())
+    found = bill(given, rehearsed()["stories"])
     assert 0.5 < found.usd < 3
     assert found.minutes_until(3) > 60
 
 
 def test_the_bill_names_what_stands_all_the_time() -> None:
-    found = bill(loaded("real-eks"), rehearsed())
+    found = bill(loaded("real-eks"), rehearsed()["stories"])
     assert dict(found.rows) == pytest.approx({"control plane": 0.10, "2 m5.large": 0.192, "1 NAT gateways": 0.05})
-    more = bill(loaded("real-eks", network__natGateways="per-zone", cluster__version="1.33"), rehearsed())
+    more = bill(loaded("real-eks", network__natGateways="per-zone", cluster__version="1.33"), rehearsed()["stories"])
     assert dict(more.rows)["control plane"] == 0.60
     assert dict(more.rows)["3 NAT gateways"] == pytest.approx(0.15)
 
 
 def test_no_run_costs_more_than_the_ceiling_at_the_highest_rate() -> None:
-    found = bill(loaded("real-eks"), rehearsed())
+    found = bill(loaded("real-eks"), rehearsed()["stories"])
     minutes = found.minutes_until(2.0) + 25  # destroy takes as long
     assert (found.hourly + found.peak) * minutes / 60 == pytest.approx(2.0)
 
 
 def test_a_price_that_is_not_known_is_said() -> None:
     with pytest.raises(UnknowableError, match=r"no price of m5\.large in eu-west-1.*karpstack facts aws eu-west-1"):
-        bill(loaded("real-eks", **{"aws:region": "eu-west-1"}), rehearsed())
+        bill(loaded("real-eks", **{"aws:region": "eu-west-1"}), rehearsed()["stories"])
 
 
 @pytest.fixture
@@ -104,6 +107,36 @@ def test_a_stack_that_could_not_be_removed_is_refused(
     stack.write_text(stack.read_text(encoding="utf-8").replace(*change), encoding="utf-8")
     assert main(["cost", "real-eks", "--report", "before"]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "said"),
+    [
+        ({"stack": "another"}, [], "is of the stack another"),
+        ({"passed": False}, [], "has not passed"),
+        ({}, ["--scenarios", "one,four"], "lacks four"),
+        ({}, ["--labels", "nightly"], "has no story that is to be run"),
+        ({"stories": []}, [], "has no story"),
+    ],
+)
+def test_the_cost_is_that_of_what_is_to_be_run(
+    project: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], given: list[str], said: str
+) -> None:
+    """A rehearsal of one short story promised 3 USD at most for a run of others."""
+    (project / "before" / "report.json").write_text(json.dumps(rehearsed() | change))
+    assert main(["cost", "real-eks", "--report", "before", *given]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "scenarios"),
+    [([], "one,two,three"), (["--labels", "walk-through"], "one"), (["--scenarios", "two"], "two")],
+)
+def test_what_is_run_is_what_was_rehearsed(
+    project: Path, capsys: pytest.CaptureFixture[str], given: list[str], scenarios: str
+) -> None:
+    assert main(["cost", "real-eks", "--report", "before", "--format", "json", *given]) == 0
+    assert json.loads(capsys.readouterr().out)["scenarios"] == scenarios
 
 
 def test_without_a_rehearsal_the_cost_is_not_known(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
