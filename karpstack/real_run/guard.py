@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import shlex
-import signal
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from karpstack.scale_test.processes import is_gone
 
+from . import stages
+
 #: In the run's folder. It is locked while somebody watches, and has the process id of the playbook.
 GUARD: Final = "guard"
-#: Process id and name of the stage that began last.
-STAGE: Final = "stage"
 #: It is there when nothing is left to destroy.
 FINISHED: Final = "finished"
-#: It is there when no more stages may begin.
-_ENDING: Final = "ending"
 LOG: Final = "broken-off.log"
-_DESTROY: Final = "destroy"
+#: Exit code of `real-run left`.
+_LEFT: Final = 1
 _PAUSE: Final = 1.0
 
 
 class GuardedError(Exception):
     """Another run of the folder goes on, or is being ended."""
+
+
+class Command(NamedTuple):
+    """A program with its arguments, and after how many seconds it is broken off."""
+
+    words: Sequence[str]
+    seconds: float
 
 
 def begin(folder: Path) -> None:
@@ -40,22 +43,27 @@ def begin(folder: Path) -> None:
     """
     with (folder / GUARD).open("a") as guard:
         _lock(guard, folder)
-        for name in (FINISHED, _ENDING, STAGE):
-            (folder / name).unlink(missing_ok=True)
+        for path in (
+            *folder.glob("broken-off-*"),
+            *(folder / name for name in (FINISHED, stages.ENDING, stages.STAGE)),
+        ):
+            path.unlink(missing_ok=True)
         guard.truncate(0)
 
 
-def watch(owner: int, folder: Path, project: Path, commands: Sequence[Sequence[str]]) -> bool:
-    """Wait until the playbook ends; if it has not finished the run, run the commands that do.
+def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Command, remove: Command) -> bool:
+    """Wait until the playbook ends; if it has not finished the run, finish it.
 
     Args:
         owner: The playbook's process.
         folder: The run's.
         project: Where the commands run.
-        commands: They destroy everything, and say what is left.
+        destroy: Destroys the stack.
+        left: Says what is left then.
+        remove: Removes what is left.
 
     Returns:
-        Whether the commands were run.
+        Whether the playbook had not finished the run.
 
     Raises:
         GuardedError: Another run of the folder goes on.
@@ -68,18 +76,30 @@ def watch(owner: int, folder: Path, project: Path, commands: Sequence[Sequence[s
             time.sleep(_PAUSE)
         if (folder / FINISHED).exists():
             return False
-        # In this order: a stage says that it begins, and then looks whether it may.
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _ENDING).touch()
-        _end_stage(folder)
-        with (folder / LOG).open("a", encoding="utf-8") as log:
-            print(f"The playbook's process {owner} is gone, and something may cost money.", file=log, flush=True)
-            for command in commands:
-                print(f"$ {shlex.join(command)}", file=log, flush=True)
-                done = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-                print(f"Its exit code is {done.returncode}.", file=log, flush=True)
+        # In this order: a stage says that it has begun, and then looks whether it may.
+        (folder / stages.ENDING).touch()
+        stages.end(folder)
+        with (folder / LOG).open("ab") as log:
+            _say(log, f"The playbook's process {owner} is gone, and something may cost money.")
+            _run(destroy, project, log)
+            if _run(left, project, log) == _LEFT:
+                _run(remove, project, log)
+                _run(left, project, log)
         (folder / FINISHED).touch()
         return True
+
+
+def _run(command: Command, project: Path, log: IO[bytes]) -> int:
+    _say(log, f"$ {shlex.join(command.words)}")
+    code = stages.wait(stages.begin(command.words, project, log), command.seconds)
+    _say(log, f"Its exit code is {code}.")
+    return code
+
+
+def _say(log: IO[bytes], line: str) -> None:
+    log.write(f"{line}\n".encode())
+    log.flush()
 
 
 def _lock(guard: IO[str], folder: Path) -> None:
@@ -91,19 +111,3 @@ def _lock(guard: IO[str], folder: Path) -> None:
             f"of the one could be taken for that of the other; wait for it ({LOG} says how far it is), or give another "
             "run_dir"
         ) from error
-
-
-def _end_stage(folder: Path) -> None:
-    """Break off the stage that still runs, unless it destroys, and wait for its end, for which `timeout` sees."""
-    stage = folder / STAGE
-    pid, _, name = stage.read_text().strip().partition(" ") if stage.exists() else ("", "", "")
-    if pid and name != _DESTROY and _is_stage(pid, folder):
-        os.kill(int(pid), signal.SIGINT)
-    while pid and _is_stage(pid, folder):
-        time.sleep(_PAUSE)
-
-
-def _is_stage(pid: str, folder: Path) -> bool:
-    """Whether a process of this number is a stage of the run, not another one that has its number now."""
-    shown = subprocess.run(["ps", "-ww", "-o", "args=", "-p", pid], stdout=subprocess.PIPE, text=True).stdout
-    return str(folder) in shown

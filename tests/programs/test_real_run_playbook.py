@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from karpstack.real_run import guard
+from karpstack.real_run import guard, stages
 from karpstack.scale_test.processes import is_gone
 from tests.programs.playbook import begin
 
@@ -80,6 +80,7 @@ def test_what_is_checked_is_what_is_brought_up_and_destroyed(tmp_path: Path) -> 
         "pulumi up --yes --stack mine --config-file other.yaml",
         "pulumi stack output kubeconfig --show-secrets --stack mine",
         "pulumi destroy --yes --stack mine --config-file other.yaml",
+        "pulumi stack export --stack mine",
     ]
     assert all("--config-file other.yaml" in call for call in called if " preflight" in call or " left" in call)
     (stories,) = (call for call in called if "scale_test.yml" in call)
@@ -149,7 +150,7 @@ def test_a_run_that_is_broken_off_is_destroyed(how: signal.Signals, tmp_path: Pa
         process.send_signal(how)
         process.wait()
     _wait_for((tmp_path / "the run" / guard.FINISHED).exists)
-    _, _, broken_off, destroy, left = [
+    _, _, broken_off, destroy, _, left = [
         call for call in calls(tmp_path) if "preflight" not in call and "cost" not in call
     ]
     assert broken_off == "up was broken off"
@@ -158,19 +159,79 @@ def test_a_run_that_is_broken_off_is_destroyed(how: signal.Signals, tmp_path: Pa
     assert "something may cost money" in (tmp_path / "the run" / guard.LOG).read_text()
 
 
+NOTHING = guard.Command(["true"], 60)
+
+
 def test_of_a_run_that_is_broken_off_in_its_destroy_this_is_not_ended(tmp_path: Path) -> None:
-    stage = tmp_path / guard.STAGE
-    script = f"echo $$ destroy > {stage}; exec timeout 60 sh -c 'sleep 2; touch {tmp_path}/destroyed' {tmp_path}"
-    destroy = subprocess.Popen(["sh", "-c", script])
-    _wait_for(lambda: stage.exists() and "destroy" in stage.read_text())
-    check = [sys.executable, "-c", f"import os; os.rename('{tmp_path}/destroyed', '{tmp_path}/seen')"]
-    reap = threading.Thread(target=destroy.wait)
-    reap.start()
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    assert guard.watch(gone.pid, tmp_path, tmp_path, [check])
-    reap.join()
+    destroy = ["sh", "-c", f"sleep 2; touch {tmp_path}/destroyed"]
+    stage = threading.Thread(target=stages.run, args=(tmp_path, stages.DESTROY, destroy, 60, tmp_path))
+    stage.start()
+    _wait_for((tmp_path / stages.STAGE).exists)
+    again = guard.Command(["mv", f"{tmp_path}/destroyed", f"{tmp_path}/seen"], 60)
+    assert guard.watch(_ended(), tmp_path, tmp_path, again, NOTHING, NOTHING)
+    stage.join()
     assert (tmp_path / "seen").exists()
+
+
+COUNTING = """import signal, sys, time
+told = []
+signal.signal(signal.SIGINT, lambda *_: told.append(1))
+open(sys.argv[1] + "/ready", "w").close()
+while not told:
+    time.sleep(0.05)
+time.sleep(1)
+open(sys.argv[1] + "/told", "w").write(str(len(told)))
+"""
+
+
+@pytest.mark.parametrize("how", ["its time is over", "its playbook is gone", "its module was killed"])
+def test_a_stage_gets_one_sigint(how: str, tmp_path: Path) -> None:
+    """At a second one, Pulumi gives up what it creates, which then stays; `timeout` sends two."""
+    program = [sys.executable, "-c", COUNTING, str(tmp_path)]
+    seconds = 0.5 if how == "its time is over" else 60.0
+    run = threading.Thread(target=stages.run, args=(tmp_path, "up", program, seconds, tmp_path))
+    run.start()
+    _wait_for((tmp_path / "ready").exists)
+    if how == "its playbook is gone":
+        guard.watch(_ended(), tmp_path, tmp_path, NOTHING, NOTHING, NOTHING)
+    elif how == "its module was killed":
+        assert stages.run(tmp_path, "next", ["true"], 60, tmp_path) == 0
+    run.join()
+    assert (tmp_path / "told").read_text() == "1"
+
+
+@pytest.mark.parametrize(
+    ("left", "called"), [("exit 1", ["destroy", "left", "remove", "left"]), ("exit 3", ["destroy", "left"])]
+)
+def test_what_destroy_has_left_is_removed(left: str, called: list[str], tmp_path: Path) -> None:
+    def command(name: str, then: str = "true") -> guard.Command:
+        return guard.Command(["sh", "-c", f"echo {name} >> {tmp_path}/calls; {then}"], 60)
+
+    guard.watch(_ended(), tmp_path, tmp_path, command("destroy"), command("left", left), command("remove"))
+    assert calls(tmp_path) == called
+
+
+def test_a_destroy_that_leaves_what_was_being_created_has_failed(tmp_path: Path) -> None:
+    """With an interrupted creation in its state, `pulumi destroy` only warns."""
+    pending = json.dumps({"deployment": {"pending_operations": [{"type": "creating"}]}})
+    _, output, _ = real_run(tmp_path, resources=[], up=f"echo '{pending}' > {tmp_path}/export; exit 1")
+    assert "up, destroy failed" in output
+    assert "Pulumi was killed while it created something" in (tmp_path / "the run" / "destroy.log").read_text()
+
+
+def test_the_stack_is_destroyed_although_the_module_of_up_was_killed(tmp_path: Path) -> None:
+    """The stage had no exit code, so it counted as not begun, and everything as gone."""
+    kill = "kill -9 $(ps -o ppid= -p $$)"
+    _, output, called = real_run(tmp_path, resources=[], up=kill)
+    assert "pulumi destroy --yes --stack mine" in called, output
+    assert "up failed" in output
+
+
+def _ended() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
 
 
 def test_a_folder_in_which_another_run_goes_on_is_refused(tmp_path: Path) -> None:
@@ -194,12 +255,11 @@ def test_a_playbook_that_nobody_has_waited_for_is_gone() -> None:
 
 def test_no_stage_begins_once_the_run_is_being_ended(tmp_path: Path) -> None:
     """The guard destroyed, and then `pulumi up` began."""
-    up = f"touch {tmp_path}/begun"
-    process = begun(tmp_path, resources=[], preflight=f"touch '{tmp_path}/the run/ending'", up=up)
-    output, _ = process.communicate()
-    assert process.returncode != 0, output
-    assert "up failed" in " ".join(output.split())
+    (tmp_path / stages.ENDING).touch()
+    assert stages.run(tmp_path, "up", ["touch", f"{tmp_path}/begun"], 60, tmp_path) == stages.LATE
     assert not (tmp_path / "begun").exists()
+    assert stages.run(tmp_path, stages.DESTROY, ["touch", f"{tmp_path}/destroyed"], 60, tmp_path) == 0
+    assert (tmp_path / "destroyed").exists()
 
 
 def test_the_stack_is_destroyed_although_the_folder_of_the_run_is_gone(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ ALLOWED: dict[str, set[str]] = {
         "playbooks",
         "preflight",
         "real_run/guard",
+        "real_run/stages",
         "scale_test",
         "text",
         "snapshot",

@@ -27,6 +27,7 @@ REAL: Final = {
     "preflight/aws/charts.py": "patience with a registry",
     "preflight/refresh/price_list.py": "the date of what the cloud said",
     "real_run/guard.py": "processes of this machine",
+    "real_run/stages.py": "processes of this machine",
     "rehearsal/commands.py": "dates of files",
     "rehearsal/cluster/provider/api.py": "patience with this machine: nothing here takes as long",
     "rehearsal/engines/builder.py": "how long compiling takes",

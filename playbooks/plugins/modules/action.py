@@ -28,6 +28,7 @@ options:
       - cluster.choose
       - cluster.ensure_current
       - real_run.begin
+      - real_run.stage
       - real_run.watch
       - reports.report
       - run.changes

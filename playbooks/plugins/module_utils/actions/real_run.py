@@ -1,11 +1,12 @@
-"""Actions that end a real run whose playbook was broken off."""
+"""Actions of a real run: its stages, and its end if its playbook was broken off."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Final
 
-from karpstack.real_run import guard
+from karpstack.real_run import guard, stages
 
 from . import Result
 
@@ -18,6 +19,15 @@ def begin(folder: Path) -> Result:
     return {"changed": True}
 
 
-def watch(owner: int, folder: Path, project: Path, commands: list[list[str]]) -> Result:
-    """Wait until the process `owner` ends; if the run is not finished then, run the commands."""
-    return {"changed": guard.watch(owner, folder, project, commands)}
+def watch(
+    owner: int, folder: Path, project: Path, destroy: guard.Command, left: guard.Command, remove: guard.Command
+) -> Result:
+    """Wait until the process `owner` ends; if the run is not finished then, finish it."""
+    return {"changed": guard.watch(owner, folder, project, destroy, left, remove)}
+
+
+def stage(folder: Path, name: str, command: list[str], seconds: float, project: Path) -> Result:
+    """Run a stage; its exit code and seconds."""
+    begun = time.monotonic()
+    code = stages.run(folder, name, command, seconds, project)
+    return {"changed": True, "rc": code, "seconds": time.monotonic() - begun}

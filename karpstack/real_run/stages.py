@@ -1,0 +1,110 @@
+"""Runs the stages of a real run, and ends them: with one SIGINT, for Pulumi gives up what it creates at the second."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
+
+#: In the run's folder: process id of the stage that began last, the time of its start, and its name.
+STAGE: Final = "stage"
+#: It is there when no more stages may begin.
+ENDING: Final = "ending"
+DESTROY: Final = "destroy"
+#: As `timeout` has it.
+LATE: Final = 124
+#: Seconds in which a stage may end what it has begun: a cluster that is being created is not in Pulumi's state yet.
+_GRACE: Final = 900.0
+_PAUSE: Final = 1.0
+
+
+def run(folder: Path, name: str, command: Sequence[str], seconds: float, project: Path) -> int:
+    """Run a stage; its exit code, or `LATE`.
+
+    Args:
+        folder: The run's, in which its output becomes NAME.log.
+        name: The stage's.
+        command: With its arguments.
+        seconds: After them it is broken off.
+        project: Where it runs.
+
+    Raises:
+        OSError: The program is not there, or the folder cannot be written.
+    """
+    end(folder)  # one before it whose module was killed
+    folder.mkdir(parents=True, exist_ok=True)
+    if name != DESTROY and (folder / ENDING).exists():
+        return LATE
+    with (folder / f"{name}.log").open("wb") as log:
+        process = begin(command, project, log)
+    (folder / STAGE).write_text(f"{process.pid}|{_started(process.pid)}|{name}")
+    # In this order: whoever ends the run says so, and then looks which stage runs.
+    may_begin = name == DESTROY or not (folder / ENDING).exists()
+    if (may_begin and _ends_within(process, seconds)) or not _is_first_to_end(process.pid, folder):
+        return process.wait()
+    return _stop(process)
+
+
+def begin(command: Sequence[str], project: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Begin a program that no Ctrl-C of the terminal reaches."""
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(command, cwd=project, stdin=nothing, stdout=log, stderr=log, start_new_session=True)
+
+
+def wait(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Wait for the end of a program; its exit code, or `LATE`: then it was broken off."""
+    return process.wait() if _ends_within(process, seconds) else _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> int:
+    os.killpg(process.pid, signal.SIGINT)
+    if not _ends_within(process, _GRACE):
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return LATE
+
+
+def end(folder: Path) -> None:
+    """Break off the stage that still runs, unless it destroys or is broken off already, and wait for its end."""
+    try:
+        who, started, name = (folder / STAGE).read_text().split("|")
+    except (OSError, ValueError):
+        return
+    pid, until = int(who), time.monotonic() + _GRACE
+    with suppress(ProcessLookupError):  # it has ended meanwhile
+        while started and _started(pid) == started:
+            if name != DESTROY and _is_first_to_end(pid, folder):
+                os.killpg(pid, signal.SIGINT)
+            elif name != DESTROY and time.monotonic() > until:
+                os.killpg(pid, signal.SIGKILL)
+            time.sleep(_PAUSE)
+
+
+def _is_first_to_end(pid: int, folder: Path) -> bool:
+    """Whether nobody else breaks a stage off; a second SIGINT would do harm."""
+    try:
+        (folder / f"broken-off-{pid}").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _started(pid: int) -> str:
+    """When a process began, by which it is told from another one of its number; empty if it has ended."""
+    command = ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    state, _, started = said.strip().partition(" ")
+    return "" if state.startswith("Z") else started.strip()
