@@ -23,6 +23,7 @@ REAL: Final = {
     "components/last_state.py": "patience with Pulumi's engine",
     "karpenter/clock.py": "it is what makes cluster time of it",
     "pull_request/github.py": "GitHub's limits",
+    "playbooks/plugins/module_utils/actions/real_run.py": "how long a command took",
     "preflight/aws/asking.py": "patience with a cloud's API",
     "preflight/aws/charts.py": "patience with a registry",
     "preflight/refresh/price_list.py": "the date of what the cloud said",
