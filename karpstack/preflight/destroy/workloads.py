@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from shlex import quote
 from typing import Any, Final
 
 from karpstack.karpenter import clock
@@ -62,8 +63,8 @@ def volumes(subject: Subject) -> Iterator[Finding]:
 def _volume_fix(volume: Object, claim: Mapping[str, Any]) -> str:
     """What removes a volume's disk: its claim, while the driver deletes with it; otherwise somebody has to."""
     keep = "keep a snapshot if the data is worth it, then "
-    name = volume["metadata"]["name"]
-    delete_claim = f"kubectl delete pvc --namespace {claim.get('namespace')} {claim.get('name')}"
+    name = quote(str(volume["metadata"]["name"]))
+    delete_claim = kubectl("delete", "pvc", {"metadata": claim}) if claim else ""
     released = (volume.get("status") or {}).get("phase") == "Released"
     if (volume.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Retain":
         deletes = (

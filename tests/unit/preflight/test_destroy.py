@@ -186,6 +186,16 @@ def test_what_removes_a_volume(cluster: FakeCluster, policy: str, phase: str, fi
     assert ("delete pvc" in finding.fix) == (phase == "Bound")
 
 
+@pytest.mark.parametrize("policy", ["Delete", "Retain"])
+def test_names_in_commands_about_volumes_are_quoted(cluster: FakeCluster, policy: str) -> None:
+    made = {"annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}}
+    spec = {"claimRef": {"namespace": "d", "name": "c$(id)"}, "persistentVolumeReclaimPolicy": policy}
+    cluster.put(VOLUMES, "pv;id", metadata=made, spec=spec, status={"phase": "Bound"})
+    (finding,) = look(workloads.volumes, cluster)
+    assert "kubectl delete pvc --namespace d 'c$(id)'" in finding.fix
+    assert ("persistentvolume 'pv;id'" in finding.fix) == (policy == "Retain")
+
+
 @pytest.mark.parametrize(
     ("made_by", "severity"), [(None, "error"), ("service.k8s.aws/nlb", "error"), ("metallb.io/metallb", "warning")]
 )
