@@ -10,7 +10,10 @@ from karpstack.components.settings import AksSettings, EksSettings, Settings
 from karpstack.karpenter import fact_dates, releases
 from karpstack.karpenter.instance_types import Facts
 from karpstack.preflight.finding import InputError, UnknowableError
+from karpstack.scale_test.scenarios.actions import FAULTS
 from karpstack.text.shown import listed
+
+from .stages import GRACE
 
 #: USD an hour: list prices of us-east-1 and West US 2, read in November 2026. Elsewhere some are a half higher.
 _EKS: Final = {"standard": 0.10, "extended": 0.60}
@@ -54,13 +57,15 @@ class Bill:
 
     def minutes_until(self, ceiling: float) -> float:
         """Return after how many minutes `destroy` must begin, so that no run costs more than the ceiling in USD."""
-        return ceiling / (self.hourly + self.peak) * 60 - _DOWN
+        return ceiling / (self.hourly + self.peak) * 60 - GRACE / 60 - _DOWN
 
 
 def chosen(
     report: Mapping[str, Any], stack: str, scenarios: Collection[str], labels: Collection[str]
 ) -> list[Mapping[str, Any]]:
     """The rehearsed stories that a run will have: those of some names, or else of some labels, or else all.
+
+    Of the others than those of names, a real cluster skips those with faults that only a rehearsal can cause.
 
     Raises:
         InputError: The rehearsal is another stack's, has failed, or lacks a story or its price.
@@ -70,9 +75,9 @@ def chosen(
     found = [
         story
         for name, story in stories.items()
-        if (name in scenarios if scenarios else not labels or {*labels} & {*story["tags"]})
+        if (name in scenarios if scenarios else _is_for_real(story) and (not labels or {*labels} & {*story["tags"]}))
     ]
-    unpriced = [story["name"] for story in found if None in (story["cost"]["usd"], story["cost"]["peak_usd_per_hour"])]
+    unpriced = sorted({one for story in found for one in story["cost"]["unknown"]})
     why = (
         f"is of the stack {report['stack']}"
         if report["stack"] != stack
@@ -92,6 +97,11 @@ def chosen(
             f"make rehearsal STACK={stack}"
         )
     return found
+
+
+def _is_for_real(story: Mapping[str, Any]) -> bool:
+    simulated = {fault.kind for fault in FAULTS.values() if fault.needs == "rehearsal"}
+    return not simulated & {fault["kind"] for fault in story["faults"]}
 
 
 def bill(settings: Settings, stories: Collection[Mapping[str, Any]]) -> Bill:

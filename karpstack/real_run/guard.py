@@ -20,6 +20,8 @@ FINISHED: Final = "finished"
 LOG: Final = "broken-off.log"
 #: Exit code of `real-run left`.
 _LEFT: Final = 1
+#: The stage that creates everything.
+_UP: Final = "up"
 _PAUSE: Final = 1.0
 
 
@@ -45,7 +47,7 @@ def begin(folder: Path) -> None:
         _lock(guard, folder)
         for path in (
             *folder.glob("broken-off-*"),
-            *(folder / name for name in (FINISHED, stages.ENDING, stages.STAGE)),
+            *(folder / name for name in (FINISHED, stages.BEGUN, stages.ENDING, stages.STAGE)),
         ):
             path.unlink(missing_ok=True)
         guard.truncate(0)
@@ -63,7 +65,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         remove: Removes what is left.
 
     Returns:
-        Whether the playbook had not finished the run.
+        Whether there was something to finish: the stage `up` had begun, and nobody had destroyed.
 
     Raises:
         GuardedError: Another run of the folder goes on.
@@ -72,14 +74,16 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
     with (folder / GUARD).open("a") as guard:
         _lock(guard, folder)
         print(owner, file=guard, flush=True)
+        is_begun = False
         while not is_gone(owner):
+            is_begun = is_begun or _has_begun(folder)
             time.sleep(_PAUSE)
-        if (folder / FINISHED).exists():
-            return False
         folder.mkdir(parents=True, exist_ok=True)
         # In this order: a stage says that it has begun, and then looks whether it may.
         (folder / stages.ENDING).touch()
         stages.end(folder)
+        if (folder / FINISHED).exists() or not (is_begun or _has_begun(folder)):
+            return False
         with (folder / LOG).open("ab") as log:
             _say(log, f"The playbook's process {owner} is gone, and something may cost money.")
             _run(destroy, project, log)
@@ -88,6 +92,14 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
                 _run(left, project, log)
         (folder / FINISHED).touch()
         return True
+
+
+def _has_begun(folder: Path) -> bool:
+    """Whether there may be something to destroy."""
+    try:
+        return _UP in (folder / stages.BEGUN).read_text().split()
+    except OSError:
+        return False
 
 
 def _run(command: Command, project: Path, log: IO[bytes]) -> int:
@@ -108,6 +120,5 @@ def _lock(guard: IO[str], folder: Path) -> None:
     except BlockingIOError as error:
         raise GuardedError(
             f"run_dir {folder}: another run goes on there, or one that was broken off is being destroyed, so the end "
-            f"of the one could be taken for that of the other; wait for it ({LOG} says how far it is), or give another "
-            "run_dir"
+            f"of the one could be taken for that of the other; wait for it ({LOG} says how far it is)"
         ) from error

@@ -177,7 +177,9 @@ def _loosen(ec2: Any, kind: str, name: str) -> None:
 
 
 def _not_terminated(ec2: Any, instances: list[str]) -> list[str]:
-    found = [one for each in ec2.describe_instances(InstanceIds=instances)["Reservations"] for one in each["Instances"]]
+    # By a filter, which passes over those that AWS has forgotten.
+    answer = ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": instances}])
+    found = [one for each in answer["Reservations"] for one in each["Instances"]]
     return [one["InstanceId"] for one in found if one["State"]["Name"] != "terminated"]
 
 

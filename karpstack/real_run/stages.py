@@ -13,13 +13,15 @@ from typing import IO, Final
 
 #: In the run's folder: process id of the stage that began last, the time of its start, and its name.
 STAGE: Final = "stage"
+#: The names of all stages that have begun.
+BEGUN: Final = "begun"
 #: It is there when no more stages may begin.
 ENDING: Final = "ending"
 DESTROY: Final = "destroy"
 #: As `timeout` has it.
 LATE: Final = 124
 #: Seconds in which a stage may end what it has begun: a cluster that is being created is not in Pulumi's state yet.
-_GRACE: Final = 900.0
+GRACE: Final = 900.0
 _PAUSE: Final = 1.0
 
 
@@ -40,6 +42,8 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
     folder.mkdir(parents=True, exist_ok=True)
     if name != DESTROY and (folder / ENDING).exists():
         return LATE
+    with (folder / BEGUN).open("a") as begun:
+        print(name, file=begun)
     with (folder / f"{name}.log").open("wb") as log:
         process = begin(command, project, log)
     (folder / STAGE).write_text(f"{process.pid}|{_started(process.pid)}|{name}")
@@ -52,6 +56,9 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
 
 def begin(command: Sequence[str], project: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Begin a program that no Ctrl-C of the terminal reaches."""
+    # Of a playbook in the background of a script, it would be ignored.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     nothing = subprocess.DEVNULL
     return subprocess.Popen(command, cwd=project, stdin=nothing, stdout=log, stderr=log, start_new_session=True)
 
@@ -63,7 +70,7 @@ def wait(process: subprocess.Popen[bytes], seconds: float) -> int:
 
 def _stop(process: subprocess.Popen[bytes]) -> int:
     os.killpg(process.pid, signal.SIGINT)
-    if not _ends_within(process, _GRACE):
+    if not _ends_within(process, GRACE):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     return LATE
@@ -75,7 +82,7 @@ def end(folder: Path) -> None:
         who, started, name = (folder / STAGE).read_text().split("|")
     except (OSError, ValueError):
         return
-    pid, until = int(who), time.monotonic() + _GRACE
+    pid, until = int(who), time.monotonic() + GRACE
     with suppress(ProcessLookupError):  # it has ended meanwhile
         while started and _started(pid) == started:
             if name != DESTROY and _is_first_to_end(pid, folder):
@@ -104,7 +111,15 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 def _started(pid: int) -> str:
     """When a process began, by which it is told from another one of its number; empty if it has ended."""
+    stat = Path(f"/proc/{pid}/stat")
+    if Path("/proc/self/stat").exists():
+        try:
+            state, *rest = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            return ""
+        return "" if state == "Z" else rest[18]
+    # Without /proc: the time of day, which moves if the clock is set.
     command = ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
-    state, _, started = said.strip().partition(" ")
-    return "" if state.startswith("Z") else started.strip()
+    state, _, began = said.strip().partition(" ")
+    return "" if state.startswith("Z") else began.strip()

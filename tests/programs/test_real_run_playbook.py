@@ -162,8 +162,18 @@ def test_a_run_that_is_broken_off_is_destroyed(how: signal.Signals, tmp_path: Pa
 NOTHING = guard.Command(["true"], 60)
 
 
+def test_before_up_a_run_that_is_broken_off_destroys_nothing(tmp_path: Path) -> None:
+    """What a colleague's run with the same tag had made would have been removed."""
+    wrong = guard.Command(["touch", f"{tmp_path}/wrong"], 60)
+    assert stages.run(tmp_path, "preflight", ["false"], 60, tmp_path) == 1
+    assert not guard.watch(_ended(), tmp_path, tmp_path, wrong, wrong, wrong)
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_of_a_run_that_is_broken_off_in_its_destroy_this_is_not_ended(tmp_path: Path) -> None:
     destroy = ["sh", "-c", f"sleep 2; touch {tmp_path}/destroyed"]
+    assert stages.run(tmp_path, "up", ["true"], 60, tmp_path) == 0
+    (tmp_path / stages.STAGE).unlink()
     stage = threading.Thread(target=stages.run, args=(tmp_path, stages.DESTROY, destroy, 60, tmp_path))
     stage.start()
     _wait_for((tmp_path / stages.STAGE).exists)
@@ -184,7 +194,9 @@ open(sys.argv[1] + "/told", "w").write(str(len(told)))
 """
 
 
-@pytest.mark.parametrize("how", ["its time is over", "its playbook is gone", "its module was killed"])
+@pytest.mark.parametrize(
+    "how", ["its time is over", "its playbook is gone", "all is destroyed", "its module was killed"]
+)
 def test_a_stage_gets_one_sigint(how: str, tmp_path: Path) -> None:
     """At a second one, Pulumi gives up what it creates, which then stays; `timeout` sends two."""
     program = [sys.executable, "-c", COUNTING, str(tmp_path)]
@@ -192,7 +204,9 @@ def test_a_stage_gets_one_sigint(how: str, tmp_path: Path) -> None:
     run = threading.Thread(target=stages.run, args=(tmp_path, "up", program, seconds, tmp_path))
     run.start()
     _wait_for((tmp_path / "ready").exists)
-    if how == "its playbook is gone":
+    if how == "all is destroyed":
+        (tmp_path / guard.FINISHED).touch()
+    if how in ("its playbook is gone", "all is destroyed"):
         guard.watch(_ended(), tmp_path, tmp_path, NOTHING, NOTHING, NOTHING)
     elif how == "its module was killed":
         assert stages.run(tmp_path, "next", ["true"], 60, tmp_path) == 0
@@ -207,6 +221,7 @@ def test_what_destroy_has_left_is_removed(left: str, called: list[str], tmp_path
     def command(name: str, then: str = "true") -> guard.Command:
         return guard.Command(["sh", "-c", f"echo {name} >> {tmp_path}/calls; {then}"], 60)
 
+    assert stages.run(tmp_path, "up", ["true"], 60, tmp_path) == 0
     guard.watch(_ended(), tmp_path, tmp_path, command("destroy"), command("left", left), command("remove"))
     assert calls(tmp_path) == called
 

@@ -107,6 +107,7 @@ ALLOWED: dict[str, set[str]] = {
         "components/settings",
         "text",
         "scale_test/processes",
+        "scale_test/scenarios/actions",
         "scale_test/reports/reading",
     },
     "text": {"text"},

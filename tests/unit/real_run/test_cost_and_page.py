@@ -42,6 +42,12 @@ def rehearsed(usd: float = 0.02, peak: float = 0.8, seconds: float = 60.0) -> di
     return report
 
 
+def with_a_fault(report: dict[str, Any]) -> dict[str, Any]:
+    """A report whose third story has a fault that only a rehearsal can cause."""
+    report["stories"][2]["faults"] = [{"t": 1.0, "kind": "publish-image", "detail": {}}]
+    return report
+
+
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_shipped_stacks_cost_less_than_three_dollars(stack: str) -> None:
     given = loaded(stack)
@@ -63,7 +69,7 @@ def test_the_bill_names_what_stands_all_the_time() -> None:
 
 def test_no_run_costs_more_than_the_ceiling_at_the_highest_rate() -> None:
     found = bill(loaded("real-eks"), rehearsed()["stories"])
-    minutes = found.minutes_until(2.0) + 25  # destroy takes as long
+    minutes = found.minutes_until(2.0) + 15 + 25  # until the last stage has ended, and until all is destroyed
     assert (found.hourly + found.peak) * minutes / 60 == pytest.approx(2.0)
 
 
@@ -117,24 +123,29 @@ def test_a_stack_that_could_not_be_removed_is_refused(
         ({}, ["--scenarios", "one,four"], "lacks four"),
         ({}, ["--labels", "nightly"], "has no story that is to be run"),
         ({"stories": []}, [], "has no story"),
+        ({}, ["--scenarios", "two"], "has no price of m99.large"),
     ],
 )
 def test_the_cost_is_that_of_what_is_to_be_run(
     project: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], given: list[str], said: str
 ) -> None:
     """A rehearsal of one short story promised 3 USD at most for a run of others."""
-    (project / "before" / "report.json").write_text(json.dumps(rehearsed() | change))
+    report = rehearsed() | change
+    for story in report["stories"][1:2]:
+        story["cost"]["unknown"] = ["m99.large"] if "m99" in said else []
+    (project / "before" / "report.json").write_text(json.dumps(report))
     assert main(["cost", "real-eks", "--report", "before", *given]) == 2
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("given", "scenarios"),
-    [([], "one,two,three"), (["--labels", "walk-through"], "one"), (["--scenarios", "two"], "two")],
+    [([], "one,two"), (["--labels", "walk-through"], "one"), (["--scenarios", "three"], "three")],
 )
 def test_what_is_run_is_what_was_rehearsed(
     project: Path, capsys: pytest.CaptureFixture[str], given: list[str], scenarios: str
 ) -> None:
+    (project / "before" / "report.json").write_text(json.dumps(with_a_fault(rehearsed())))
     assert main(["cost", "real-eks", "--report", "before", "--format", "json", *given]) == 0
     assert json.loads(capsys.readouterr().out)["scenarios"] == scenarios
 
