@@ -6,6 +6,7 @@ import fcntl
 import shlex
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
@@ -20,8 +21,6 @@ FINISHED: Final = "finished"
 LOG: Final = "broken-off.log"
 #: Exit code of `real-run left`.
 _LEFT: Final = 1
-#: The stage that creates everything.
-_UP: Final = "up"
 _PAUSE: Final = 1.0
 
 
@@ -78,13 +77,14 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         while not is_gone(owner):
             is_begun = is_begun or _has_begun(folder)
             time.sleep(_PAUSE)
-        folder.mkdir(parents=True, exist_ok=True)
         # In this order: a stage says that it has begun, and then looks whether it may.
-        (folder / stages.ENDING).touch()
+        with suppress(OSError):  # on a full disk
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / stages.ENDING).touch()
         stages.end(folder)
         if (folder / FINISHED).exists() or not (is_begun or _has_begun(folder)):
             return False
-        with (folder / LOG).open("ab") as log:
+        with (folder / LOG).open("ab", buffering=0) as log:
             _say(log, f"The playbook's process {owner} is gone, and something may cost money.")
             _run(destroy, project, log)
             if _run(left, project, log) == _LEFT:
@@ -97,7 +97,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
 def _has_begun(folder: Path) -> bool:
     """Whether there may be something to destroy."""
     try:
-        return _UP in (folder / stages.BEGUN).read_text().split()
+        return stages.UP in (folder / stages.BEGUN).read_text().split()
     except OSError:
         return False
 
@@ -110,8 +110,8 @@ def _run(command: Command, project: Path, log: IO[bytes]) -> int:
 
 
 def _say(log: IO[bytes], line: str) -> None:
-    log.write(f"{line}\n".encode())
-    log.flush()
+    with suppress(OSError):  # on a full disk
+        log.write(f"{line}\n".encode())
 
 
 def _lock(guard: IO[str], folder: Path) -> None:

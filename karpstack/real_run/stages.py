@@ -17,7 +17,7 @@ STAGE: Final = "stage"
 BEGUN: Final = "begun"
 #: It is there when no more stages may begin.
 ENDING: Final = "ending"
-DESTROY: Final = "destroy"
+UP, DESTROY = "up", "destroy"
 #: As `timeout` has it.
 LATE: Final = 124
 #: Seconds in which a stage may end what it has begun: a cluster that is being created is not in Pulumi's state yet.
@@ -36,17 +36,18 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
         project: Where it runs.
 
     Raises:
-        OSError: The program is not there, or the folder cannot be written.
+        OSError: The program is not there, or the folder cannot be written; on a full disk, everything but `up` runs.
     """
     end(folder)  # one before it whose module was killed
     folder.mkdir(parents=True, exist_ok=True)
     if name != DESTROY and (folder / ENDING).exists():
         return LATE
-    with (folder / BEGUN).open("a") as begun:
-        print(name, file=begun)
+    _note(folder / BEGUN, f"{name}\n", must=name == UP)  # without it, nobody would destroy what is made
     with (folder / f"{name}.log").open("wb") as log:
         process = begin(command, project, log)
-    (folder / STAGE).write_text(f"{process.pid}|{_started(process.pid)}|{name}")
+    with suppress(OSError):
+        (folder / STAGE).unlink(missing_ok=True)
+    _note(folder / STAGE, f"{process.pid}|{_started(process.pid)}|{name}")
     # In this order: whoever ends the run says so, and then looks which stage runs.
     may_begin = name == DESTROY or not (folder / ENDING).exists()
     if (may_begin and _ends_within(process, seconds)) or not _is_first_to_end(process.pid, folder):
@@ -92,12 +93,24 @@ def end(folder: Path) -> None:
             time.sleep(_PAUSE)
 
 
+def _note(path: Path, text: str, *, must: bool = False) -> None:
+    """Add a text to a file. On a full disk it is not there, unless it must be."""
+    try:
+        with path.open("a") as file:
+            file.write(text)
+    except OSError:
+        if must:
+            raise
+
+
 def _is_first_to_end(pid: int, folder: Path) -> bool:
     """Whether nobody else breaks a stage off; a second SIGINT would do harm."""
     try:
         (folder / f"broken-off-{pid}").touch(exist_ok=False)
     except FileExistsError:
         return False
+    except OSError:
+        return True
     return True
 
 

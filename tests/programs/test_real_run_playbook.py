@@ -170,6 +170,21 @@ def test_before_up_a_run_that_is_broken_off_destroys_nothing(tmp_path: Path) -> 
     assert not (tmp_path / "wrong").exists()
 
 
+def test_on_a_full_disk_everything_is_destroyed(tmp_path: Path) -> None:
+    for name in (stages.STAGE, stages.BEGUN):
+        (tmp_path / name).mkdir()  # as little can be written there
+    with pytest.raises(OSError, match="Is a directory"):
+        stages.run(tmp_path, stages.UP, ["touch", f"{tmp_path}/made"], 60, tmp_path)
+    assert not (tmp_path / "made").exists()
+    assert stages.run(tmp_path, stages.DESTROY, ["touch", f"{tmp_path}/destroyed"], 60, tmp_path) == 0
+    (tmp_path / stages.BEGUN).rmdir()
+    (tmp_path / stages.BEGUN).write_text(stages.UP)
+    (tmp_path / guard.LOG).symlink_to("/dev/full")
+    again = guard.Command(["touch", f"{tmp_path}/again"], 60)
+    assert guard.watch(_ended(), tmp_path, tmp_path, again, NOTHING, NOTHING)
+    assert (tmp_path / "again").exists()
+
+
 def test_of_a_run_that_is_broken_off_in_its_destroy_this_is_not_ended(tmp_path: Path) -> None:
     destroy = ["sh", "-c", f"sleep 2; touch {tmp_path}/destroyed"]
     assert stages.run(tmp_path, "up", ["true"], 60, tmp_path) == 0
