@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,6 +28,8 @@ _LONGER: Final = 3
 #: Minutes: to create everything, to run the walk-throughs, and to destroy everything.
 _UP, _DOWN = 25, 25
 _NAMED: Final = 5
+#: Names of scenarios.
+_NAME: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,12 @@ def chosen(
     Of the others than those of names, a real cluster skips those with faults that only a rehearsal can cause.
 
     Raises:
-        InputError: The rehearsal is another stack's, has failed, or lacks a story or its price.
+        InputError: The rehearsal is another stack's, has failed, or lacks a story or its price, or the name of a story
+            is none of a scenario: it would be evaluated as a template.
     """
     stories = {str(story["name"]): story for story in report["stories"]}
     missing = sorted({*scenarios} - stories.keys())
+    odd = [name for name in stories if not _NAME.fullmatch(name)]
     found = [
         story
         for name, story in stories.items()
@@ -83,6 +88,8 @@ def chosen(
         if report["stack"] != stack
         else "has not passed"
         if not report["passed"]
+        else f"has stories with the names {listed(odd, _NAMED)}, which no scenario can have"
+        if odd
         else f"lacks {listed(missing, _NAMED)}"
         if missing
         else "has no story that is to be run"

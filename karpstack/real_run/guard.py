@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shlex
+import stat
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,13 +21,15 @@ GUARD: Final = "guard"
 #: It is there when nothing is left to destroy.
 FINISHED: Final = "finished"
 LOG: Final = "broken-off.log"
+#: How the file of the guard begins: its folder is one of real runs.
+_MARK: Final = "# A real run of karpstack\n"
 #: Exit code of `real-run left`.
 _LEFT: Final = 1
 _PAUSE: Final = 1.0
 
 
 class GuardedError(Exception):
-    """Another run of the folder goes on, or is being ended."""
+    """A folder that a run cannot have: another one goes on there, or is being ended, or it is somebody's own."""
 
 
 class Command(NamedTuple):
@@ -36,20 +40,38 @@ class Command(NamedTuple):
 
 
 def begin(folder: Path) -> None:
-    """Take away what an earlier run of the folder has left.
+    """Make the folder of a run, or take away what an earlier run has left there.
 
     Raises:
-        GuardedError: That run goes on.
+        GuardedError: That run goes on, or the folder has files that no run has written.
         OSError: The folder cannot be written.
     """
+    if not folder.exists():
+        folder.mkdir(mode=0o700, parents=True)
+    _judge(folder)
     with (folder / GUARD).open("a") as guard:
         _lock(guard, folder)
+        guard.truncate(0)
+        guard.write(_MARK)
         for path in (
-            *folder.glob("broken-off-*"),
+            *folder.glob("broken-off-[0-9]*"),
             *(folder / name for name in (FINISHED, stages.BEGUN, stages.ENDING, stages.STAGE)),
         ):
             path.unlink(missing_ok=True)
-        guard.truncate(0)
+
+
+def _judge(folder: Path) -> None:
+    guard = folder / GUARD
+    is_own = guard.is_file() and not guard.is_symlink() and guard.read_bytes()[: len(_MARK)] == _MARK.encode()
+    if any(folder.iterdir()) and not is_own:
+        raise GuardedError(
+            f"run_dir {folder}: has files that no real run has written, and some would be replaced; give a new folder"
+        )
+    if folder.stat().st_uid != os.geteuid() or folder.stat().st_mode & stat.S_IWOTH:
+        raise GuardedError(
+            f"run_dir {folder}: others may write there, so that they could have another file of yours written over; "
+            "give a folder of your own"
+        )
 
 
 def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Command, remove: Command) -> bool:

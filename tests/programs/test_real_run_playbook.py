@@ -87,7 +87,7 @@ def test_what_is_checked_is_what_is_brought_up_and_destroyed(tmp_path: Path) -> 
     assert json.loads(stories.partition(" -e ")[2]) == {
         "stack": "mine",
         "report_dir": f"{tmp_path}/the run/report",
-        "scenarios": "eks-cheapest-fit",
+        "scenarios": {"__ansible_unsafe": "eks-cheapest-fit"},
     }
     assert all("--labels walk-through" in call for call in called if " cost " in call)
 
@@ -264,11 +264,34 @@ def _ended() -> int:
     return process.pid
 
 
+def test_files_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
+    """With `-e run_dir=.`, `kubeconfig` and others were emptied, also through links."""
+    run = tmp_path / "the run"
+    run.mkdir(mode=0o755)
+    for name in ("kubeconfig", "guard", "finished"):
+        (run / name).write_text("mine")
+    (run / "up.log").symlink_to(tmp_path / "target")
+    code, output, called = real_run(tmp_path, resources=[])
+    assert code != 0, output
+    assert "has files that no real run has written" in output
+    assert [call for call in called if call.startswith("pulumi")] == ["pulumi stack export --stack mine"]
+    assert [(run / name).read_text() for name in ("kubeconfig", "guard", "finished")] == ["mine"] * 3
+    assert not (tmp_path / "target").exists()
+    assert run.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(guard.GuardedError, match="others may write there"):
+        guard.begin(tmp_path / "open")
+
+
 def test_a_folder_in_which_another_run_goes_on_is_refused(tmp_path: Path) -> None:
     """The end of the other run was taken for its own, so that nothing would have destroyed it."""
     run = tmp_path / "the run"
-    run.mkdir()
-    with (run / guard.GUARD).open("w") as held:
+    guard.begin(run)
+    with (run / guard.GUARD).open("a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         code, output, called = real_run(tmp_path, resources=[])
     assert code != 0, output

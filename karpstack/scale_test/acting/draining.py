@@ -107,6 +107,8 @@ def leaving(cluster: Cluster, node: str) -> Iterator[Object]:
         ClusterError: The API server does not answer, or refuses.
     """
     for pod in cluster.labelled("v1", "Pod", "", f"spec.nodeName={node}"):
+        if pod["spec"].get("nodeName") != node:
+            continue  # what answers has ignored the field
         owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}
         if not owners & {"DaemonSet", "Node"} and pod["status"].get("phase") not in ("Succeeded", "Failed"):
             yield pod

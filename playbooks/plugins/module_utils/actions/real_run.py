@@ -14,7 +14,7 @@ ERRORS: Final = (guard.GuardedError, OSError)
 
 
 def begin(folder: Path) -> Result:
-    """Take away what an earlier run of a folder has left, unless that run goes on."""
+    """Make the folder of a run, or take away what an earlier one has left, unless that goes on."""
     guard.begin(folder)
     return {"changed": True}
 
