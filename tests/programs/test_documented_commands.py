@@ -121,7 +121,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(folder / "build/whatif/eks/working-tree", folder / name)
     for name in ("old-report", "build/rehearsal/real-eks", "build/real-run/real-eks"):
         (folder / name).mkdir(parents=True)
-        (folder / name / "report.json").write_text(report)
+        stack = "real-eks" if "real" in name else "eks"
+        (folder / name / "report.json").write_text(json.dumps(Example().report() | {"stack": stack}))
     (folder / "limits.yml").write_text("whatif: {maxNodes: 100}")
     (folder / "prices.yml").write_text("discounts: {c6g: 0.5}")
     return folder
