@@ -49,6 +49,7 @@ def begin(folder: Path) -> None:
     if not folder.exists():
         folder.mkdir(mode=0o700, parents=True)
     _judge(folder)
+    folder.chmod(0o700)
     with (folder / GUARD).open("a") as guard:
         _lock(guard, folder)
         guard.truncate(0)
@@ -61,16 +62,22 @@ def begin(folder: Path) -> None:
 
 
 def _judge(folder: Path) -> None:
-    guard = folder / GUARD
-    is_own = guard.is_file() and not guard.is_symlink() and guard.read_bytes()[: len(_MARK)] == _MARK.encode()
-    if any(folder.iterdir()) and not is_own:
+    guard, others = folder / GUARD, {path.name for path in folder.iterdir()} - {GUARD}
+    is_marked = guard.is_file() and not guard.is_symlink() and guard.read_bytes()[: len(_MARK)] in (_MARK.encode(), b"")
+    # The first that runs wrote before they had a guard.
+    is_old = (folder / "preflight.log").is_file() and not (folder / "preflight.log").is_symlink()
+    if others and not (is_marked or is_old):
         raise GuardedError(
             f"run_dir {folder}: has files that no real run has written, and some would be replaced; give a new folder"
         )
-    if folder.stat().st_uid != os.geteuid() or folder.stat().st_mode & stat.S_IWOTH:
+    if folder.stat().st_uid != os.geteuid():
+        raise GuardedError(
+            f"run_dir {folder}: is another user's, who could have another file written over; give your own"
+        )
+    if folder.stat().st_mode & stat.S_IWOTH:
         raise GuardedError(
             f"run_dir {folder}: others may write there, so that they could have another file of yours written over; "
-            "give a folder of your own"
+            "run chmod o-w, or give a folder of your own"
         )
 
 
@@ -106,13 +113,14 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         stages.end(folder)
         if (folder / FINISHED).exists() or not (is_begun or _has_begun(folder)):
             return False
-        with (folder / LOG).open("ab", buffering=0) as log:
+        with stages.open_log(folder / LOG) as log:
             _say(log, f"The playbook's process {owner} is gone, and something may cost money.")
             _run(destroy, project, log)
             if _run(left, project, log) == _LEFT:
                 _run(remove, project, log)
                 _run(left, project, log)
-        (folder / FINISHED).touch()
+        with suppress(OSError):
+            (folder / FINISHED).touch()
         return True
 
 

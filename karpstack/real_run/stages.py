@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Literal
 
 #: In the run's folder: process id of the stage that began last, the time of its start, and its name.
 STAGE: Final = "stage"
@@ -22,6 +22,8 @@ UP, DESTROY = "up", "destroy"
 LATE: Final = 124
 #: Seconds in which a stage may end what it has begun: a cluster that is being created is not in Pulumi's state yet.
 GRACE: Final = 900.0
+#: Seconds that a destroy may take.
+_LONGEST: Final = 5400.0
 _PAUSE: Final = 1.0
 
 
@@ -42,12 +44,15 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
     folder.mkdir(parents=True, exist_ok=True)
     if name != DESTROY and (folder / ENDING).exists():
         return LATE
-    _note(folder / BEGUN, f"{name}\n", must=name == UP)  # without it, nobody would destroy what is made
-    with (folder / f"{name}.log").open("wb") as log:
+    must = name == UP  # without what it notes, nobody would end it, and destroy what it makes
+    _note(folder / BEGUN, f"{name}\n", must=must)
+    with open_log(folder / f"{name}.log", "wb", must=must) as log:
         process = begin(command, project, log)
-    with suppress(OSError):
-        (folder / STAGE).unlink(missing_ok=True)
-    _note(folder / STAGE, f"{process.pid}|{_started(process.pid)}|{name}")
+    try:
+        _note(folder / STAGE, f"{process.pid}|{_started(process.pid)}|{name}", "w", must=must)
+    except OSError:
+        _stop(process)
+        raise
     # In this order: whoever ends the run says so, and then looks which stage runs.
     may_begin = name == DESTROY or not (folder / ENDING).exists()
     if (may_begin and _ends_within(process, seconds)) or not _is_first_to_end(process.pid, folder):
@@ -83,20 +88,38 @@ def end(folder: Path) -> None:
         who, started, name = (folder / STAGE).read_text().split("|")
     except (OSError, ValueError):
         return
-    pid, until = int(who), time.monotonic() + GRACE
+    pid, begun, is_told = int(who), time.monotonic(), False
+    patience = _LONGEST if name == DESTROY else 0.0
     with suppress(ProcessLookupError):  # it has ended meanwhile
         while started and _started(pid) == started:
-            if name != DESTROY and _is_first_to_end(pid, folder):
-                os.killpg(pid, signal.SIGINT)
-            elif name != DESTROY and time.monotonic() > until:
+            waited = time.monotonic() - begun
+            if waited >= patience and not is_told:
+                is_told = True
+                if _is_first_to_end(pid, folder):
+                    os.killpg(pid, signal.SIGINT)
+            elif waited > patience + GRACE:
                 os.killpg(pid, signal.SIGKILL)
             time.sleep(_PAUSE)
 
 
-def _note(path: Path, text: str, *, must: bool = False) -> None:
-    """Add a text to a file. On a full disk it is not there, unless it must be."""
+def open_log(path: Path, mode: Literal["ab", "wb"] = "ab", *, must: bool = False) -> IO[bytes]:
+    """Open a log; where it cannot be made, nothing is kept, unless it must be.
+
+    Raises:
+        OSError: It must be, and cannot.
+    """
     try:
-        with path.open("a") as file:
+        return path.open(mode, buffering=0)
+    except OSError:
+        if must:
+            raise
+        return Path(os.devnull).open(mode, buffering=0)
+
+
+def _note(path: Path, text: str, mode: Literal["a", "w"] = "a", *, must: bool = False) -> None:
+    """Write a text into a file. On a full disk it is not there, unless it must be."""
+    try:
+        with path.open(mode) as file:
             file.write(text)
     except OSError:
         if must:

@@ -280,6 +280,35 @@ def test_files_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
     assert run.stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.parametrize("files", [{"preflight.log": ""}, {"preflight.log": "", "guard": "12345\n"}, {"guard": ""}, {}])
+def test_the_folder_of_an_earlier_version_is_taken(files: dict[str, str], tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    guard.begin(tmp_path)
+    guard.begin(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+def test_without_room_for_any_file_a_stage_gets_one_sigint_and_all_is_destroyed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = [sys.executable, "-c", COUNTING, str(tmp_path)]
+    run = threading.Thread(target=stages.run, args=(tmp_path, "up", program, 60.0, tmp_path))
+    run.start()
+    _wait_for((tmp_path / "ready").exists)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("No space left")
+
+    monkeypatch.setattr(Path, "touch", full)
+    (tmp_path / guard.LOG).mkdir()
+    destroy = guard.Command(["mkdir", f"{tmp_path}/destroyed"], 60)
+    assert guard.watch(_ended(), tmp_path, tmp_path, destroy, NOTHING, NOTHING)
+    run.join()
+    assert (tmp_path / "told").read_text() == "1"
+    assert (tmp_path / "destroyed").exists()
+
+
 def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
