@@ -71,7 +71,7 @@ def chosen(
     Of the others than those of names, a real cluster skips those with faults that only a rehearsal can cause.
 
     Raises:
-        InputError: The rehearsal is another stack's, has failed, or lacks a story or its price, or the name of a story
+        InputError: The rehearsal is another stack's, has failed, or lacks a story, or the name of a story
             is none of a scenario: it would be evaluated as a template.
     """
     stories = {str(story["name"]): story for story in report["stories"]}
@@ -82,7 +82,6 @@ def chosen(
         for name, story in stories.items()
         if (name in scenarios if scenarios else _is_for_real(story) and (not labels or {*labels} & {*story["tags"]}))
     ]
-    unpriced = sorted({one for story in found for one in story["cost"]["unknown"]})
     why = (
         f"is of the stack {report['stack']}"
         if report["stack"] != stack
@@ -94,8 +93,6 @@ def chosen(
         if missing
         else "has no story that is to be run"
         if not found
-        else f"has no price of {listed(unpriced, _NAMED)}"
-        if unpriced
         else ""
     )
     if why:
