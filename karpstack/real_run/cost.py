@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ _LONGER: Final = 3
 #: Minutes: to create everything, to run the walk-throughs, and to destroy everything.
 _UP, _DOWN = 25, 25
 _NAMED: Final = 5
+#: Faults that only a rehearsal can cause.
+_SIMULATED: Final = {fault.kind for fault in FAULTS.values() if fault.needs == "rehearsal"}
 #: Names of scenarios.
 _NAME: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -75,27 +77,12 @@ def chosen(
             is none of a scenario: it would be evaluated as a template.
     """
     stories = {str(story["name"]): story for story in report["stories"]}
-    missing = sorted({*scenarios} - stories.keys())
-    odd = [name for name in stories if not _NAME.fullmatch(name)]
     found = [
         story
         for name, story in stories.items()
         if (name in scenarios if scenarios else _is_for_real(story) and (not labels or {*labels} & {*story["tags"]}))
     ]
-    why = (
-        f"is of the stack {report['stack']}"
-        if report["stack"] != stack
-        else "has not passed"
-        if not report["passed"]
-        else f"has stories with the names {listed(odd, _NAMED)}, which no scenario can have"
-        if odd
-        else f"lacks {listed(missing, _NAMED)}"
-        if missing
-        else "has no story that is to be run"
-        if not found
-        else ""
-    )
-    if why:
+    for why in _problems(report, stack, sorted({*scenarios} - stories.keys()), found):
         raise InputError(
             f"the report of the rehearsal {why}, so the cost of the run is not known; rehearse what is to be run: "
             f"make rehearsal STACK={stack}"
@@ -103,9 +90,24 @@ def chosen(
     return found
 
 
+def _problems(
+    report: Mapping[str, Any], stack: str, missing: Sequence[str], found: Collection[Mapping[str, Any]]
+) -> Iterator[str]:
+    """What is wrong with a rehearsal, the gravest first."""
+    if report["stack"] != stack:
+        yield f"is of the stack {report['stack']}"
+    if not report["passed"]:
+        yield "has not passed"
+    if odd := [name for story in report["stories"] if not _NAME.fullmatch(name := str(story["name"]))]:
+        yield f"has stories with the names {listed(odd, _NAMED)}, which no scenario can have"
+    if missing:
+        yield f"lacks {listed(missing, _NAMED)}"
+    if not found:
+        yield "has no story that is to be run"
+
+
 def _is_for_real(story: Mapping[str, Any]) -> bool:
-    simulated = {fault.kind for fault in FAULTS.values() if fault.needs == "rehearsal"}
-    return not simulated & {fault["kind"] for fault in story["faults"]}
+    return not _SIMULATED & {fault["kind"] for fault in story["faults"]}
 
 
 def bill(settings: Settings, stories: Collection[Mapping[str, Any]]) -> Bill:

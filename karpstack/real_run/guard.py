@@ -46,8 +46,7 @@ def begin(folder: Path) -> None:
         GuardedError: That run goes on, or the folder has files that no run has written.
         OSError: The folder cannot be written.
     """
-    if not folder.exists():
-        folder.mkdir(mode=0o700, parents=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _judge(folder)
     folder.chmod(0o700)
     with (folder / GUARD).open("a") as guard:
@@ -93,7 +92,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         remove: Removes what is left.
 
     Returns:
-        Whether there was something to finish: the stage `up` had begun, and nobody had destroyed.
+        Whether it had to finish the run: the stage `up` had begun, and the stack was not destroyed yet.
 
     Raises:
         GuardedError: Another run of the folder goes on.
@@ -106,7 +105,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         while not is_gone(owner):
             is_begun = is_begun or _has_begun(folder)
             time.sleep(_PAUSE)
-        # In this order: a stage says that it has begun, and then looks whether it may.
+        # The order matters: a stage first writes STAGE, and then looks for ENDING.
         with suppress(OSError):  # on a full disk
             folder.mkdir(parents=True, exist_ok=True)
             (folder / stages.ENDING).touch()

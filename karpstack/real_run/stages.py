@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, Literal
 
+from karpstack.scale_test.processes import started
+
 #: In the run's folder: process id of the stage that began last, the time of its start, and its name.
 STAGE: Final = "stage"
 #: The names of all stages that have begun.
@@ -44,16 +46,16 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
     folder.mkdir(parents=True, exist_ok=True)
     if name != DESTROY and (folder / ENDING).exists():
         return LATE
-    must = name == UP  # without what it notes, nobody would end it, and destroy what it makes
+    must = name == UP  # without these files, nobody could end `up` or destroy what it creates
     _note(folder / BEGUN, f"{name}\n", must=must)
     with open_log(folder / f"{name}.log", "wb", must=must) as log:
         process = begin(command, project, log)
     try:
-        _note(folder / STAGE, f"{process.pid}|{_started(process.pid)}|{name}", "w", must=must)
+        _note(folder / STAGE, f"{process.pid}|{started(process.pid)}|{name}", "w", must=must)
     except OSError:
         _stop(process)
         raise
-    # In this order: whoever ends the run says so, and then looks which stage runs.
+    # The order matters: whoever ends the run first makes ENDING, and then reads STAGE.
     may_begin = name == DESTROY or not (folder / ENDING).exists()
     if (may_begin and _ends_within(process, seconds)) or not _is_first_to_end(process.pid, folder):
         return process.wait()
@@ -85,13 +87,13 @@ def _stop(process: subprocess.Popen[bytes]) -> int:
 def end(folder: Path) -> None:
     """Break off the stage that still runs, unless it destroys or is broken off already, and wait for its end."""
     try:
-        who, started, name = (folder / STAGE).read_text().split("|")
+        who, start, name = (folder / STAGE).read_text().split("|")
     except (OSError, ValueError):
         return
     pid, begun, is_told = int(who), time.monotonic(), False
     patience = _LONGEST if name == DESTROY else 0.0
     with suppress(ProcessLookupError):  # it has ended meanwhile
-        while started and _started(pid) == started:
+        while start and started(pid) == start:
             waited = time.monotonic() - begun
             if waited >= patience and not is_told:
                 is_told = True
@@ -127,13 +129,13 @@ def _note(path: Path, text: str, mode: Literal["a", "w"] = "a", *, must: bool = 
 
 
 def _is_first_to_end(pid: int, folder: Path) -> bool:
-    """Whether nobody else breaks a stage off; a second SIGINT would do harm."""
+    """Whether the caller is the first to interrupt the stage. A second SIGINT would make Pulumi give up."""
     try:
         (folder / f"broken-off-{pid}").touch(exist_ok=False)
     except FileExistsError:
         return False
     except OSError:
-        return True
+        pass  # on a full disk
     return True
 
 
@@ -143,19 +145,3 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _started(pid: int) -> str:
-    """When a process began, by which it is told from another one of its number; empty if it has ended."""
-    stat = Path(f"/proc/{pid}/stat")
-    if Path("/proc/self/stat").exists():
-        try:
-            state, *rest = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            return ""
-        return "" if state == "Z" else rest[18]
-    # Without /proc: the time of day, which moves if the clock is set.
-    command = ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)]
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
-    state, _, began = said.strip().partition(" ")
-    return "" if state.startswith("Z") else began.strip()

@@ -1,10 +1,15 @@
-"""Whether the playbook that has started something is still there."""
+"""Which processes of this machine are still there."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import subprocess
 from pathlib import Path
+from typing import Final
+
+#: Linux has a folder of each process there; macOS has none.
+_PROCESSES: Final = Path("/proc")
+_ENDED: Final = "Z"
 
 
 def is_gone(pid: int) -> bool:
@@ -15,6 +20,24 @@ def is_gone(pid: int) -> bool:
         return True
     except PermissionError:
         return False
-    with suppress(OSError):  # where there is no /proc, or where it has gone meanwhile
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    return False
+    return _status(pid)[:1] == [_ENDED]
+
+
+def started(pid: int) -> str:
+    """Start of a process, which tells it from a later one with the same number; empty if it has ended."""
+    if (_PROCESSES / "self" / "stat").exists():
+        status = _status(pid)
+        return "" if not status or status[0] == _ENDED else status[19]
+    # The time of day, which moves if the clock is set.
+    command = ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    state, _, began = said.strip().partition(" ")
+    return "" if state.startswith(_ENDED) else began.strip()
+
+
+def _status(pid: int) -> list[str]:
+    """What Linux says of a process after its name: first its state, and as the 20th its start; empty if nothing."""
+    try:
+        return (_PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

@@ -235,7 +235,7 @@ class _Evictions:
         return reason
 
     def _see_it_end(self, pod: Object) -> None:
-        """It has its own time to end, after that nobody ends it: its node is silent, or a finalizer keeps it."""
+        """Stop if a pod does not end after its grace period: its node does not answer, or a finalizer keeps it."""
         grace, moment = int(pod["metadata"].get("deletionGracePeriodSeconds") or 0), self._clock()
         if moment - self._ending.setdefault(pod["metadata"]["uid"], moment) > grace + self._patience:
             raise MoveError(
@@ -300,7 +300,10 @@ def _tolerates(pod: Object) -> bool:
 
 def _said(pod: Object) -> str:
     conditions = (one for one in pod["status"].get("conditions") or () if one["type"] == "PodScheduled")
-    return next((str(one.get("message") or one.get("reason") or "") for one in conditions), "nobody has looked at it")
+    return next(
+        (str(one.get("message") or one.get("reason") or "") for one in conditions),
+        "the scheduler has not looked at it yet",
+    )
 
 
 def _decided(cluster: Cluster, pod: Object) -> str:
