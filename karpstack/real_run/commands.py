@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from azure.core.exceptions import AzureError
 from botocore.exceptions import BotoCoreError
+from pydantic import ValidationError
 
 from karpstack.components.naming import EksNames
 from karpstack.components.settings import AksSettings, EksSettings
@@ -34,7 +35,7 @@ from karpstack.text.projects import find_project
 from karpstack.text.shown import visible
 
 from . import removal_aws, removal_azure
-from .comparison import TITLE, page
+from .comparison import TITLE, Run, page
 from .cost import bill, chosen
 from .leftovers import TAG, Stays, where
 from .leftovers import find_leftovers as find_left
@@ -172,7 +173,7 @@ def compare(rehearsed: Path, real: Path, output: Path) -> int:
     """Write a page that compares a real run with its rehearsal."""
     files.check_output(output, "--output", "page of a real run", lambda it: it.startswith(TITLE.encode()))
     folders = {"rehearsed": rehearsed, "real": real}
-    runs = {which: _read(folder, _RUN) for which, folder in folders.items() if os.path.lexists(folder / _RUN)}
+    runs = {which: _run(folder / _RUN) for which, folder in folders.items() if os.path.lexists(folder / _RUN)}
     reports = {which: _checked(folder, _report(folder)) for which, folder in folders.items()}
     if not set.intersection(*({story["name"] for story in one["stories"]} for one in reports.values())):
         raise InputError(f"{rehearsed} and {real} have no story in common, so there is nothing to compare")
@@ -229,12 +230,12 @@ def _content(folder: Path, name: str) -> bytes:
     return content
 
 
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / name
+def _run(path: Path) -> Run:
     try:
-        found = json_file.parse(_content(folder, name), path, depth=_DEPTH, values=_VALUES)
+        return Run.model_validate(json_file.parse(_content(path.parent, path.name), path, depth=_DEPTH, values=_VALUES))
     except json_file.FileError as error:
-        raise InputError(f"{path}: {error.why}; write it again with the run") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: is no object; write it again with the run")
-    return found
+        why = error.why
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        why = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+    raise InputError(f"{path}: {why}; write it again with the run")

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from karpstack.text.markdown import escape
 
 Report = Mapping[str, Any]
@@ -16,13 +18,29 @@ _NONE: Final = "none"
 TITLE: Final = "# A real run and its rehearsal"
 
 
-def page(rehearsed: Report, real: Report, runs: Mapping[str, Report]) -> str:
+class Stage(BaseModel):
+    """A stage of a run: its name, how many seconds it took, and whether it passed."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    name: str
+    seconds: float = Field(ge=0)
+    passed: bool
+
+
+class Run(BaseModel):
+    """What `run.json` says of a run."""
+
+    stages: list[Stage]
+
+
+def page(rehearsed: Report, real: Report, runs: Mapping[str, Run]) -> str:
     """Return the page in Markdown.
 
     Args:
         rehearsed: The report of the rehearsal.
         real: The report of the real run.
-        runs: The stages of each run, `{"stages": [{"name", "seconds", "passed"}]}`, by `rehearsed` and `real`.
+        runs: The stages of each run, by `rehearsed` and `real`.
     """
     before = {story["name"]: story for story in rehearsed["stories"]}
     after = {story["name"]: story for story in real["stories"]}
@@ -62,18 +80,19 @@ def _differing(found: list[str]) -> str:
     return f"{len(found)} {'value differs' if len(found) == 1 else 'values differ'}: {'; '.join(map(escape, found))}."
 
 
-def _stages(runs: Mapping[str, Report]) -> Iterator[tuple[str, str, str]]:
+def _stages(runs: Mapping[str, Run]) -> Iterator[tuple[str, str, str]]:
     one, other = (
-        {stage["name"]: stage for stage in runs.get(which, {}).get("stages", ())} for which in ("rehearsed", "real")
+        {stage.name: stage for stage in (runs[which].stages if which in runs else ())}
+        for which in ("rehearsed", "real")
     )
     for name in dict.fromkeys([*one, *other]):
         yield f"seconds of {name}", _stage(one.get(name)), _stage(other.get(name))
 
 
-def _stage(stage: Report | None) -> str:
+def _stage(stage: Stage | None) -> str:
     if stage is None:
         return "not run"
-    return f"{stage['seconds']:.0f}{'' if stage['passed'] else ', failed'}"
+    return f"{stage.seconds:.0f}{'' if stage.passed else ', failed'}"
 
 
 def _rows(before: Report, after: Report) -> Iterator[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
@@ -187,7 +187,7 @@ class NodeClaim(Bought):
 
 
 class _Outline(BaseModel):
-    """What is read of a NodePool's `spec`; the rest is Karpenter's."""
+    """What is read of the `spec` of a NodePool or a NodeOverlay; the rest is Karpenter's."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -200,10 +200,13 @@ class _Requirement(_Outline):
 
 class _Labelled(_Outline):
     labels: Labels = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
 
 
 class _Reference(_Outline):
     name: Name
+    kind: Word | None = None
+    group: Word | None = None
 
 
 class _PoolTaint(Taint):
@@ -222,19 +225,38 @@ class _Template(_Outline):
     spec: _OfNode = Field(default_factory=_OfNode)
 
 
+class _Disruption(_Outline):
+    budgets: list[dict[str, JsonValue]] = Field(default_factory=list)
+
+
+# The CRDs keep numbers as they are.
+_Amounts = dict[LabelKey, int | float | Quantity]
+
+
 class _PoolSpec(_Outline):
-    limits: dict[LabelKey, int | float | Quantity] = Field(default_factory=dict)  # the CRD keeps numbers as they are
+    limits: _Amounts = Field(default_factory=dict)
     template: _Template = Field(default_factory=_Template)
+    disruption: _Disruption = Field(default_factory=_Disruption)
 
 
-def _pool_spec(spec: dict[str, Any]) -> dict[str, Any]:
-    try:
-        _PoolSpec.model_validate(spec, by_alias=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise refuse("snapshot-node-pool", place=place, message=f"{place}: {first['msg']}") from error
-    return spec
+class _OverlaySpec(_Outline):
+    requirements: list[_Requirement] = Field(default_factory=list)
+    capacity: _Amounts = Field(default_factory=dict)
+
+
+def _outlined(outline: type[_Outline], code: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a validator of a `spec` that is kept as it is."""
+
+    def check(spec: dict[str, Any]) -> dict[str, Any]:
+        try:
+            outline.model_validate(spec, by_alias=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise refuse(code, place=place, message=f"{place}: {first['msg']}") from error
+        return spec
+
+    return check
 
 
 _READY: Final = "Whether Karpenter launches nodes of it: its condition Ready, and it is not being deleted."
@@ -244,7 +266,7 @@ class NodePool(Model):
     """A NodePool."""
 
     name: Name = Field(description="Its name.")
-    spec: Annotated[dict[str, JsonValue], AfterValidator(_pool_spec)] = Field(
+    spec: Annotated[dict[str, JsonValue], AfterValidator(_outlined(_PoolSpec, "snapshot-node-pool"))] = Field(
         description="Its `spec` in Karpenter's format, without annotations."
     )
     ready: bool = Field(True, description=_READY)
@@ -272,7 +294,9 @@ class NodeOverlay(Model):
     """A NodeOverlay."""
 
     name: Name = Field(description="Its name.")
-    spec: dict[str, JsonValue] = Field(description="Its `spec` in Karpenter's format.")
+    spec: Annotated[dict[str, JsonValue], AfterValidator(_outlined(_OverlaySpec, "snapshot-node-overlay"))] = Field(
+        description="Its `spec` in Karpenter's format."
+    )
     ready: bool = Field(True, description="Whether Karpenter uses it: its condition Ready.")
 
 

@@ -233,6 +233,16 @@ def test_what_is_no_report_is_refused(project: Path, content: str, capsys: pytes
     assert "before/report.json: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"stages": 1}', '{"stages": [1]}', '{"stages": [{"name": 1, "seconds": "a"}]}']
+)
+def test_what_is_no_run_is_refused(project: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "before" / "report.json").write_text(json.dumps(Example().report()))
+    (project / "before" / "run.json").write_text(content)
+    assert main(["compare", "before", "before", "--output", "page.md"]) == 2
+    assert "before/run.json: " in capsys.readouterr().err
+
+
 def test_the_same_run_differs_in_nothing() -> None:
     same = Example().report()
     assert "Nothing of them differs." in page(same, same, {})

@@ -25,6 +25,10 @@ def node_pool(spec: dict[str, Any]) -> dict[str, Any]:
     return data(nodePools=[{"name": "a", "spec": spec}])
 
 
+def node_overlay(spec: dict[str, Any]) -> dict[str, Any]:
+    return data(nodeOverlays=[{"name": "a", "spec": spec}])
+
+
 @pytest.mark.parametrize("name", ["one.json", "one.json.gz"])
 def test_what_is_written_is_read_again(tmp_path: Path, name: str) -> None:
     made = snapshot(
@@ -98,6 +102,10 @@ def test_defaults_are_not_written() -> None:
         (node_pool({"template": {"metadata": {"labels": {"a": 5}}}}), "node-pool", "nodePools.0.spec"),
         (node_pool({"template": {"spec": {"nodeClassRef": {"name": None}}}}), "node-pool", "nodePools.0.spec"),
         (node_pool({"limits": {"cpu": "lots"}}), "node-pool", "nodePools.0.spec"),
+        (node_pool({"disruption": {"budgets": [5]}}), "node-pool", "nodePools.0.spec"),
+        (node_pool({"template": {"metadata": {"annotations": 5}}}), "node-pool", "nodePools.0.spec"),
+        (node_overlay({"requirements": [5]}), "node-overlay", "nodeOverlays.0.spec"),
+        (node_overlay({"capacity": 5}), "node-overlay", "nodeOverlays.0.spec"),
     ],
 )
 def test_a_bad_file_is_refused_at_its_key(content: Any, code: str, key: str) -> None:
