@@ -92,6 +92,8 @@ def cost(
             print(f"{usd:8.3f} USD an hour: {what}")
         print(f"{found.hourly:8.3f} USD an hour: all of these, with half as much for disks, traffic and dearer regions")
         print(f"{found.stories:8.3f} USD: nodes of the stories, by the rehearsal, living three times as long")
+        if unknown := sorted({name for story in stories for name in story["cost"]["unknown"]}):
+            print(f"{0:8.3f} USD: nodes of {visible(', '.join(unknown))}, whose prices the rehearsal does not know")
         print(f"{found.usd:8.2f} USD: expected in about {found.minutes:.0f} minutes")
         print(f"At the latest after {max(minutes, 0):.0f} minutes everything is destroyed: {ceiling:g} USD at most.")
     if not enough:

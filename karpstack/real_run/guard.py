@@ -18,13 +18,16 @@ from . import stages
 
 #: In the run's folder. It is locked while somebody watches, and has the process id of the playbook.
 GUARD: Final = "guard"
-#: It is there when nothing is left to destroy.
+#: It is there when the run needs nobody any more who ends it.
 FINISHED: Final = "finished"
 LOG: Final = "broken-off.log"
+#: What earlier runs have left in the folder, each in a folder with its number.
+EARLIER: Final = "earlier"
 #: How the file of the guard begins: its folder is one of real runs.
 _MARK: Final = "# A real run of karpstack\n"
 #: Exit code of `real-run left`.
 _LEFT: Final = 1
+_NOT_BEGUN: Final = -1
 _PAUSE: Final = 1.0
 
 
@@ -40,7 +43,7 @@ class Command(NamedTuple):
 
 
 def begin(folder: Path) -> None:
-    """Make the folder of a run, or take away what an earlier run has left there.
+    """Make the folder of a run, or put aside what an earlier run has left there: its report would pass for this run's.
 
     Raises:
         GuardedError: That run goes on, or the folder has files that no run has written.
@@ -53,19 +56,19 @@ def begin(folder: Path) -> None:
         _lock(guard, folder)
         guard.truncate(0)
         guard.write(_MARK)
-        for path in (
-            *folder.glob("broken-off-[0-9]*"),
-            *(folder / name for name in (FINISHED, stages.BEGUN, stages.ENDING, stages.STAGE)),
-        ):
-            path.unlink(missing_ok=True)
+        if left := [path for path in folder.iterdir() if path.name not in (GUARD, EARLIER)]:
+            aside = folder / EARLIER
+            aside.mkdir(exist_ok=True)
+            aside /= str(1 + max((int(path.name) for path in aside.iterdir() if path.name.isdigit()), default=0))
+            aside.mkdir()
+            for path in left:
+                path.rename(aside / path.name)
 
 
 def _judge(folder: Path) -> None:
     guard, others = folder / GUARD, {path.name for path in folder.iterdir()} - {GUARD}
-    is_marked = guard.is_file() and not guard.is_symlink() and guard.read_bytes()[: len(_MARK)] in (_MARK.encode(), b"")
-    # The first that runs wrote before they had a guard.
-    is_old = (folder / "preflight.log").is_file() and not (folder / "preflight.log").is_symlink()
-    if others and not (is_marked or is_old):
+    is_marked = guard.is_file() and guard.read_bytes()[: len(_MARK)] in (_MARK.encode(), b"")
+    if (others and not is_marked) or guard.is_symlink():
         raise GuardedError(
             f"run_dir {folder}: has files that no real run has written, and some would be replaced; give a new folder"
         )
@@ -96,7 +99,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
 
     Raises:
         GuardedError: Another run of the folder goes on.
-        OSError: A file cannot be written, or a program is not there.
+        OSError: A file cannot be written.
     """
     with (folder / GUARD).open("a") as guard:
         _lock(guard, folder)
@@ -114,10 +117,10 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
             return False
         with stages.open_log(folder / LOG) as log:
             _say(log, f"The playbook's process {owner} is gone, and something may cost money.")
-            _run(destroy, project, log)
-            if _run(left, project, log) == _LEFT:
-                _run(remove, project, log)
-                _run(left, project, log)
+            _run(destroy, project, folder, log)
+            if _run(left, project, folder, log) == _LEFT:
+                _run(remove, project, folder, log)
+                _run(left, project, folder, log)
         with suppress(OSError):
             (folder / FINISHED).touch()
         return True
@@ -126,14 +129,19 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
 def _has_begun(folder: Path) -> bool:
     """Whether there may be something to destroy."""
     try:
-        return stages.UP in (folder / stages.BEGUN).read_text().split()
+        return stages.UP in (folder / stages.BEGUN).read_text(errors="replace").split()
     except OSError:
         return False
 
 
-def _run(command: Command, project: Path, log: IO[bytes]) -> int:
+def _run(command: Command, project: Path, folder: Path, log: IO[bytes]) -> int:
     _say(log, f"$ {shlex.join(command.words)}")
-    code = stages.wait(stages.begin(command.words, project, log), command.seconds)
+    try:
+        process = stages.begin(command.words, project, log)
+    except OSError as error:
+        _say(log, f"It did not begin: {error}.")
+        return _NOT_BEGUN
+    code = stages.wait(process, command.seconds, folder)
     _say(log, f"Its exit code is {code}.")
     return code
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from karpstack.components.settings import AksSettings, EksSettings
 from karpstack.preflight.aws import names as aws_names
@@ -18,7 +19,7 @@ from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.credentials import login
 from karpstack.preflight.azure.subject import Subject as AzureSubject
 from karpstack.preflight.azure.subject import subject as azure_subject
-from karpstack.preflight.finding import Checked, Finding, InputError, finding
+from karpstack.preflight.finding import Checked, Finding, InputError, NotAskedError, finding
 from karpstack.preflight.finding import run as run_checks
 from karpstack.preflight.stack import Configuration, State
 
@@ -49,6 +50,54 @@ _DESCRIBED: Final[Mapping[str, tuple[str, str, str, str]]] = {
 }
 _ENDED: Final = ("terminated", "deleted", "deleting")
 _OUTLIVES: Final = "it outlives the stack, and may cost money"
+
+
+class Kind(NamedTuple):
+    """A kind of things outside EC2 that carry tags of their own.
+
+    Attributes:
+        what: Its name for people.
+        service: Who has them.
+        listing: The operation that lists them.
+        result: Where they are in its answer.
+        key: What names one of them there.
+        asked: The operation that tells the tags of one.
+        parameter: Which one it is, there.
+    """
+
+    what: str
+    service: str
+    listing: str
+    result: str
+    key: str
+    asked: str
+    parameter: str
+
+
+#: Kinds whose names a stack does not choose, or chooses in a second step, as a key's alias.
+BY_TAG: Final = (
+    Kind("key", "kms", "ListKeys", "Keys", "KeyId", "ListResourceTags", "KeyId"),
+    Kind(
+        "instance profile",
+        "iam",
+        "ListInstanceProfiles",
+        "InstanceProfiles",
+        "InstanceProfileName",
+        "GetInstanceProfile",
+        "InstanceProfileName",
+    ),
+    Kind(
+        "OIDC provider",
+        "iam",
+        "ListOpenIDConnectProviders",
+        "OpenIDConnectProviderList",
+        "Arn",
+        "ListOpenIDConnectProviderTags",
+        "OpenIDConnectProviderArn",
+    ),
+)
+#: Of one that has gone meanwhile.
+_ABSENT: Final = ("NoSuchEntity", "NotFoundException")
 
 
 class Stays(str):
@@ -104,10 +153,48 @@ def _tagged(subject: AwsSubject) -> Iterator[Finding]:
             yield finding("left-after-destroy", _TAGS, identifier=identifier)
 
 
+def _tagged_outside(kind: Kind, subject: AwsSubject) -> Iterator[Finding]:
+    """What a kind of things has with the tag of the run."""
+    if run := subject.settings.tags.get(TAG):
+        for name in tagged_outside(subject.aws, kind, run):
+            yield finding("left-after-destroy", f"{kind.service}:{kind.asked}", identifier=f"{kind.what} {name}")
+
+
 def tagged(aws: Aws, filters: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return what EC2 has by filters of `DescribeTags`: what its ID begins with, `i` or `vpc`, and its ID."""
     found = {one["ResourceId"] for one in aws.all("ec2", "DescribeTags", "Tags", Filters=filters)}
     return sorted((kind, name) for name in found if (kind := name.rpartition("-")[0]) not in _REQUESTS)
+
+
+def tagged_outside(aws: Aws, kind: Kind, run: str) -> Iterator[str]:
+    """Yield what names each thing of a kind that has the tag of a run; no key whose deletion has begun.
+
+    Raises:
+        NotAskedError: A question is refused. Whose tags are refused is somebody else's, unless all are: a key may let
+            nobody but its owner read them, and that of a stack does not.
+    """
+    listed = [one[kind.key] for one in aws.all(kind.service, kind.listing, kind.result)]
+    refused: list[NotAskedError] = []
+    for name in listed:
+        try:
+            answer = aws.find(kind.service, kind.asked, _ABSENT, **{kind.parameter: name}) or {}
+        except NotAskedError as error:
+            if not error.refused:
+                raise
+            refused.append(error)
+            continue
+        listed_tags = answer.get("InstanceProfile", answer).get("Tags", ())
+        # KMS has names of its own for both.
+        tags = {one.get("Key", one.get("TagKey")): one.get("Value", one.get("TagValue")) for one in listed_tags}
+        if tags.get(TAG) == run and not (kind.service == "kms" and _is_going(aws, name)):
+            yield name
+    if refused and len(refused) == len(listed):
+        raise refused[0]
+
+
+def _is_going(aws: Aws, key: str) -> bool:
+    answer = aws.find("kms", "DescribeKey", _ABSENT, KeyId=key) or {}
+    return bool(answer.get("KeyMetadata", {}).get("KeyState", "PendingDeletion") == "PendingDeletion")
 
 
 def is_gone(aws: Aws, kind: str, identifier: str) -> bool:
@@ -133,6 +220,7 @@ def _as_leftover(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], I
 
 _AWS: Final[Mapping[str, Callable[[AwsSubject], Iterable[Finding]]]] = {
     "tagged in EC2": _tagged,
+    **{f"tagged {kind.what}s": partial(_tagged_outside, kind) for kind in BY_TAG},
     **{
         name: _as_leftover(check)
         for name, check in {

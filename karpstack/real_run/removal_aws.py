@@ -22,7 +22,7 @@ from karpstack.preflight.aws.asking import Aws, call
 from karpstack.preflight.finding import NotAskedError
 from karpstack.text.answers import PAGES
 
-from .leftovers import TAG, Stays, is_gone, tagged
+from .leftovers import BY_TAG, TAG, Stays, is_gone, tagged, tagged_outside
 
 #: Gives boto3's client of a service.
 Client = Callable[[str], Any]
@@ -63,6 +63,13 @@ def remove(aws: Aws, client: Client, names: EksNames, run: str, *, between: floa
     # The cluster may have taken longer to go than all answers to one who asks may take.
     yield from _ec2(aws.fresh(), client("ec2"), run, between)
     yield from _others(client, names, run)
+    fresh = aws.fresh()
+    for kind, delete in zip(BY_TAG, (_key, _profile, _provider), strict=True):
+        try:
+            for name in tagged_outside(fresh, kind, run):
+                yield from _or_stays(f"{kind.what} {name}", delete(client(kind.service), name))
+        except NotAskedError as error:
+            yield Stays(f"each {kind.what} of the run stays, if there is one: {error.call}: {error}")
 
 
 def _cluster(eks: Any, name: str, run: str, between: float, patience: float = _PATIENCE) -> Iterator[str]:
@@ -184,7 +191,7 @@ def _not_terminated(ec2: Any, instances: list[str]) -> list[str]:
 
 
 def _others(client: Client, names: EksNames, run: str) -> Iterator[str]:
-    """Roles, policies, the queue, rules, keys and log groups."""
+    """Roles, policies, the queue, rules and log groups."""
     events, logs = client("events"), client("logs")
     yield from _or_stays("each role and policy", _iam(client("iam"), run))
     yield from _or_stays(f"queue {names.interruption_queue}", _queue(client("sqs"), names.interruption_queue, run))
@@ -192,7 +199,6 @@ def _others(client: Client, names: EksNames, run: str) -> Iterator[str]:
         yield from _or_stays(f"rule {rule}", _rule(events, rule, run))
     for group in (names.control_plane_log_group, names.flow_log_group):
         yield from _or_stays(f"log group {group}", _log_group(logs, client("eks"), names, group, run))
-    yield from _or_stays(f"key {names.secrets_key_alias}", _key(client("kms"), names.secrets_key_alias, run))
 
 
 def _or_stays(what: str, lines: Iterator[str]) -> Iterator[str]:
@@ -220,12 +226,25 @@ def _rule(events: Any, name: str, run: str) -> Iterator[str]:
         yield f"rule {name} goes"
 
 
-def _key(kms: Any, alias: str, run: str) -> Iterator[str]:
-    key = kms.describe_key(KeyId=alias)["KeyMetadata"]["KeyId"]
-    if {one["TagKey"]: one["TagValue"] for one in kms.list_resource_tags(KeyId=key)["Tags"]}.get(TAG) == run:
-        kms.delete_alias(AliasName=alias)
-        kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
-        yield f"key {alias} goes in 7 days"
+def _key(kms: Any, key: str) -> Iterator[str]:
+    # Before the key: one that goes is not found again.
+    for alias in kms.list_aliases(KeyId=key)["Aliases"]:
+        kms.delete_alias(AliasName=alias["AliasName"])
+        yield f"{alias['AliasName']} goes"
+    kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
+    yield f"key {key} goes in 7 days"
+
+
+def _profile(iam: Any, name: str) -> Iterator[str]:
+    for role in iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]["Roles"]:
+        iam.remove_role_from_instance_profile(InstanceProfileName=name, RoleName=role["RoleName"])
+    iam.delete_instance_profile(InstanceProfileName=name)
+    yield f"instance profile {name} goes"
+
+
+def _provider(iam: Any, arn: str) -> Iterator[str]:
+    iam.delete_open_id_connect_provider(OpenIDConnectProviderArn=arn)
+    yield f"OIDC provider {arn} goes"
 
 
 def _log_group(logs: Any, eks: Any, names: EksNames, name: str, run: str) -> Iterator[str]:

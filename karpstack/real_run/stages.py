@@ -17,6 +17,8 @@ from karpstack.scale_test.processes import started
 STAGE: Final = "stage"
 #: The names of all stages that have begun.
 BEGUN: Final = "begun"
+#: It is there when a stage was killed, which a lock of Pulumi's may outlive.
+KILLED: Final = "killed"
 #: It is there when no more stages may begin.
 ENDING: Final = "ending"
 UP, DESTROY = "up", "destroy"
@@ -43,7 +45,8 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
         OSError: The program is not there, or the folder cannot be written; on a full disk, everything but `up` runs.
     """
     end(folder)  # one before it whose module was killed
-    folder.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):  # on a full disk
+        folder.mkdir(parents=True, exist_ok=True)
     if name != DESTROY and (folder / ENDING).exists():
         return LATE
     must = name == UP  # without these files, nobody could end `up` or destroy what it creates
@@ -53,13 +56,13 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
     try:
         _note(folder / STAGE, f"{process.pid}|{started(process.pid)}|{name}", "w", must=must)
     except OSError:
-        _stop(process)
+        _stop(process, folder)
         raise
     # The order matters: whoever ends the run first makes ENDING, and then reads STAGE.
     may_begin = name == DESTROY or not (folder / ENDING).exists()
     if (may_begin and _ends_within(process, seconds)) or not _is_first_to_end(process.pid, folder):
         return process.wait()
-    return _stop(process)
+    return _stop(process, folder)
 
 
 def begin(command: Sequence[str], project: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -71,26 +74,32 @@ def begin(command: Sequence[str], project: Path, log: IO[bytes]) -> subprocess.P
     return subprocess.Popen(command, cwd=project, stdin=nothing, stdout=log, stderr=log, start_new_session=True)
 
 
-def wait(process: subprocess.Popen[bytes], seconds: float) -> int:
+def wait(process: subprocess.Popen[bytes], seconds: float, folder: Path) -> int:
     """Wait for the end of a program; its exit code, or `LATE`: then it was broken off."""
-    return process.wait() if _ends_within(process, seconds) else _stop(process)
+    return process.wait() if _ends_within(process, seconds) else _stop(process, folder)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> int:
+def _stop(process: subprocess.Popen[bytes], folder: Path) -> int:
     os.killpg(process.pid, signal.SIGINT)
     if not _ends_within(process, GRACE):
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process.pid, folder)
         process.wait()
     return LATE
+
+
+def _kill(pid: int, folder: Path) -> None:
+    _note(folder / KILLED, f"{pid}\n")
+    os.killpg(pid, signal.SIGKILL)
 
 
 def end(folder: Path) -> None:
     """Break off the stage that still runs, unless it destroys or is broken off already, and wait for its end."""
     try:
         who, start, name = (folder / STAGE).read_text().split("|")
+        pid = int(who)
     except (OSError, ValueError):
         return
-    pid, begun, is_told = int(who), time.monotonic(), False
+    begun, is_told = time.monotonic(), False
     patience = _LONGEST if name == DESTROY else 0.0
     with suppress(ProcessLookupError):  # it has ended meanwhile
         while start and started(pid) == start:
@@ -100,7 +109,7 @@ def end(folder: Path) -> None:
                 if _is_first_to_end(pid, folder):
                     os.killpg(pid, signal.SIGINT)
             elif waited > patience + GRACE:
-                os.killpg(pid, signal.SIGKILL)
+                _kill(pid, folder)
             time.sleep(_PAUSE)
 
 

@@ -45,11 +45,19 @@ _NAMED_IN_EC2 = frozenset({"key-pair", "placement-group"})
 _IDENTIFIED = frozenset(
     {
         ("cloudfront", "distribution"),
+        ("cognito-idp", "userpool"),
         ("elasticfilesystem", "access-point"),
         ("elasticfilesystem", "file-system"),
+        ("fsx", "backup"),
         ("fsx", "file-system"),
+        ("fsx", "volume"),
         ("kms", "key"),
         ("route53", "hostedzone"),
+        ("servicediscovery", "namespace"),
+        ("servicediscovery", "service"),
+        ("transfer", "server"),
+        ("vpc-lattice", "service"),
+        ("vpc-lattice", "servicenetwork"),
     }
 )
 # An account that is left open, and conditions that name it.
@@ -57,6 +65,12 @@ _ANY_ACCOUNT = re.compile(r"arn:[^:]*:iam:[^:]*:[^:]*[*?]")
 _ACCOUNTS = frozenset({"aws:resourceaccount", "aws:resourceorgid"})
 # What may be asked for with the tags of what is yet to be made; other actions are on what others may have made.
 _MAKES = re.compile(r"[^:]+:(create|run)(?!tags$)[a-z]*")
+# These make a part of what is there already: a cluster, a load balancer, a listener. By the service authorization
+# reference, that is the resource that IAM judges, and the tags of the request are those of the part.
+_MAKES_A_PART = re.compile(
+    r"eks:create(accessentry|addon|capability|fargateprofile|nodegroup|podidentityassociation)"
+    r"|elasticloadbalancing:create(listener|rule)"
+)
 
 
 def _wildcard_actions(where: str, statement: Properties, judgement: Judgement) -> None:
@@ -176,7 +190,8 @@ def _is_tagged(action: str, condition: Properties) -> bool:
     }
     if any(":resourcetag/" in key for key in keys):
         return True
-    made = _MAKES.fullmatch(action) is not None or any(key.endswith(":createaction") for key in keys)
+    is_whole = _MAKES.fullmatch(action) is not None and not _MAKES_A_PART.fullmatch(action)
+    made = is_whole or any(key.endswith(":createaction") for key in keys)
     return made and any(key.startswith("aws:requesttag/") for key in keys)
 
 

@@ -159,6 +159,77 @@ def test_words_that_would_have_no_effect_are_refused(words: str, tmp_path: Path)
     assert f"-e change={words}: Ansible ends a value at a blank" in said
 
 
+@pytest.mark.parametrize(
+    ("change", "folder", "why"),
+    [
+        ("nosuchprogram up", ".", "there is no program nosuchprogram"),
+        ("./own", ".", "there is no program ./own"),
+        ("true", "missing", "missing: no folder"),
+        ("'", ".", "no command (No closing quotation)"),
+    ],
+)
+def test_a_change_that_cannot_begin_is_refused_before_anything_is_loaded(
+    change: str, folder: str, why: str, tmp_path: Path
+) -> None:
+    """The workload was loaded, nothing was changed, and the playbook passed."""
+    given = {"snapshot": "none.json", "change": change, "change_dir": str(tmp_path / folder)}
+    code, output = play("whatif.yml", tmp_path, "-e", json.dumps(given), KUBECONFIG="/none")
+    assert code != 0, output
+    assert why in " ".join(output.split())
+    assert "Choose the cluster" not in output
+
+
+@pytest.mark.parametrize("change", ["sh -c 'exit 3'", "sh -c 'kill -9 $$'", "./no-executable"])
+def test_a_change_that_fails_without_a_word_is_refused_with_one(change: str, tmp_path: Path) -> None:
+    """The record had an empty text, which counted as not refused."""
+    (tmp_path / "no-executable").write_bytes(b"\x00")
+    (tmp_path / "no-executable").chmod(0o755)
+    play_ = yaml.safe_load((ROOT / "playbooks" / "whatif.yml").read_text())[0]
+    tasks = {task["name"]: task for one in play_["tasks"] if "block" in one for task in one["block"]}
+    note = tasks["Note the result of the change"]
+    content = note["karpstack.scale_test.action"]["arguments"]["content"]
+    told = {"name": "Show it", "ansible.builtin.debug": {"msg": content}, "vars": note["vars"]}
+    given = {"change": change, "change_dir": str(tmp_path), "stack_outputs": "x", "whatif_changes": {}}
+    alone = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": play_["vars"] | given,
+        "tasks": [tasks["Apply the change"], tasks["Show the output of the change"], told],
+    }
+    (tmp_path / "alone.yml").write_text(yaml.safe_dump([alone]))
+    _, output = play(tmp_path / "alone.yml", tmp_path)
+    assert "refused: 'the command ended with exit code" in output, output
+
+
+def test_a_misspelt_group_is_told_when_its_nodes_are_to_take_pods_again(tmp_path: Path) -> None:
+    with serving(ApiServer()) as server:
+        movable(server)
+        config = server.write_kubeconfig(tmp_path / "kubeconfig")
+        given = ["-e", "from_groups=genral", "-e", "undo=true"]
+        _, output = play("move.yml", tmp_path, *given, KUBECONFIG=str(config))
+    assert "No node of genral is there, so nothing was changed" in output
+
+
+@pytest.mark.parametrize("patience", ["15m", "-1", ".nan"])
+def test_a_wrong_patience_is_told_before_a_node_is_cordoned(patience: str, tmp_path: Path) -> None:
+    with serving(ApiServer()) as server:
+        movable(server)
+        config = server.write_kubeconfig(tmp_path / "kubeconfig")
+        given = ["-e", "from_groups=general", "-e", f"patience={patience}"]
+        code, output = play("move.yml", tmp_path, *given, KUBECONFIG=str(config))
+        assert server.patched == []
+    assert code != 0, output
+
+
+@pytest.mark.parametrize("name", ["move", "predestroy", "compare", "real_run"])
+@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
+def test_ansibles_own_tags_are_refused(name: str, option: str, tmp_path: Path) -> None:
+    """Nothing was done, and nothing failed: `predestroy && pulumi destroy` went on."""
+    code, output = play(f"{name}.yml", tmp_path, option, "eks", KUBECONFIG="/none")
+    assert code != 0, output
+    assert "nothing would be done" in " ".join(output.split())
+
+
 @pytest.mark.parametrize(("outputs", "selected"), [("", "test"), ("@outputs.json", "prod")])
 def test_the_change_of_a_what_if_is_one_of_the_stack_that_was_asked(
     outputs: str, selected: str, tmp_path: Path

@@ -25,6 +25,8 @@ case "$*" in
 *cost*json*) echo '{{"minutes": 60, "scenarios": "eks-cheapest-fit"}}' ;;
 *"stack export"*) cat {folder}/export ;;
 *preflight*) {preflight} ;;
+*"real-run left"*) {left} ;;
+*"real-run compare"*) {compare} ;;
 up*) {up} ;;
 destroy*) {destroy} ;;
 esac
@@ -51,13 +53,17 @@ def begun(
     preflight: str = "true",
     up: str = "true",
     destroy: str = "true",
+    left: str = "true",
+    compare: str = "true",
     export: str = "",
 ) -> subprocess.Popen[str]:
     """Begin it, with false programs of which some run a command; `export` replaces one of the resources."""
     (folder / "bin").mkdir()
     for name in ("pulumi", "kubectl", "karpstack", "ansible-playbook"):
         program = folder / "bin" / name
-        program.write_text(PROGRAM.format(folder=folder, preflight=preflight, up=up, destroy=destroy))
+        program.write_text(
+            PROGRAM.format(folder=folder, preflight=preflight, up=up, destroy=destroy, left=left, compare=compare)
+        )
         program.chmod(0o755)
     stack = {"type": "pulumi:pulumi:Stack"}
     deployment = {"resources": [stack, *({"type": one} for one in resources)]} if resources else {}
@@ -76,6 +82,7 @@ def test_what_is_checked_is_what_is_brought_up_and_destroyed(tmp_path: Path) -> 
     assert not (tmp_path / "the run" / guard.LOG).exists()
     of_pulumi = [call for call in called if call.startswith("pulumi")]
     assert of_pulumi == [
+        "pulumi stack export --stack mine",
         "pulumi stack export --stack mine",
         "pulumi up --yes --stack mine --config-file other.yaml",
         "pulumi stack output kubeconfig --show-secrets --stack mine",
@@ -150,7 +157,7 @@ def test_a_run_that_is_broken_off_is_destroyed(how: signal.Signals, tmp_path: Pa
         process.send_signal(how)
         process.wait()
     _wait_for((tmp_path / "the run" / guard.FINISHED).exists)
-    _, _, broken_off, destroy, _, left = [
+    _, _, _, broken_off, destroy, _, left = [
         call for call in calls(tmp_path) if "preflight" not in call and "cost" not in call
     ]
     assert broken_off == "up was broken off"
@@ -280,13 +287,96 @@ def test_files_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
     assert run.stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.parametrize("files", [{"preflight.log": ""}, {"preflight.log": "", "guard": "12345\n"}, {"guard": ""}, {}])
-def test_the_folder_of_an_earlier_version_is_taken(files: dict[str, str], tmp_path: Path) -> None:
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
+def test_what_an_earlier_run_has_left_does_not_pass_for_this_runs(tmp_path: Path) -> None:
+    """The page of a run whose stories had failed was made from an earlier report, and said that nothing differs."""
+    for number in ("1", "2"):
+        guard.begin(tmp_path)
+        assert {path.name for path in tmp_path.iterdir()} <= {guard.GUARD, guard.EARLIER}
+        (tmp_path / "report").mkdir()
+        for name in ("report/report.json", "certificate.log", guard.FINISHED, stages.BEGUN):
+            (tmp_path / name).write_text(number)
     guard.begin(tmp_path)
-    guard.begin(tmp_path)
+    assert [(tmp_path / guard.EARLIER / one / "report/report.json").read_text() for one in "12"] == ["1", "2"]
     assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_link_in_place_of_the_guard_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("# A real run of karpstack\nmine")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / guard.GUARD).symlink_to(tmp_path / "mine")
+    with pytest.raises(guard.GuardedError, match="has files that no real run has written"):
+        guard.begin(tmp_path / "run")
+    assert "mine" in (tmp_path / "mine").read_text()
+
+
+STARTED = "echo begun >> {folder}/calls; sleep 60"
+
+
+@pytest.mark.parametrize("how", ["left", "left is broken off"])
+def test_what_is_left_is_removed_although_destroy_has_passed(how: str, tmp_path: Path) -> None:
+    """Ctrl-C after a destroy that passed, in the certificate or what came after it, left all that was left."""
+    waits = f"echo left begins >> {tmp_path}/calls; sleep 2" if "broken" in how else "true"
+    process = begun(tmp_path, resources=[], left=f"{waits}; exit 1", compare=STARTED.format(folder=tmp_path))
+    begins = "left begins" if "broken" in how else "begun"
+    try:
+        _wait_for(lambda: begins in calls(tmp_path), process)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    _wait_for((tmp_path / "the run" / guard.FINISHED).exists)
+    assert "karpstack real-run remove mine --yes --config-file Pulumi.mine.yaml" in calls(tmp_path)
+    assert "Its exit code is 1" in (tmp_path / "the run" / guard.LOG).read_text()
+
+
+@pytest.mark.parametrize(("left", "destroy"), [("exit 1", "true"), ("exit 0", "exit 1")])
+def test_what_costs_money_is_told_before_a_what_if(left: str, destroy: str, tmp_path: Path) -> None:
+    """A what-if takes up to two hours."""
+    code, output, called = real_run(
+        tmp_path, "-e", json.dumps({"whatif": ["--new-image"]}), resources=[], left=left, destroy=destroy
+    )
+    assert code != 0
+    assert "something may still cost money" in output
+    assert not any(call.startswith("karpstack whatif") for call in called)
+
+
+def test_nothing_is_destroyed_if_the_checks_were_skipped(tmp_path: Path) -> None:
+    """`up` counted as begun, and a whole stack was destroyed."""
+    code, output, called = real_run(
+        tmp_path, "--start-at-task", "Bring the stack up", resources=["aws:eks/cluster:Cluster"]
+    )
+    assert code != 0, output
+    assert not any("destroy" in call or "up" in call.split() for call in called)
+
+
+def test_a_colleagues_stack_that_came_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    theirs = json.dumps({"deployment": {"resources": [{"type": "aws:eks/cluster:Cluster"}]}})
+    code, output, called = real_run(tmp_path, resources=[], preflight=f"echo '{theirs}' > {tmp_path}/export")
+    assert code != 0
+    assert "has resources, and this run would destroy them" in output
+    assert not any("destroy" in call or "up" in call.split() for call in called if "real-run" not in call)
+
+
+def test_a_destroy_after_which_the_state_cannot_be_read_has_failed(tmp_path: Path) -> None:
+    _, output, _ = real_run(tmp_path, resources=[], up=f"rm {tmp_path}/export")
+    assert "destroy failed" in output
+
+
+DEAF = """import sys
+from pathlib import Path
+from karpstack.real_run import stages
+stages.GRACE = 0.2
+folder = Path(sys.argv[1])
+stages.run(folder, stages.UP, ["sh", "-c", "trap '' INT; while sleep 0.1; do :; done"], 0.5, folder)
+"""
+
+
+def test_the_lock_of_a_pulumi_that_was_killed_is_taken_away(tmp_path: Path) -> None:
+    """Its lock outlived it, and every destroy was refused."""
+    subprocess.run([sys.executable, "-c", DEAF, str(tmp_path)], check=True)
+    assert (tmp_path / stages.KILLED).exists()
+    _, output, called = real_run(tmp_path, resources=[], up=f"touch '{tmp_path}/the run/{stages.KILLED}'")
+    of_pulumi = [call.split()[1] for call in called if call.startswith("pulumi")]
+    assert of_pulumi[-3:] == ["cancel", "destroy", "stack"], output
 
 
 def test_without_room_for_any_file_a_stage_gets_one_sigint_and_all_is_destroyed(

@@ -17,8 +17,8 @@ attributes:
   check_mode:
     description: Actions that only read run in check mode. Actions that change something are skipped, with a message.
     support: partial
-    details: V(cluster.choose), V(cluster.ensure_current), V(run.variables), V(run.report_folder), V(run.changes),
-      V(stories.scenarios), V(stories.thresholds) and V(stories.present) run in check mode.
+    details: V(cluster.choose), V(cluster.ensure_current), V(run.variables), V(run.program), V(run.report_folder),
+      V(run.changes), V(stories.scenarios), V(stories.thresholds) and V(stories.present) run in check mode.
 options:
   name:
     description: File and function, V(run.mark) for the function C(mark) in C(run.py).
@@ -34,6 +34,7 @@ options:
       - run.changes
       - run.lock
       - run.mark
+      - run.program
       - run.report_folder
       - run.variables
       - stories.clear_faults

@@ -75,7 +75,7 @@ ACTS: dict[str, Callable[[Path], int]] = {
 
 def what_is_left(aws: Account) -> list[str]:
     checked = find_aws_leftovers(looked_at(aws, name=CLUSTER, tags=RUN))
-    assert len(checked) == 10
+    assert len(checked) == 13
     return [finding.what for finding in blockers(checked)]
 
 
@@ -83,6 +83,92 @@ def remove(aws: Account) -> list[str]:
     return list(
         removal_aws.remove(Aws(aws.region, aws.client), aws.client, EksNames(CLUSTER), "first-run", between=0.01)
     )
+
+
+def make_key(aws: Account, *aliases: str, tags: list[dict[str, str]] | None = None) -> str:
+    kms = aws.client("kms")
+    made = kms.create_key(Tags=[{"TagKey": one["Key"], "TagValue": one["Value"]} for one in TAGS if tags is None])
+    for alias in aliases:
+        kms.create_alias(AliasName=alias, TargetKeyId=made["KeyMetadata"]["KeyId"])
+    return str(made["KeyMetadata"]["KeyId"])
+
+
+def state(aws: Account, key: str) -> str:
+    return str(aws.client("kms").describe_key(KeyId=key)["KeyMetadata"]["KeyState"])
+
+
+def test_a_key_is_found_by_its_tag(aws: Account) -> None:
+    """Pulumi makes its alias after it, and deletes it before; a key that was alone then stayed, and nobody told it."""
+    alone, named, other = make_key(aws), make_key(aws, EksNames(CLUSTER).secrets_key_alias), make_key(aws, tags=[])
+    left = what_is_left(aws)
+    assert [key for key in (alone, named, other) if any(f"key {key}" in one for one in left)] == [alone, named]
+    assert not [line for line in remove(aws) if isinstance(line, Stays)]
+    assert [state(aws, key) for key in (alone, named, other)] == ["PendingDeletion", "PendingDeletion", "Enabled"]
+    assert what_is_left(aws) == []
+    assert remove(aws) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "refusal"), [("delete_instance_profile", "Throttling"), ("schedule_key_deletion", "Throttling")]
+)
+def test_what_is_refused_once_goes_with_the_next_removal(operation: str, refusal: str, aws: Account) -> None:
+    """A profile was found by its role alone, a key by its alias alone, and both had gone before the refusal."""
+    iam, key = aws.client("iam"), make_key(aws, EksNames(CLUSTER).secrets_key_alias)
+    iam.create_role(RoleName="r", AssumeRolePolicyDocument=trust("ec2.amazonaws.com"), Tags=TAGS)
+    iam.create_instance_profile(InstanceProfileName="p", Tags=TAGS)
+    iam.add_role_to_instance_profile(InstanceProfileName="p", RoleName="r")
+
+    class Refusing:
+        def __init__(self, client: Any) -> None:
+            self._client = client
+
+        def __getattr__(self, name: str) -> Any:
+            return refuse if name == operation else getattr(self._client, name)
+
+    def refuse(**_: object) -> None:
+        raise ClientError({"Error": {"Code": refusal, "Message": "Rate exceeded"}}, operation)
+
+    first = removal_aws.remove(
+        Aws(aws.region, aws.client),
+        lambda service: Refusing(aws.client(service)),
+        EksNames(CLUSTER),
+        "first-run",
+        between=0.01,
+    )
+    assert any("Rate exceeded" in line for line in first)
+    assert what_is_left(aws)
+    remove(aws)
+    assert what_is_left(aws) == []
+    assert state(aws, key) == "PendingDeletion"
+    assert iam.list_instance_profiles()["InstanceProfiles"] == []
+
+
+def test_a_provider_of_identities_goes(aws: Account) -> None:
+    iam = aws.client("iam")
+    urls = [f"https://oidc.eks.us-east-1.amazonaws.com/id/{name}" for name in ("A", "B")]
+    for url, tags in zip(urls, (TAGS, []), strict=True):
+        iam.create_open_id_connect_provider(Url=url, ClientIDList=["sts.amazonaws.com"], Tags=tags)
+    assert any("OIDC provider" in one for one in what_is_left(aws))
+    assert any(line.startswith("OIDC provider") for line in remove(aws))
+    (kept,) = iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]
+    assert kept["Arn"].endswith("/B")
+
+
+@pytest.mark.parametrize("all_of_them", [True, False])
+def test_the_tags_of_others_keys_may_be_refused(all_of_them: bool, aws: Account) -> None:
+    """A key may let nobody but its owner read them; if nobody's can be read, a right is missing."""
+    own, other = make_key(aws), make_key(aws, tags=[])
+
+    class Refusing(Aws):
+        def find(self, service: str, operation: str, absent: tuple[str, ...], **given: Any) -> dict[str, Any] | None:
+            if operation == "ListResourceTags" and (all_of_them or given["KeyId"] == other):
+                raise NotAskedError("kms:ListResourceTags", "access denied", refused=True)
+            return super().find(service, operation, absent, **given)
+
+    subject = replace(looked_at(aws, name=CLUSTER, tags=RUN), aws=Refusing(aws.region, aws.client))
+    found = [one for check in find_aws_leftovers(subject) for one in check.findings]
+    assert [one.code for one in found] == ["check-not-permitted" if all_of_them else "left-after-destroy"]
+    assert own in str(found[0].what) or all_of_them
 
 
 @pytest.mark.usefixtures("logged_in")

@@ -6,6 +6,9 @@ Most tasks of a playbook are one of these, so this module imports only what load
 from __future__ import annotations
 
 import difflib
+import os
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -77,6 +80,23 @@ def variables(known: list[str], given: Given, switches: dict[str, Any], *, check
             problems.append(f"-e {name}={value}: not known whether that is true or false; write {name}=true or false")
     if problems:
         raise FailedError("\n".join(problems))
+    return {"changed": False}
+
+
+def program(command: str, folder: Path, *, check: bool) -> Result:
+    """Refuse a command that could not begin, since its folder or its program is not there."""
+    if not folder.is_dir():
+        raise FailedError(f"change_dir = {folder}: no folder, so nothing would be changed; give one that is there")
+    try:
+        name = os.path.expandvars(shlex.split(command)[0])  # as Ansible does it
+        name = str(Path(name).expanduser()) if name.startswith("~") else name
+    except (IndexError, RuntimeError, ValueError) as error:
+        raise FailedError(f"change = {command}: no command ({error}), so nothing would be changed") from error
+    if not shutil.which(str(folder / name) if "/" in name else name):
+        raise FailedError(
+            f"change = {command}: there is no program {name}, so nothing would be changed; see how it is written, and "
+            "what PATH has"
+        )
     return {"changed": False}
 
 
