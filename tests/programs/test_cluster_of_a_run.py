@@ -230,6 +230,15 @@ def test_ansibles_own_tags_are_refused(name: str, option: str, tmp_path: Path) -
     assert "nothing would be done" in " ".join(output.split())
 
 
+@pytest.mark.parametrize("tag", ["theirs", "others"])
+def test_a_playbook_of_somebody_that_imports_one_of_ours_may_have_tags(tag: str, tmp_path: Path) -> None:
+    imported = {"ansible.builtin.import_playbook": str(ROOT / "playbooks" / "compare.yml"), "tags": ["theirs"]}
+    (tmp_path / "site.yml").write_text(yaml.safe_dump([imported]))
+    code, output = play(tmp_path / "site.yml", tmp_path, "--tags", tag)
+    assert ("two folders with a report.json are needed" in " ".join(output.split())) == (tag == "theirs"), output
+    assert (code != 0) == (tag == "theirs")
+
+
 @pytest.mark.parametrize(("outputs", "selected"), [("", "test"), ("@outputs.json", "prod")])
 def test_the_change_of_a_what_if_is_one_of_the_stack_that_was_asked(
     outputs: str, selected: str, tmp_path: Path
@@ -291,7 +300,7 @@ def test_variables_of_an_inventory_and_of_other_playbooks_are_not_ours(tmp_path:
 @pytest.mark.parametrize("words", ["a=1 b=2", "base='x y'"])
 def test_variables_that_are_known_may_be_given_in_one_word(words: str) -> None:
     names = sorted(parse_kv(words))
-    given: run.Given = {"names": names, "words": [{"text": words, "names": names}]}
+    given: run.Given = {"names": names, "words": [{"text": words, "names": names}], "playbooks": []}
     assert run.variables(["a", "b", "base"], given, {"a": "yes", "b": True}, check=False) == {"changed": False}
 
 

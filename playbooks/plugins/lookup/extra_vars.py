@@ -12,7 +12,7 @@ from ansible.utils.vars import load_extra_vars
 
 DOCUMENTATION = r"""
 name: extra_vars
-short_description: Read what was given with -e
+short_description: Read what was given with -e, and which playbooks
 description:
   - Ansible ends a value of C(-e name=value) at a blank, and takes the words after it for other variables, or for none.
 author: karpstack (@karpstack)
@@ -31,6 +31,7 @@ _raw:
     - C(names) has the names of all variables, also of those in files (C(-e @file)), in JSON and in YAML.
     - C(words) has, of each C(-e) of another form, the C(text) and the C(names) of its variables. C(_raw_params) stands
       for words without a name.
+    - C(playbooks) has the playbooks on the command line.
   type: list
   elements: dict
 """
@@ -43,4 +44,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible has no types
         """Return what was given."""
         texts = (to_text(given) for given in context.CLIARGS.get("extra_vars") or ())
         words = [{"text": text, "names": sorted(parse_kv(text))} for text in texts if text and text[0] not in "@[{"]
-        return [{"names": sorted(load_extra_vars(self._loader)), "words": words}]
+        playbooks = list(map(to_text, context.CLIARGS.get("args") or ()))
+        return [{"names": sorted(load_extra_vars(self._loader)), "words": words, "playbooks": playbooks}]

@@ -41,10 +41,11 @@ class Words(TypedDict):
 
 
 class Given(TypedDict):
-    """What was given with -e: the names of all variables, and what was given as words."""
+    """What was given with -e: the names of all variables, and what was given as words; and which playbooks."""
 
     names: list[str]
     words: list[Words]
+    playbooks: list[str]
 
 
 def lock(path: Path, owner: int) -> Result:
