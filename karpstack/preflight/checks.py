@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from karpstack.components.settings import AksSettings, ExistingAksSettings, ExistingEksSettings
+from karpstack.text.shown import listed
 
 from .aws import checks as aws_checks
 from .aws.account import connect, ensure_account_has_cluster, ensure_account_of_state
@@ -34,6 +35,7 @@ from .stack import State, configuration, deployer, raw, setting, state
 
 #: The type of each cloud's cluster.
 CLUSTERS: Final = ("aws:eks/cluster:Cluster", AKS_CLUSTER)
+_NAMED: Final = 3
 
 
 def before_up(stack: str, *, project: Path, config_file: Path | None = None) -> list[Checked]:
@@ -116,10 +118,16 @@ def before_destroy(
     if known is None:
         read = state(stack, project)
         known, made = read.outputs, read
-        if not known and read.resources:
+        if not known and (read.resources or read.interrupted):
+            first = (
+                f". Before either, run `pulumi refresh`: Pulumi was killed while it created "
+                f"{listed(sorted(read.interrupted.values()), _NAMED)}, does not know what became of that, and would "
+                "leave it"
+            )
             raise UnknowableError(
                 f"the stack {stack} has resources and no outputs: its first `pulumi up` did not end well, and nothing "
                 "says which cluster to ask; bring it up with `pulumi up`, or destroy it as it is"
+                + (first if read.interrupted else "")
             )
         if not known:
             raise UnknowableError(

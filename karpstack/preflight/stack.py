@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -55,12 +55,14 @@ class State:
         outputs: The stack's outputs; secrets are no values in there.
         unread: Why the state could not be read; empty where it was.
         protected: Names of resources that Pulumi would not delete, by their URNs.
+        interrupted: Names of resources that were being made when Pulumi was killed, by their URNs.
     """
 
     resources: frozenset[tuple[str, str]] = frozenset()
     outputs: Mapping[str, Any] = field(default_factory=dict)
     unread: str = ""
     protected: Mapping[str, str] = field(default_factory=dict)
+    interrupted: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, type_: str, identifier: str) -> bool:
         """Whether the stack itself has made the resource of this type and id."""
@@ -80,9 +82,11 @@ class State:
 
 
 def not_read(state: State) -> Iterator[Finding]:
-    """A state that could not be read: then everything passes for somebody else's."""
+    """A state that could not be read, or lacks what was being made: that passes for somebody else's."""
     if state.unread:
         yield finding("state-not-read", "pulumi stack export", unread=state.unread)
+    for name in sorted(state.interrupted.values()):
+        yield finding("creation-interrupted-before-up", "pulumi stack export", name=name)
 
 
 def configuration(path: Path) -> Configuration:
@@ -205,8 +209,22 @@ def parse(exported: Any) -> State:
     return State(
         frozenset((one["type"], one["id"]) for one in listed if one.get("custom") and one.get("id")),
         next((one.get("outputs") or {} for one in listed if one["type"] == _STACK), {}),
-        protected={one["urn"]: one["urn"].rpartition("::")[2] for one in listed if one.get("protect")},
+        protected=_names(one for one in listed if one.get("protect")),
+        interrupted=_names(_interrupted(deployment)),
     )
+
+
+def _interrupted(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The resources of operations that were never seen to end. Of another operation, Pulumi has the resource."""
+    pending = deployment.get("pending_operations")
+    for one in pending if isinstance(pending, list) else ():
+        resource = one.get("resource") if isinstance(one, Mapping) and one.get("type") == "creating" else None
+        if isinstance(resource, Mapping) and isinstance(resource.get("urn"), str):
+            yield resource
+
+
+def _names(resources: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    return {one["urn"]: one["urn"].rpartition("::")[2] for one in resources}
 
 
 def _is_known(resource: Mapping[str, Any]) -> bool:

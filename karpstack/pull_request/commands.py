@@ -177,6 +177,11 @@ def comment(
     from .github import GitHub, GitHubError, NoRightsError
 
     where, told = job(os.environ), _read_outcomes(results, _names(printed))
+    if not told and not printed:
+        raise JobError(
+            f"{shown.value(results)} has no results, and without --stacks it is not known whether there should be "
+            "some, so the comment stays as it is; give what `karpstack pull-request stacks` printed, [] for none"
+        )
     number = number or where.number
     if number is None:
         raise JobError(

@@ -59,7 +59,7 @@ def begin(folder: Path) -> None:
         if left := [path for path in folder.iterdir() if path.name not in (GUARD, EARLIER)]:
             aside = folder / EARLIER
             aside.mkdir(exist_ok=True)
-            aside /= str(1 + max((int(path.name) for path in aside.iterdir() if path.name.isdigit()), default=0))
+            aside /= str(1 + max((int(path.name) for path in aside.iterdir() if path.name.isdecimal()), default=0))
             aside.mkdir()
             for path in left:
                 path.rename(aside / path.name)
@@ -117,8 +117,9 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
             return False
         with stages.open_log(folder / LOG) as log:
             _say(log, f"The playbook's process {owner} is gone, and something may cost money.")
-            _run(destroy, project, folder, log)
-            if _run(left, project, folder, log) == _LEFT:
+            is_destroyed = _run(destroy, project, folder, log) == 0
+            code = _run(left, project, folder, log)
+            if code == _LEFT or (code and not is_destroyed):
                 _run(remove, project, folder, log)
                 _run(left, project, folder, log)
         with suppress(OSError):

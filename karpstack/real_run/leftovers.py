@@ -220,7 +220,6 @@ def _as_leftover(check: Callable[[Any], Iterable[Finding]]) -> Callable[[Any], I
 
 _AWS: Final[Mapping[str, Callable[[AwsSubject], Iterable[Finding]]]] = {
     "tagged in EC2": _tagged,
-    **{f"tagged {kind.what}s": partial(_tagged_outside, kind) for kind in BY_TAG},
     **{
         name: _as_leftover(check)
         for name, check in {
@@ -235,6 +234,8 @@ _AWS: Final[Mapping[str, Callable[[AwsSubject], Iterable[Finding]]]] = {
             "key alias": aws_names.key_alias,
         }.items()
     },
+    # Last, because they ask of each one there is.
+    **{f"tagged {kind.what}s": partial(_tagged_outside, kind) for kind in BY_TAG},
 }
 _AZURE: Final[Mapping[str, Callable[[AzureSubject], Iterable[Finding]]]] = {
     "resource group": _as_leftover(azure_names.resource_group),

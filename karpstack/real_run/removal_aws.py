@@ -228,11 +228,15 @@ def _rule(events: Any, name: str, run: str) -> Iterator[str]:
 
 def _key(kms: Any, key: str) -> Iterator[str]:
     # Before the key: one that goes is not found again.
+    yield from _or_stays(f"each alias of the key {key}", _aliases(kms, key))
+    kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
+    yield f"key {key} goes in 7 days"
+
+
+def _aliases(kms: Any, key: str) -> Iterator[str]:
     for alias in kms.list_aliases(KeyId=key)["Aliases"]:
         kms.delete_alias(AliasName=alias["AliasName"])
         yield f"{alias['AliasName']} goes"
-    kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
-    yield f"key {key} goes in 7 days"
 
 
 def _profile(iam: Any, name: str) -> Iterator[str]:

@@ -199,6 +199,12 @@ def policy_events(log: Iterable[Mapping[str, Any]]) -> list[PolicyEvent]:
     return list(events.values())
 
 
+def is_judged(events: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the pack was run, by what the engine says last."""
+    summary = next((one["summaryEvent"] for one in reversed(events) if one.get("summaryEvent")), None)
+    return summary is not None and any(pack.partition("|")[0] == "karpstack" for pack in summary.packs)
+
+
 def check_update(events: Sequence[Mapping[str, Any]], stack: str) -> None:
     """See that an event log is of an update of this stack that the pack has judged and that came to its end.
 
@@ -214,7 +220,7 @@ def check_update(events: Sequence[Mapping[str, Any]], stack: str) -> None:
         raise EngineError("the event log is of no update that came to its end; give what `pulumi up` wrote, all of it")
     if summary.result != "succeeded":
         raise EngineError("the event log is of an update that failed, so not all is made; mend it, and run it again")
-    if not any(pack.partition("|")[0] == "karpstack" for pack in summary.packs):
+    if not is_judged(events):
         raise EngineError("the pack did not judge that update; run `pulumi up` with --policy-pack policies")
     urns = (one["resOutputsEvent"].metadata.urn for one in events if one.get("resOutputsEvent"))
     of = {urn.removeprefix("urn:pulumi:").partition("::")[0] for urn in urns}

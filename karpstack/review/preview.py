@@ -16,7 +16,17 @@ from pathlib import Path
 
 import yaml
 
-from .engine import Digest, EngineError, PolicyEvent, check_update, policy_events, read_digest, read_log, read_state
+from .engine import (
+    Digest,
+    EngineError,
+    PolicyEvent,
+    check_update,
+    is_judged,
+    policy_events,
+    read_digest,
+    read_log,
+    read_state,
+)
 
 # It would make `--json` write something else.
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
@@ -98,6 +108,11 @@ def preview(
         except FileNotFoundError as error:
             raise EngineError(_NO_PULUMI.format("previewed")) from error
         lines = log.read_text(encoding="utf-8", errors="backslashreplace").split("\n") if log.is_file() else []
+    if result.returncode == 0 and not is_judged(read_log(lines)):
+        raise EngineError(
+            "pulumi preview succeeded, and the pack did not judge it, so nothing is known of the change; see that "
+            "`pulumi` on PATH is Pulumi itself, and that it takes --policy-pack and --event-log"
+        )
     return recorded(result.returncode, result.stdout, lines, result.stderr)
 
 

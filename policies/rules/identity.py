@@ -177,7 +177,7 @@ def _whole_kind(arn: str) -> str | None:
     if set(kind) & set("*?") or name[:1] in ("*", "?", "$"):
         return kind
     is_id = (parts[2], kind) in _IDENTIFIED or (parts[2] == "ec2" and kind not in _NAMED_IN_EC2)
-    return kind if is_id and not EXACT.fullmatch(name) else None
+    return kind if is_id and not EXACT.fullmatch(name.partition("/")[0]) else None
 
 
 def _is_tagged(action: str, condition: Properties) -> bool:

@@ -179,7 +179,7 @@ def test_a_change_that_cannot_begin_is_refused_before_anything_is_loaded(
     assert "Choose the cluster" not in output
 
 
-@pytest.mark.parametrize("change", ["sh -c 'exit 3'", "sh -c 'kill -9 $$'", "./no-executable"])
+@pytest.mark.parametrize("change", ["sh -c 'echo; exit 3'", "sh -c 'kill -9 $$'", "./no-executable"])
 def test_a_change_that_fails_without_a_word_is_refused_with_one(change: str, tmp_path: Path) -> None:
     """The record had an empty text, which counted as not refused."""
     (tmp_path / "no-executable").write_bytes(b"\x00")
@@ -199,6 +199,21 @@ def test_a_change_that_fails_without_a_word_is_refused_with_one(change: str, tmp
     (tmp_path / "alone.yml").write_text(yaml.safe_dump([alone]))
     _, output = play(tmp_path / "alone.yml", tmp_path)
     assert "refused: 'the command ended with exit code" in output, output
+
+
+def test_a_change_is_looked_for_as_ansible_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "infra").mkdir()
+    (tmp_path / "infra" / "change.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "infra" / "change.sh").chmod(0o755)
+    for command, folder in (
+        ("./change.sh --now", "~/infra"),
+        ("./change.sh", "$HOME/infra"),
+        ("~/infra/change.sh", "/"),
+        ("'$HOME/infra/change.sh' a", "/"),
+        ("sh -c 'a; b'", "/"),
+    ):
+        assert run.program(command, folder, check=False) == {"changed": False}
 
 
 def test_a_misspelt_group_is_told_when_its_nodes_are_to_take_pods_again(tmp_path: Path) -> None:

@@ -237,14 +237,20 @@ def test_a_stage_gets_one_sigint(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "called"), [("exit 1", ["destroy", "left", "remove", "left"]), ("exit 3", ["destroy", "left"])]
+    ("destroy", "left", "called"),
+    [
+        ("exit 0", "exit 1", ["destroy", "left", "remove", "left"]),
+        ("exit 0", "exit 3", ["destroy", "left"]),
+        ("exit 1", "exit 3", ["destroy", "left", "remove", "left"]),
+        ("exit 1", "exit 0", ["destroy", "left"]),
+    ],
 )
-def test_what_destroy_has_left_is_removed(left: str, called: list[str], tmp_path: Path) -> None:
+def test_what_destroy_has_left_is_removed(destroy: str, left: str, called: list[str], tmp_path: Path) -> None:
     def command(name: str, then: str = "true") -> guard.Command:
         return guard.Command(["sh", "-c", f"echo {name} >> {tmp_path}/calls; {then}"], 60)
 
     assert stages.run(tmp_path, "up", ["true"], 60, tmp_path) == 0
-    guard.watch(_ended(), tmp_path, tmp_path, command("destroy"), command("left", left), command("remove"))
+    guard.watch(_ended(), tmp_path, tmp_path, command("destroy", destroy), command("left", left), command("remove"))
     assert calls(tmp_path) == called
 
 
@@ -346,6 +352,26 @@ def test_nothing_is_destroyed_if_the_checks_were_skipped(tmp_path: Path) -> None
     )
     assert code != 0, output
     assert not any("destroy" in call or "up" in call.split() for call in called)
+
+
+@pytest.mark.parametrize("task", ["Destroy the stack", "Note that nothing is left"])
+def test_a_run_that_begins_at_its_end_has_not_passed(task: str, tmp_path: Path) -> None:
+    """It had destroyed nothing, said that nothing is left, and replaced the results of the run that was broken off."""
+    guard.begin(tmp_path / "the run")
+    (tmp_path / "the run" / "run.json").write_text("kept")
+    code, output, called = real_run(tmp_path, "--start-at-task", task, resources=["aws:eks/cluster:Cluster"])
+    assert code != 0, output
+    assert "a real run has no middle to begin at" in output
+    assert called == []
+    assert (tmp_path / "the run" / "run.json").read_text() == "kept"
+    assert not (tmp_path / "the run" / guard.FINISHED).exists()
+
+
+def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
+    code, output, called = real_run(tmp_path, "-e", json.dumps({"rehearsed": f"{tmp_path}/the run"}), resources=[])
+    assert code != 0
+    assert "rehearsed and run_dir are the same folder" in output
+    assert called == []
 
 
 def test_a_colleagues_stack_that_came_meanwhile_is_left_alone(tmp_path: Path) -> None:

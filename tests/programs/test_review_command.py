@@ -71,7 +71,8 @@ def test_the_exit_code_tells_findings_from_failures(
     program.write_text(PULUMI.replace("{python}", sys.executable))
     program.chmod(0o755)
     other = f"{URN}-too"
-    events = [violation(level), violation(level).replace(URN, other)] if level else []
+    summary = json.dumps({"summaryEvent": {"isPreview": True, "PolicyPacks": {"karpstack": "0.1.0"}}})
+    events = [*([violation(level), violation(level).replace(URN, other)] if level else []), summary]
     refused = 255 if level == "mandatory" else 0
     said = {
         "digest": {"steps": [STEP, {**STEP, "urn": other}], "diagnostics": diagnostics},
@@ -96,6 +97,24 @@ def test_the_exit_code_tells_findings_from_failures(
     assert "--policy-pack-config" not in given
     # The folder itself, or what leads to it where no Python environment is beside it.
     assert f"/{PACK.name} " in given.partition("--policy-pack ")[2]
+
+
+@pytest.mark.parametrize("events", [[], [json.dumps({"summaryEvent": {"isPreview": True, "PolicyPacks": {}}})]])
+def test_a_preview_that_no_pack_has_judged_has_not_passed(
+    events: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrapper around `pulumi` had dropped --policy-pack, and the review passed."""
+    monkeypatch.syspath_prepend(str(PACK))
+    program = tmp_path / "pulumi"
+    program.write_text(PULUMI.replace("{python}", sys.executable))
+    program.chmod(0o755)
+    (tmp_path / "said.json").write_text(json.dumps({"digest": {"steps": [STEP]}, "events": events, "code": 0}))
+    monkeypatch.setenv("SAID", str(tmp_path / "said.json"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    review = import_module("karpstack.review.command").review
+    assert review("eks", policy_pack_config="baseline", output=tmp_path / "out") == 3
+    assert "the pack did not judge it" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 STATE = """#!{python}

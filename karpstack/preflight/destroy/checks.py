@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import api_access, balancers, controller, interfaces, nodes, protection, subscription, workloads
+from . import api_access, balancers, controller, foreign_groups, interfaces, nodes, protection, subscription, workloads
 from .subject import Subject
 
 Check = Callable[[Subject], Iterable[Finding]]
@@ -14,11 +14,14 @@ Check = Callable[[Subject], Iterable[Finding]]
 _CHECKS: Final[Mapping[str, Check]] = {
     "cluster": api_access.check_access,
     "rights in the cluster": api_access.rights,
+    "interrupted operations": protection.interrupted,
     "protection": protection.protection,
+    "node groups": foreign_groups.node_groups,
     "controller": controller.controller,
     "load balancers": workloads.load_balancers,
     "load balancers in the account": balancers.balancers,
     "security groups": balancers.groups,
+    "foreign security groups": foreign_groups.security_groups,
     "foreign network interfaces": interfaces.interfaces,
     "volumes": workloads.volumes,
     "NodePools": nodes.node_pools,
@@ -34,7 +37,10 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "duration": nodes.check_removal_time,
 }
 _OF_AWS: Final = frozenset(
-    {"load balancers in the account", "security groups", "foreign network interfaces", "instances"}
+    {
+        *("load balancers in the account", "security groups", "foreign network interfaces", "instances"),
+        *("foreign security groups", "node groups"),
+    }
 )
 _OF_AZURE: Final = frozenset(
     {"machines", "locks", "foreign interfaces in the network", "foreign resources in the group"}
@@ -44,7 +50,7 @@ _OF_A_CONTROLLER: Final = frozenset({"controller", "NodePools", "NodeClaims", "n
 _OF_ITS_END: Final = frozenset(
     {
         *("protection", "load balancers", "load balancers in the account", "security groups"),
-        *("foreign network interfaces", "volumes", "machines"),
+        *("foreign network interfaces", "foreign security groups", "node groups", "volumes", "machines"),
     }
 )
 

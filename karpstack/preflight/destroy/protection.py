@@ -1,4 +1,4 @@
-"""What is protected: Pulumi, or the cloud, refuses to delete it, and finds out when most of the rest is gone."""
+"""What Pulumi, or the cloud, refuses to delete when most of the rest is gone, or does not know and leaves."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ _SETTING: Final = "karpstack:cluster.deletionProtection"
 _EXPORT: Final = "pulumi stack export"
 _DESCRIBES: Final = "eks:DescribeCluster"
 _LIFTS: Final = f"set {_SETTING} to false, and pulumi up, before pulumi destroy"
+
+
+def interrupted(subject: Subject) -> Iterator[Finding]:
+    """What was being made when Pulumi was killed: it does not know what became of it."""
+    for name in sorted((subject.state.interrupted if subject.state else {}).values()):
+        yield finding("creation-interrupted-before-destroy", _EXPORT, name=name)
 
 
 def protection(subject: Subject) -> Iterator[Finding]:

@@ -487,11 +487,20 @@ def test_the_token_is_in_no_error_even_where_the_server_repeats_it(
 def test_a_pull_request_that_touches_nothing_changes_what_stands_and_makes_nothing(
     github: GitHubServer, tmp_path: Path
 ) -> None:
-    assert run(github, tmp_path, tmp_path / "none").returncode == 0
+    assert run(github, tmp_path, tmp_path / "none", WRITES, REPOSITORY, "--stacks=[]").returncode == 0
     assert github.comments == []
     github.add(f"{marker()}\nbefore")
-    assert run(github, tmp_path, tmp_path / "none").returncode == 0
+    assert run(github, tmp_path, tmp_path / "none", WRITES, REPOSITORY, "--stacks=[]").returncode == 0
     assert "touches no stack" in github.comments[0]["body"]
+
+
+def test_without_results_the_comment_stays_unless_the_stacks_are_told(github: GitHubServer, tmp_path: Path) -> None:
+    """With a misspelt folder, the refusal of an earlier push was replaced by "touches no stack"."""
+    github.add(f"{marker()}\nbefore")
+    done = run(github, tmp_path, tmp_path / "none")
+    assert done.returncode == 2
+    assert "has no results, and without --stacks" in done.stderr
+    assert github.comments[0]["body"].endswith("before")
 
 
 def test_the_number_can_be_given(github: GitHubServer, tmp_path: Path) -> None:

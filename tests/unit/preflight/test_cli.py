@@ -15,12 +15,15 @@ import yaml
 from karpstack.components.settings import ExistingAksSettings, ExistingEksSettings
 from karpstack.preflight import commands
 from karpstack.preflight.checks import before_up
+from karpstack.preflight.destroy import protection
+from karpstack.preflight.destroy.subject import Subject
 from karpstack.preflight.finding import Checked, Finding, NotAskedError, UnknowableError, not_checked, run
 from karpstack.preflight.output import as_data, table
-from karpstack.preflight.stack import CLOSED, State, configuration, deployer, parse, raw, setting, state
+from karpstack.preflight.stack import CLOSED, State, configuration, deployer, not_read, parse, raw, setting, state
 from tests.unit.command_line import karpstack
 from tests.unit.example_stack import ROOT, example
 from tests.unit.example_stack import configuration as example_values
+from tests.unit.preflight.fake_cluster import EKS, FakeCluster
 
 main = karpstack("preflight")
 
@@ -211,6 +214,33 @@ def test_the_state_tells_what_the_stack_has_made() -> None:
     assert (read.count("aws:ec2/vpc:Vpc"), read.count("aws:eks/cluster:Cluster")) == (1, 0)
     assert read.outputs == {"clusterName": "karpstack-eks"}
     assert read.protected == {"a::vpc": "vpc"}
+
+
+PENDING = {
+    "deployment": {
+        "pending_operations": [
+            {"resource": {"urn": "a::group", "type": "aws:eks/nodeGroup:NodeGroup"}, "type": "creating"},
+            {"resource": {"urn": "a::known", "type": "aws:ec2/vpc:Vpc"}, "type": "deleting"},
+            {"type": "creating"},
+            "odd",
+        ]
+    }
+}
+
+
+def test_what_was_being_made_when_pulumi_was_killed_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is in no list of resources, and `destroy` was recommended, which leaves it."""
+    read = parse(PENDING)
+    assert read.interrupted == {"a::group": "group"}
+    assert [(one.severity, "group" in one.what) for one in not_read(read)] == [("warning", True)]
+    (blocking,) = protection.interrupted(Subject(FakeCluster(), EKS, state=read))
+    assert blocking.severity == "error"
+    exported = subprocess.CompletedProcess([], 0, json.dumps(PENDING), "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: exported)
+    assert main(["destroy", "eks"]) == 3
+    assert "Before either, run `pulumi refresh`: Pulumi was killed while it created group" in capsys.readouterr().err
 
 
 def test_a_stack_that_was_never_up_has_made_nothing() -> None:

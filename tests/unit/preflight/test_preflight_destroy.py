@@ -15,7 +15,7 @@ from karpstack.preflight.aws.asking import Aws
 from karpstack.preflight.azure.asking import Azure
 from karpstack.preflight.azure.subject import GROUP as RESOURCE_GROUP
 from karpstack.preflight.azure.subscription import connect, ensure_subscription_has_cluster
-from karpstack.preflight.destroy import balancers, interfaces, subscription
+from karpstack.preflight.destroy import balancers, foreign_groups, interfaces, subscription
 from karpstack.preflight.destroy.checks import checks
 from karpstack.preflight.destroy.subject import Subject
 from karpstack.preflight.finding import Finding, NotAskedError, UnknowableError, run
@@ -168,6 +168,52 @@ def test_a_security_group_of_awss_own_controller(aws: Account, cluster: FakeClus
     assert "the one that its load balancers share" in shared.what
     assert shared.fix.endswith(f"delete-security-group --region us-east-1 --group-id {groups[0]}")
     assert groups[1] in frontend.what
+
+
+class NodeGroups:
+    """A client of EKS, in whose cluster somebody has made a node group and a Fargate profile."""
+
+    def can_paginate(self, operation: str) -> bool:
+        return False
+
+    def list_nodegroups(self, **_: str) -> Any:
+        return {"nodegroups": ["own", "by-hand"]}
+
+    def list_fargate_profiles(self, **_: str) -> Any:
+        return {"fargateProfileNames": ["shop"]}
+
+
+def test_node_groups_of_others_in_the_stacks_cluster(cluster: FakeCluster) -> None:
+    """EKS refuses to delete the cluster when all else is gone, and the group's machines go on."""
+    name = EKS["clusterName"]
+    resources = {("aws:eks/cluster:Cluster", name), ("aws:eks/nodeGroup:NodeGroup", f"{name}:own")}
+    seen = Subject(cluster, EKS, Aws("us-east-1", lambda _: NodeGroups()), state=State(frozenset(resources)))
+    group, profile = foreign_groups.node_groups(seen)
+    assert (group.severity, "by-hand" in group.what, "shop" in profile.what) == ("error", True, True)
+    assert (
+        "aws eks delete-nodegroup --region us-east-1 --cluster-name karpstack-eks --nodegroup-name by-hand" in group.fix
+    )
+    assert not list(foreign_groups.node_groups(replace(seen, state=State())))
+
+
+def test_security_groups_of_others_in_the_stacks_vpc(aws: Account, cluster: FakeCluster) -> None:
+    ec2 = aws.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    made = {}
+    for name, tags in {
+        "own": {},
+        "by-hand": {},
+        "eks-cluster-sg": {"aws:eks:cluster-name": "a"},
+        "elb": dict([OWNED]),
+    }.items():
+        made[name] = ec2.create_security_group(GroupName=name, Description="x", VpcId=vpc)["GroupId"]
+        if tags:
+            ec2.create_tags(Resources=[made[name]], Tags=[{"Key": key, "Value": value} for key, value in tags.items()])
+    resources = {("aws:ec2/vpc:Vpc", vpc), ("aws:ec2/securityGroup:SecurityGroup", made["own"])}
+    seen = Subject(cluster, EKS, Aws(aws.region, aws.client), state=State(frozenset(resources)))
+    (found,) = foreign_groups.security_groups(seen)
+    assert (found.severity, made["by-hand"] in found.what) == ("error", True)
+    assert not list(foreign_groups.security_groups(replace(seen, state=State())))
 
 
 def test_interfaces_of_others_in_the_stacks_vpc(aws: Account, cluster: FakeCluster) -> None:

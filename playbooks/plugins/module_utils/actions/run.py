@@ -84,21 +84,27 @@ def variables(known: list[str], given: Given, switches: dict[str, Any], *, check
     return {"changed": False}
 
 
-def program(command: str, folder: Path, *, check: bool) -> Result:
+def program(command: str, folder: str, *, check: bool) -> Result:
     """Refuse a command that could not begin, since its folder or its program is not there."""
-    if not folder.is_dir():
+    place = Path(_expanded(folder))
+    if not place.is_dir():
         raise FailedError(f"change_dir = {folder}: no folder, so nothing would be changed; give one that is there")
     try:
-        name = os.path.expandvars(shlex.split(command)[0])  # as Ansible does it
-        name = str(Path(name).expanduser()) if name.startswith("~") else name
+        name = _expanded(shlex.split(command)[0])
     except (IndexError, RuntimeError, ValueError) as error:
         raise FailedError(f"change = {command}: no command ({error}), so nothing would be changed") from error
-    if not shutil.which(str(folder / name) if "/" in name else name):
+    if not shutil.which(str(place / name) if "/" in name else name):
         raise FailedError(
             f"change = {command}: there is no program {name}, so nothing would be changed; see how it is written, and "
             "what PATH has"
         )
     return {"changed": False}
+
+
+def _expanded(text: str) -> str:
+    """A text with its variables and its `~` replaced, as Ansible does it with commands."""
+    text = os.path.expandvars(text)
+    return str(Path(text).expanduser()) if text.startswith("~") else text
 
 
 def report_folder(folder: Path, *, check: bool) -> Result:
