@@ -210,13 +210,12 @@ def parse(exported: Any) -> State:
         frozenset((one["type"], one["id"]) for one in listed if one.get("custom") and one.get("id")),
         next((one.get("outputs") or {} for one in listed if one["type"] == _STACK), {}),
         protected=_names(one for one in listed if one.get("protect")),
-        interrupted=_names(_interrupted(deployment)),
+        interrupted=_names(_interrupted((deployment or {}).get("pending_operations"))),
     )
 
 
-def _interrupted(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _interrupted(pending: Any) -> Iterator[Mapping[str, Any]]:
     """The resources of operations that were never seen to end. Of another operation, Pulumi has the resource."""
-    pending = deployment.get("pending_operations")
     for one in pending if isinstance(pending, list) else ():
         resource = one.get("resource") if isinstance(one, Mapping) and one.get("type") == "creating" else None
         if isinstance(resource, Mapping) and isinstance(resource.get("urn"), str):

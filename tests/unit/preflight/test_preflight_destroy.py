@@ -185,7 +185,7 @@ class NodeGroups:
 
 def test_node_groups_of_others_in_the_stacks_cluster(cluster: FakeCluster) -> None:
     """EKS refuses to delete the cluster when all else is gone, and the group's machines go on."""
-    name = EKS["clusterName"]
+    name = str(EKS["clusterName"])
     resources = {("aws:eks/cluster:Cluster", name), ("aws:eks/nodeGroup:NodeGroup", f"{name}:own")}
     seen = Subject(cluster, EKS, Aws("us-east-1", lambda _: NodeGroups()), state=State(frozenset(resources)))
     group, profile = foreign_groups.node_groups(seen)
