@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import shlex
 import stat
@@ -29,6 +30,8 @@ _MARK: Final = "# A real run of karpstack\n"
 _LEFT: Final = 1
 _NOT_BEGUN: Final = -1
 _PAUSE: Final = 1.0
+#: Seconds after the deadline until `destroy` has begun: a stage that ends what it has begun, and those before it.
+_LATE: Final = stages.GRACE + 1200.0
 
 
 class GuardedError(Exception):
@@ -83,8 +86,16 @@ def _judge(folder: Path) -> None:
         )
 
 
-def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Command, remove: Command) -> bool:
-    """Wait until the playbook ends; if it has not finished the run, finish it.
+def watch(
+    owner: int,
+    folder: Path,
+    project: Path,
+    destroy: Command,
+    left: Command,
+    remove: Command,
+    deadline: float = math.inf,
+) -> bool:
+    """Wait until the playbook ends, or does not destroy in time; if it has not finished the run, finish it.
 
     Args:
         owner: The playbook's process.
@@ -93,6 +104,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         destroy: Destroys the stack.
         left: Says what is left then.
         remove: Removes what is left.
+        deadline: When the playbook ends its stage to destroy, in seconds since 1970. A stopped one does not (Ctrl-Z).
 
     Returns:
         Whether it had to finish the run: the stage `up` had begun, and the stack was not destroyed yet.
@@ -105,7 +117,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         _lock(guard, folder)
         print(owner, file=guard, flush=True)
         is_begun = False
-        while not is_gone(owner):
+        while not is_gone(owner) and not (time.time() > deadline + _LATE and _destroys_late(folder)):
             is_begun = is_begun or _has_begun(folder)
             time.sleep(_PAUSE)
         # The order matters: a stage first writes STAGE, and then looks for ENDING.
@@ -116,7 +128,7 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         if (folder / FINISHED).exists() or not (is_begun or _has_begun(folder)):
             return False
         with stages.open_log(folder / LOG) as log:
-            _say(log, f"The playbook's process {owner} is gone, and something may cost money.")
+            _say(log, f"The playbook's process {owner} is gone or stopped, and something may cost money.")
             is_destroyed = _run(destroy, project, folder, log) == 0
             code = _run(left, project, folder, log)
             if code == _LEFT or (code and not is_destroyed):
@@ -127,12 +139,16 @@ def watch(owner: int, folder: Path, project: Path, destroy: Command, left: Comma
         return True
 
 
-def _has_begun(folder: Path) -> bool:
-    """Whether there may be something to destroy."""
+def _has_begun(folder: Path, stage: str = stages.UP) -> bool:
+    """Whether a stage has begun: `up`, after which there may be something to destroy."""
     try:
-        return stages.UP in (folder / stages.BEGUN).read_text(errors="replace").split()
+        return stage in (folder / stages.BEGUN).read_text(errors="replace").split()
     except OSError:
         return False
+
+
+def _destroys_late(folder: Path) -> bool:
+    return _has_begun(folder) and not _has_begun(folder, stages.DESTROY)
 
 
 def _run(command: Command, project: Path, folder: Path, log: IO[bytes]) -> int:

@@ -19,6 +19,7 @@ from .api_nodes import spec_of_class
 from .api_pod import OF_CONTROLLERS
 from .daemon_sets import NO_VIRTUAL_NODE
 from .from_api import BUILT_IN, KINDS
+from .left_out import NOT_UNDERSTOOD, OBJECTS
 from .manifests import DO_NOT_DISRUPT
 from .model import LeftOut, Snapshot
 from .reading import as_data, checked
@@ -104,7 +105,6 @@ _CONDITIONS: Final = frozenset(
         *("InstanceTerminating", "Launched", "Ready", "Registered", "VolumesDetached"),
     }
 )
-_OBJECTS: Final = "objects of kind "
 #: The environment variable that may have a text from which the key of the hashes is made.
 VARIABLE: Final = "KARPSTACK_SNAPSHOT_KEY"
 Data = dict[str, Any]
@@ -349,10 +349,10 @@ class _Anonymiser:
     def _left_out(self) -> Iterator[Data]:
         others = 0
         for one in self._snapshot.left_out:
-            kind = one.what.removeprefix(_OBJECTS).partition(" ")[0]
-            if one.what.startswith(_OBJECTS) and kind not in KINDS:
+            kind = one.what.removeprefix(OBJECTS).partition(" ")[0]
+            if one.what.startswith(OBJECTS) and kind not in KINDS:
                 others += one.count  # its name may be one's own
-            elif "not understood" in one.what:
+            elif one.what.endswith(NOT_UNDERSTOOD):
                 yield _entry(one.what, one.count, "something of them is not as the API has it")
             else:
                 yield one.model_dump(mode="json")

@@ -20,7 +20,7 @@ from .api_volumes import Mounted, Volumes
 from .controller import karpenter_of, only_one
 from .formats import Labels, Name, Namespace
 from .grouping import Member, Owner, workloads
-from .left_out import Ledger
+from .left_out import NOT_UNDERSTOOD, OBJECTS, Ledger
 from .model import (
     KIND,
     VERSION,
@@ -109,10 +109,10 @@ class _Taking:
         for item in items:
             kind = str(item.get("kind"))
             if kind not in KINDS or not str(item.get("apiVersion")).startswith(_GROUPS.get(kind, "")):
-                ledger.add(f"objects of kind {cut(visible(kind), 60)}", "no scheduling depends on them")
+                ledger.add(f"{OBJECTS}{cut(visible(kind), 60)}", "no scheduling depends on them")
                 continue
             if not _well_formed(item):
-                ledger.add(f"objects of kind {kind} that are not understood", "they are not of the API's shape")
+                ledger.add(f"{OBJECTS}{kind}{NOT_UNDERSTOOD}", "they are not of the API's shape")
                 continue
             metadata = item["metadata"]
             found[kind][metadata.get("namespace") or "", metadata["name"]] = item
@@ -191,7 +191,7 @@ class _Taking:
             why = mistake(error)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             why = f"something of them is {type(error).__name__} where the API has another thing"
-        self._ledger.add(f"objects of kind {item['kind']} that are not understood", cut(visible(why), 400))
+        self._ledger.add(f"{OBJECTS}{item['kind']}{NOT_UNDERSTOOD}", cut(visible(why), 400))
         return None
 
     def _pods(self) -> Iterator[Member]:

@@ -10,6 +10,8 @@ from .model import LeftOut
 
 #: How it begins if it is all objects of a kind.
 OF_KIND: Final = "kind "
+#: How it begins, and ends, if it is some objects of a kind.
+OBJECTS, NOT_UNDERSTOOD = "objects of kind ", " that are not understood"
 _NOT_SCHEDULING = "no scheduling depends on it, and it may be secret"
 
 

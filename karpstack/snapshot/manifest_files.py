@@ -299,7 +299,9 @@ def _changed(resource: Mapping[str, Any]) -> Iterator[Any]:
     old, new = (list(_items(_manifests_of(mapping(change.get(side))))) for side in ("before", "after"))
     yield from (_Earlier(one, isinstance(actions, list) and "delete" in actions) for one in old)
     shown = old if actions == ["delete"] else new
-    is_shown = bool(shown) and all(map(_is_applied, shown))
+    # What is not known yet is as if it were not there.
+    is_known = not _has_unknown(mapping(change.get("after_unknown")).get("manifest"))
+    is_shown = bool(shown) and is_known and all(map(_is_applied, shown))
     if actions not in (None, *_QUIET) and not is_shown:
         yield {"kind": OF_PLAN, "metadata": {"name": str(resource.get("address"))}}
 

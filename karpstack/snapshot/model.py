@@ -36,6 +36,8 @@ VERSION: Final = 1
 
 _Price = Annotated[float, Field(ge=0, le=100_000)]
 _Count = Annotated[int, Field(ge=0, le=2**53)]
+#: Pods that a budget wants, which may be more than there are: then it lets none go.
+_OfBudget = Annotated[int, Field(ge=0, le=2**31 - 1)]
 #: Of a kind of objects; a cluster of 5,000 nodes has a quarter of them.
 _Item = TypeVar("_Item")
 Many = Annotated[list[_Item], Field(max_length=20_000)]
@@ -118,8 +120,10 @@ class PodDisruptionBudget(Model):
     namespace: Namespace = Field(description="Its namespace.")
     name: Name = Field(description="Its name.")
     selector: LabelSelector | None = Field(None, description="The selected pods; none if omitted.")
-    min_available: Pods | Share | None = Field(None, description="Minimum number or percentage of available pods.")
-    max_unavailable: Pods | Share | None = Field(None, description="Maximum number or percentage of unavailable pods.")
+    min_available: _OfBudget | Share | None = Field(None, description="Minimum number or percentage of available pods.")
+    max_unavailable: _OfBudget | Share | None = Field(
+        None, description="Maximum number or percentage of unavailable pods."
+    )
     unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = Field(
         None, description="Whether pods that are not ready may always be evicted."
     )

@@ -13,7 +13,7 @@ from karpstack.karpenter.selectors import selects
 from . import claims, daemon_sets, manifests, system_workloads
 from .api_nodes import CLOUDS
 from .effective_requests import Amounts, added, amounts, written
-from .left_out import OF_KIND
+from .left_out import NOT_UNDERSTOOD, OBJECTS, OF_KIND
 from .manifests import Names, as_kubernetes
 from .model import PodDisruptionBudget, Snapshot, Workload
 from .portability import Place, placement_obstacle
@@ -91,7 +91,7 @@ def objects(
 
 
 def _unread(snapshot: Snapshot) -> Iterator[str]:
-    """A note on each kind whose list was refused, except node classes of a cloud that is not the cluster's.
+    """A note on each kind that is not there, or not all of it, except node classes of another cloud than the cluster's.
 
     An API server refuses a list without the right to it before it says that there is no such kind.
     """
@@ -100,6 +100,9 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
         kind = one.what.removeprefix(OF_KIND)
         if one.what.startswith(OF_KIND) and cloud in (None, CLOUDS.get(kind, cloud)):
             yield f"{UNREAD} {kind} ({one.why}); this is as if there were none"
+        elif one.what.startswith(OBJECTS) and one.what.endswith(NOT_UNDERSTOOD):
+            kind = one.what.removeprefix(OBJECTS).removesuffix(NOT_UNDERSTOOD)
+            yield f"{LACKING} {kind} ({one.count} not understood: {one.why}); this is as if they were not there"
 
 
 def _of_existing(budget: PodDisruptionBudget, snapshot: Snapshot, existing: Existing) -> bool:
@@ -202,6 +205,7 @@ def _without_surplus(
 
 #: How the note begins on a kind whose list was refused.
 UNREAD: Final = "the snapshot has no list of the kind"
+LACKING: Final = "the snapshot lacks objects of the kind"
 #: How the note begins on pods of Jobs that hold their nodes in the cluster, and not here.
 PINNED_JOBS: Final = "Loaded without karpenter.sh/do-not-disrupt"
 #: What a note says of the workloads that are loaded otherwise than they were, by why.

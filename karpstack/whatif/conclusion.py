@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from karpstack.scale_test.reports import units
-from karpstack.snapshot.objects import UNREAD
+from karpstack.snapshot.objects import LACKING, UNREAD
 from karpstack.text.shown import listed
 
 from . import wording
@@ -150,8 +150,9 @@ def _unsure(answer: Answer) -> str:
     found = answer.accuracy
     if answer.unseen:
         return _MORE
-    if unread := [text.partition(UNREAD)[2].partition(";")[0].strip() for text in answer.unknown if UNREAD in text]:
-        return f"{UNREAD}{'s' if len(unread) > 1 else ''} {listed(unread, _NAMED)}"
+    for said in (UNREAD, LACKING):
+        if kinds := [text.partition(said)[2].partition(";")[0].strip() for text in answer.unknown if said in text]:
+            return f"{said}{'s' if len(kinds) > 1 else ''} {listed(kinds, _NAMED)}"
     if not found.compared:
         return "no real cluster was compared"
     if found.made_up:

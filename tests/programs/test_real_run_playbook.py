@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from karpstack.real_run import guard, stages
 from karpstack.scale_test.processes import is_gone
-from tests.programs.playbook import begin
+from tests.programs.playbook import ROOT, begin, play
 
 PROGRAM = """#!/bin/sh
 echo "$(basename "$0") $*" >> {folder}/calls
@@ -365,6 +367,42 @@ def test_a_run_that_begins_at_its_end_has_not_passed(task: str, tmp_path: Path) 
     assert called == []
     assert (tmp_path / "the run" / "run.json").read_text() == "kept"
     assert not (tmp_path / "the run" / guard.FINISHED).exists()
+
+
+def test_a_second_run_in_one_playbook_begins_without_stages(tmp_path: Path) -> None:
+    """`up` of the second counted as begun by the first, and a colleague's stack was destroyed."""
+    theirs = json.dumps({"deployment": {"resources": [{"type": "aws:eks/cluster:Cluster"}]}})
+    real_run(tmp_path, resources=[], preflight=f"case $2 in second) echo '{theirs}' > {tmp_path}/export;; esac")
+    ours = {
+        "real_run_karpstack": [f"{tmp_path}/bin/karpstack"],
+        "real_run_playbook": [f"{tmp_path}/bin/ansible-playbook"],
+    }
+    imported = [
+        {
+            "ansible.builtin.import_playbook": str(ROOT / "playbooks" / "real_run.yml"),
+            "vars": {**ours, "stack": name, "run_dir": f"{tmp_path}/{name}", "whatif": []},
+        }
+        for name in ("first", "second")
+    ]
+    (tmp_path / "site.yml").write_text(yaml.safe_dump(imported))
+    (tmp_path / "calls").unlink()
+    path = f"{tmp_path}/bin:/usr/bin:/bin"
+    code, output = play(tmp_path / "site.yml", tmp_path, PATH=path, KARPSTACK_REHEARSAL_URL="")
+    assert code != 0
+    assert "The stack second has resources, and this run would destroy them" in " ".join(output.split())
+    assert "pulumi destroy --yes --stack first" in calls(tmp_path)
+    assert "pulumi destroy --yes --stack second" not in calls(tmp_path)
+
+
+def test_a_run_whose_playbook_is_stopped_is_destroyed_in_time(tmp_path: Path) -> None:
+    """After Ctrl-Z, `up` ended at its time, and nothing destroyed what it had made."""
+    assert stages.run(tmp_path, stages.UP, ["true"], 60, tmp_path) == 0
+    destroy = guard.Command(["touch", f"{tmp_path}/destroyed"], 60)
+    late = time.time() - stages.GRACE - 1201
+    assert guard.watch(os.getpid(), tmp_path, tmp_path, destroy, NOTHING, NOTHING, late)
+    assert (tmp_path / "destroyed").exists()
+    # The playbook that goes on has no more stages.
+    assert stages.run(tmp_path, "stories", ["touch", f"{tmp_path}/wrong"], 60, tmp_path) == stages.LATE
 
 
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:

@@ -420,6 +420,13 @@ OF_OTHER = {"manifest": OTHER}
         ({"actions": ["no-op"]}, False),
         ({"actions": ["read"]}, False),
         ({"actions": ["update"], "before": OF_CLASS, "after": OF_CLASS}, False),
+        (
+            {
+                **{"actions": ["update"], "before": OF_CLASS, "after": OF_CLASS},
+                "after_unknown": {"manifest": {"spec": {"tags": {"built": True}}}},
+            },
+            True,
+        ),
         ({"actions": ["update"], "before": OF_POOL, "after": {}, "after_unknown": {"manifest": True}}, True),
         ({"actions": ["update"], "before": OF_OTHER, "after": OF_OTHER}, True),
         ({"actions": ["create"], "after": {}, "after_unknown": {"yaml_body": True}}, True),

@@ -13,7 +13,9 @@ import pytest
 
 from karpstack.snapshot.conversion import convert
 from karpstack.snapshot.from_api import snapshot_of
+from karpstack.snapshot.left_out import OF_KIND, Ledger
 from karpstack.snapshot.model import Snapshot
+from karpstack.snapshot.objects import LACKING, UNREAD, objects
 from karpstack.snapshot.reading import SnapshotError, as_data, write
 from karpstack.snapshot.simkube import unpacked
 from tests.unit.snapshot import api
@@ -35,7 +37,45 @@ def same(one: Snapshot, other: Snapshot) -> bool:
     return one.model_copy(update={"taken": other.taken}) == other
 
 
-WHOLE = snapshot_of(api.cluster(), datetime(2026, 11, 22, tzinfo=UTC), "exports")
+LEDGER = Ledger()
+for named in ("DaemonSet", "StatefulSet"):  # which pods of the cluster name as their owners
+    LEDGER.add(f"{OF_KIND}{named}", "the export has none, and others of its objects name one")
+WHOLE = snapshot_of(api.cluster(), datetime(2026, 11, 22, tzinfo=UTC), "exports", LEDGER)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "Namespace",
+        "ReplicaSet",
+        "Node",
+        "NodePool",
+        "NodeClaim",
+        "EC2NodeClass",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+    ],
+)
+def test_a_kind_that_an_export_lacks_is_told(kind: str, tmp_path: Path) -> None:
+    """kubectl wrote all but the kind that it was refused, and an answer without disruption budgets was called safe."""
+    items = [one for one in api.cluster() if one["kind"] != kind]
+    assert len(items) < len(api.cluster())
+    taken = convert([put(tmp_path / "all.json", api.exported(items))])
+    assert any(one.what == f"{OF_KIND}{kind}" for one in taken.left_out)
+    notes = objects(taken, {}).notes
+    assert any(one.startswith(f"{UNREAD} {kind} (") for one in notes)
+
+
+def test_objects_that_are_not_understood_are_told(tmp_path: Path) -> None:
+    """A budget that lets no pod go became none."""
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "shop"}}
+    never, odd = ({**budget, "spec": {"minAvailable": wanted}} for wanted in (2**31 - 1, "soon"))
+    for one, is_lost in ((never, False), (odd, True)):
+        taken = convert([put(tmp_path / "all.json", api.exported([*api.cluster(), one]))])
+        notes = objects(taken, {}).notes
+        assert any(note.startswith(f"{LACKING} PodDisruptionBudget (1 not understood: ") for note in notes) == is_lost
 
 
 def test_an_export_of_all_kinds(tmp_path: Path) -> None:

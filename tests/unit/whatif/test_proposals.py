@@ -292,8 +292,6 @@ def test_a_snapshot_without_node_pools_is_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "spec"),
     [
-        ("later", pool(disruption=None)),
-        ("quiet-hours", pool(disruption={"budgets": [1]})),
         ("spot", pool({"key": CAPACITY, "operator": "In"})),
         ("later", pool(disruption={"consolidateAfter": "soon"})),
     ],

@@ -20,10 +20,16 @@ def begin(folder: Path) -> Result:
 
 
 def watch(
-    owner: int, folder: Path, project: Path, destroy: guard.Command, left: guard.Command, remove: guard.Command
+    owner: int,
+    folder: Path,
+    project: Path,
+    deadline: float,
+    destroy: guard.Command,
+    left: guard.Command,
+    remove: guard.Command,
 ) -> Result:
-    """Wait until the process `owner` ends; if the run is not finished then, finish it."""
-    return {"changed": guard.watch(owner, folder, project, destroy, left, remove)}
+    """Wait until the process `owner` ends, or does not destroy in time; if the run is not finished then, finish it."""
+    return {"changed": guard.watch(owner, folder, project, destroy, left, remove, deadline)}
 
 
 def stage(folder: Path, name: str, command: list[str], seconds: float, project: Path) -> Result:

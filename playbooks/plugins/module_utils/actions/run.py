@@ -29,6 +29,8 @@ _RECORDER_SECONDS: Final = 60.0
 _NEAR: Final = 0.7
 #: What Ansible calls words without a name.
 RAW: Final = "_raw_params"
+#: Operators of a shell. A word may also end with one.
+_OF_A_SHELL: Final = ("&&", "||", "|", "&", ">", ">>", "<")
 #: Ansible's own names begin so.
 _ANSIBLES: Final = "ansible_"
 
@@ -90,9 +92,15 @@ def program(command: str, folder: str, *, check: bool) -> Result:
     if not place.is_dir():
         raise FailedError(f"change_dir = {folder}: no folder, so nothing would be changed; give one that is there")
     try:
-        name = _expanded(shlex.split(command)[0])
+        words = shlex.split(command)
+        name = _expanded(words[0])
     except (IndexError, RuntimeError, ValueError) as error:
         raise FailedError(f"change = {command}: no command ({error}), so nothing would be changed") from error
+    if any(word in _OF_A_SHELL or (word[-1:] == ";" and not {*word} & {" ", "\n"}) for word in words[:-1]):
+        raise FailedError(
+            f"change = {command}: Ansible runs one command, without a shell, so what follows an operator would be "
+            "words of it; write sh -c '...' around all of it"
+        )
     if not shutil.which(str(place / name) if "/" in name else name):
         raise FailedError(
             f"change = {command}: there is no program {name}, so nothing would be changed; see how it is written, and "

@@ -1,0 +1,52 @@
+"""Kinds that kubectl's exports lack: it writes a whole list although one of several kinds was refused, or not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from .api_fields import mapping, mappings
+
+Item = Mapping[str, Any]
+
+_POOL: Final = "karpenter.sh/nodepool"
+_OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job", "Deployment")
+#: Every cluster has some.
+_ALWAYS: Final = ("Namespace", "PriorityClass")
+
+
+def missing(items: Collection[Item]) -> Iterator[tuple[str, str]]:
+    """Yield each kind of which there should be some, and why. Of an export without pods, nothing is known."""
+    kinds = {str(item.get("kind")) for item in items}
+    if "Pod" not in kinds:
+        return
+    for kind in _ALWAYS:
+        if kind not in kinds:
+            yield kind, "the export has none, and every cluster has some"
+    named = set(_named(items))
+    for kind in sorted(named - kinds):
+        yield kind, "the export has none, and others of its objects name one"
+    if "PodDisruptionBudget" not in kinds:
+        yield "PodDisruptionBudget", "the export has none; if the cluster has none either, `snapshot take` tells"
+
+
+def _named(items: Iterable[Item]) -> Iterator[str]:
+    for item in items:
+        metadata, spec = mapping(item.get("metadata")), mapping(item.get("spec"))
+        for owner in mappings(metadata.get("ownerReferences")):
+            if owner.get("kind") in _OWNERS:
+                yield str(owner["kind"])
+        match item.get("kind"):
+            case "Pod":
+                if spec.get("nodeName"):
+                    yield "Node"
+                if any("persistentVolumeClaim" in volume for volume in mappings(spec.get("volumes"))):
+                    yield "PersistentVolumeClaim"
+            case "PersistentVolumeClaim" if spec.get("volumeName"):
+                yield "PersistentVolume"
+            case "Node" if _POOL in mapping(metadata.get("labels")):
+                yield from ("NodeClaim", "NodePool")
+            case "NodePool":
+                template = mapping(mapping(spec.get("template")).get("spec"))
+                if kind := mapping(template.get("nodeClassRef")).get("kind"):
+                    yield str(kind)
