@@ -126,6 +126,11 @@ def rehearse(
     """
     outcome.remove_earlier(results)  # also if the change is refused, or touches nothing
     folder, changed, touched = _touched(touching)
+    if not touching.manifests and changed.head != stacks.commit(folder, "HEAD", "--head"):
+        raise StacksError(
+            f"--head {shown.value(touching.head)}: another commit is checked out, and its files would be judged, so "
+            "nothing is rehearsed; check it out, and leave --head out"
+        )
     # With manifests, nothing that the repository has is run.
     project = IMPORT_ROOT if touching.manifests else folder
     if not (project / "karpstack" / "__main__.py").is_file():

@@ -133,7 +133,7 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
     Raises:
         StacksError: One of them is no commit of the repository, or git cannot read it.
     """
-    before, after = (_commit(project, ref, option) for ref, option in ((base, "--base"), (head, "--head")))
+    before, after = (commit(project, ref, option) for ref, option in ((base, "--base"), (head, "--head")))
     differing = _lines(
         project,
         *("diff", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "--relative", "-z"),
@@ -219,7 +219,12 @@ def _stacks(names: Sequence[str]) -> list[str]:
     return sorted(found[1] for found in matches if found and is_stack_name(found[1]))
 
 
-def _commit(project: Path, ref: str, option: str) -> str:
+def commit(project: Path, ref: str, option: str) -> str:
+    """Return the commit of a ref, in full.
+
+    Raises:
+        StacksError: There is none in the repository.
+    """
     try:
         return git.commit(project, ref)
     except git.NoCommitError as error:

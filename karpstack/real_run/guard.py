@@ -116,16 +116,22 @@ def watch(
     with (folder / GUARD).open("a") as guard:
         _lock(guard, folder)
         print(owner, file=guard, flush=True)
-        is_begun = False
-        while not is_gone(owner) and not (time.time() > deadline + _LATE and _destroys_late(folder)):
+        # Both are remembered: somebody may move the folder away.
+        is_begun = is_finished = is_late = False
+        while not is_gone(owner) and not is_late:
             is_begun = is_begun or _has_begun(folder)
+            is_finished = is_finished or (folder / FINISHED).exists()
             time.sleep(_PAUSE)
+            is_late = time.time() > deadline + _LATE and _destroys_late(folder)
         # The order matters: a stage first writes STAGE, and then looks for ENDING.
         with suppress(OSError):  # on a full disk
-            folder.mkdir(parents=True, exist_ok=True)
+            if not is_finished:
+                folder.mkdir(parents=True, exist_ok=True)
+            if is_late:
+                (folder / stages.TAKEN_OVER).touch()
             (folder / stages.ENDING).touch()
         stages.end(folder)
-        if (folder / FINISHED).exists() or not (is_begun or _has_begun(folder)):
+        if is_finished or (folder / FINISHED).exists() or not (is_begun or _has_begun(folder)):
             return False
         with stages.open_log(folder / LOG) as log:
             _say(log, f"The playbook's process {owner} is gone or stopped, and something may cost money.")

@@ -21,6 +21,8 @@ BEGUN: Final = "begun"
 KILLED: Final = "killed"
 #: It is there when no more stages may begin.
 ENDING: Final = "ending"
+#: It is there when the playbook may not destroy either, because another process does: two would be in each other's way.
+TAKEN_OVER: Final = "taken-over"
 UP, DESTROY = "up", "destroy"
 #: As `timeout` has it.
 LATE: Final = 124
@@ -47,7 +49,7 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
     end(folder)  # one before it whose module was killed
     with suppress(OSError):  # on a full disk
         folder.mkdir(parents=True, exist_ok=True)
-    if name != DESTROY and (folder / ENDING).exists():
+    if (name != DESTROY and (folder / ENDING).exists()) or (folder / TAKEN_OVER).exists():
         return LATE
     must = name == UP  # without these files, nobody could end `up` or destroy what it creates
     _note(folder / BEGUN, f"{name}\n", must=must)

@@ -13,7 +13,7 @@ from karpstack.text.json_file import FileError
 from . import kubectl_files, kubereplay, simkube
 from .from_api import Source, snapshot_of
 from .left_out import OF_KIND, Ledger
-from .missing import missing
+from .missing import differing, missing
 from .model import KIND, Snapshot
 from .problems import SnapshotError, finding
 from .reading import load, unreadable
@@ -60,6 +60,8 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
             finding("snapshot-file-unreadable", str(error.filename), why=why, how="give a file that can")
         ) from error
     if source == "exports":
+        if twice := differing(items):
+            raise SnapshotError.of(finding("snapshot-exports-differ", ", ".join(map(str, paths)), value=twice))
         for kind, why in missing(items):
             ledger.add(f"{OF_KIND}{kind}", why)
     return snapshot_of(items, taken.replace(microsecond=0), source, ledger)

@@ -1,4 +1,7 @@
-"""Kinds that kubectl's exports lack: it writes a whole list although one of several kinds was refused, or not asked."""
+"""What is wrong with kubectl's exports together: kinds that they lack, and objects that are in them twice.
+
+It writes a whole list although one of several kinds was refused, or not asked.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,21 @@ def missing(items: Collection[Item]) -> Iterator[tuple[str, str]]:
         yield kind, "the export has none, and others of its objects name one"
     if "PodDisruptionBudget" not in kinds:
         yield "PodDisruptionBudget", "the export has none; if the cluster has none either, `snapshot take` tells"
+
+
+def differing(items: Iterable[Item]) -> str:
+    """Return the kind and the name of an object that is there twice and differs; empty if there is none.
+
+    Then the exports are of two clusters, or of two times, and pods would count twice.
+    """
+    seen: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for item in items:
+        metadata = mapping(item.get("metadata"))
+        key = tuple(str(one) for one in (item.get("kind"), metadata.get("namespace"), metadata.get("name")))
+        version = tuple(str(metadata.get(one)) for one in ("uid", "resourceVersion"))
+        if seen.setdefault(key, version) != version:
+            return f"{key[0]} {key[2]}"
+    return ""
 
 
 def _named(items: Iterable[Item]) -> Iterator[str]:

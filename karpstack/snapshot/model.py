@@ -249,9 +249,10 @@ class _OverlaySpec(_Outline):
 
 
 def _outlined(outline: type[_Outline], code: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a validator of a `spec` that is kept as it is."""
+    """Return a validator of a `spec` that is kept as it is, without nulls, which an API server drops."""
 
     def check(spec: dict[str, Any]) -> dict[str, Any]:
+        spec = _without_nulls(spec)
         try:
             outline.model_validate(spec, by_alias=True)
         except ValidationError as error:
@@ -261,6 +262,12 @@ def _outlined(outline: type[_Outline], code: str) -> Callable[[dict[str, Any]], 
         return spec
 
     return check
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 _READY: Final = "Whether Karpenter launches nodes of it: its condition Ready, and it is not being deleted."

@@ -21,7 +21,8 @@ def begin(playbook: Path | str, folder: Path, *arguments: str, **variables: str)
     """Run a playbook and do not wait for its end."""
     settings = {
         **{"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")},
-        **{"ANSIBLE_FORCE_COLOR": "0", "PWD": str(folder)},
+        # Of where a program like `make -C` was called.
+        **{"ANSIBLE_FORCE_COLOR": "0", "PWD": "/"},
     }
     return subprocess.Popen(
         [str(Path(sys.executable).with_name("ansible-playbook")), str(ROOT / "playbooks" / playbook), *arguments],

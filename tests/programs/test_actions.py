@@ -30,7 +30,7 @@ def run(module: str, options: dict[str, Any], *, check: bool = False, before: st
 
 
 def _given(*names: str) -> dict[str, Any]:
-    return {"names": [*names], "words": []}
+    return {"names": [*names], "words": [], "playbooks": []}
 
 
 @pytest.mark.parametrize(

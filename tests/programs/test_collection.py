@@ -19,7 +19,7 @@ MODULES = sorted(path.stem for path in (PLAYBOOKS / "plugins" / "modules").glob(
 def ansible(command: str, *arguments: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command of Ansible in a folder, without the user's settings and without a network."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
-    environment |= {"ANSIBLE_HOME": str(folder / "ansible"), "HOME": str(folder), "PWD": str(folder)}
+    environment |= {"ANSIBLE_HOME": str(folder / "ansible"), "HOME": str(folder), "PWD": "/"}
     return subprocess.run(
         [str(Path(sys.executable).with_name(command)), *map(str, arguments)],
         cwd=folder,

@@ -394,6 +394,28 @@ def test_a_second_run_in_one_playbook_begins_without_stages(tmp_path: Path) -> N
     assert "pulumi destroy --yes --stack second" not in calls(tmp_path)
 
 
+def test_a_folder_that_is_moved_away_after_a_run_is_not_destroyed_again(tmp_path: Path) -> None:
+    """`ansible-playbook ... && mv run_dir elsewhere`: the stack was destroyed again, and the next run was refused."""
+    owner = subprocess.Popen(["sleep", "60"])
+    run, destroys = tmp_path / "the run", guard.Command(["touch", f"{tmp_path}/destroyed"], 60)
+    guard.begin(run)
+    assert stages.run(run, stages.UP, ["true"], 60, tmp_path) == 0
+    (run / guard.FINISHED).touch()
+    told: list[bool] = []
+    watching = threading.Thread(
+        target=lambda: told.append(guard.watch(owner.pid, run, tmp_path, destroys, NOTHING, NOTHING))
+    )
+    watching.start()
+    time.sleep(2.5)
+    run.rename(tmp_path / "elsewhere")
+    owner.kill()
+    owner.wait()
+    watching.join()
+    assert told == [False]
+    assert not (tmp_path / "destroyed").exists()
+    assert not run.exists()
+
+
 def test_a_run_whose_playbook_is_stopped_is_destroyed_in_time(tmp_path: Path) -> None:
     """After Ctrl-Z, `up` ended at its time, and nothing destroyed what it had made."""
     assert stages.run(tmp_path, stages.UP, ["true"], 60, tmp_path) == 0
@@ -402,7 +424,8 @@ def test_a_run_whose_playbook_is_stopped_is_destroyed_in_time(tmp_path: Path) ->
     assert guard.watch(os.getpid(), tmp_path, tmp_path, destroy, NOTHING, NOTHING, late)
     assert (tmp_path / "destroyed").exists()
     # The playbook that goes on has no more stages.
-    assert stages.run(tmp_path, "stories", ["touch", f"{tmp_path}/wrong"], 60, tmp_path) == stages.LATE
+    for stage in ("stories", stages.DESTROY):
+        assert stages.run(tmp_path, stage, ["touch", f"{tmp_path}/wrong"], 60, tmp_path) == stages.LATE
 
 
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..finding import Finding, finding
+from .balancers import owner
 from .subject import Subject
 
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
@@ -29,8 +30,12 @@ _OF_A_CLUSTER: Final = (
         "--fargate-profile-name",
     ),
 )
-#: Tags of security groups that go with the cluster, with a load balancer, or with an endpoint: each has its own check.
-_OTHERS: Final = ("aws:eks:cluster-name", "elbv2.k8s.aws/cluster", "GuardDutyManaged")
+#: Tags with the cluster's name of groups that go with the cluster, or with a load balancer of AWS's controller.
+_OF_THE_CLUSTER: Final = ("aws:eks:cluster-name", "elbv2.k8s.aws/cluster")
+#: Of one that goes with an endpoint, and how the name of one begins that goes with a load balancer of the cluster's own
+#: controller. Each of these has a check of its own.
+_OF_AN_ENDPOINT: Final = "GuardDutyManaged"
+_OF_A_BALANCER: Final = "k8s-elb-"
 
 
 def node_groups(subject: Subject) -> Iterator[Finding]:
@@ -57,10 +62,10 @@ def security_groups(subject: Subject) -> Iterator[Finding]:
     vpcs = sorted(identifier for kind, identifier in resources if kind == _VPC)
     if subject.aws is None or not vpcs:
         return
-    own = {identifier for _, identifier in resources}
+    own, cluster = {identifier for _, identifier in resources}, str(subject.outputs.get("clusterName", ""))
     asked: Any = {"Filters": [{"Name": "vpc-id", "Values": vpcs}]}
     for group in subject.aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", **asked):
-        if group["GroupId"] not in own and group.get("GroupName") != "default" and not _goes_by_itself(group):
+        if group["GroupId"] not in own and group.get("GroupName") != "default" and not _goes_by_itself(group, cluster):
             yield finding(
                 "security-group-of-others",
                 "ec2:DescribeSecurityGroups",
@@ -70,6 +75,10 @@ def security_groups(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _goes_by_itself(group: Mapping[str, Any]) -> bool:
-    tags = {tag["Key"] for tag in group.get("Tags") or ()}
-    return any(tag in _OTHERS or tag.startswith("kubernetes.io/cluster/") for tag in tags)
+def _goes_by_itself(group: Mapping[str, Any], cluster: str) -> bool:
+    tags = {tag["Key"]: tag.get("Value") for tag in group.get("Tags") or ()}
+    return (
+        _OF_AN_ENDPOINT in tags
+        or any(tags.get(tag) == cluster for tag in _OF_THE_CLUSTER)
+        or (str(group.get("GroupName")).startswith(_OF_A_BALANCER) and tags.get(owner(cluster)) == "owned")
+    )

@@ -135,6 +135,18 @@ def test_a_repository_of_stack_files_is_not_taken_for_karpstacks(
     assert not (repository.folder / "build").exists()
 
 
+def test_another_commit_than_the_one_that_is_checked_out_is_not_judged(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The files that were checked out were judged, and passed for those of --head."""
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
+    monkeypatch.chdir(repository.folder)
+    subprocess.run(["git", "checkout", "-q", "HEAD^1"], check=True)
+    assert main(["rehearse", "--base", "HEAD", "--head", "@{1}"]) == 2
+    assert "another commit is checked out, and its files would be judged" in capsys.readouterr().err
+    assert repository.asked() == []
+
+
 def test_no_stack_leads_out_of_the_folder_of_results(repository: Repository) -> None:
     """`Pulumi....yaml` is the file of a stack called `..`, whose results would lie above all others'."""
     repository.merged(**{"Pulumi....yaml": STACK.format(cloud="aws")})

@@ -203,16 +203,20 @@ def test_security_groups_of_others_in_the_stacks_vpc(aws: Account, cluster: Fake
     for name, tags in {
         "own": {},
         "by-hand": {},
-        "eks-cluster-sg": {"aws:eks:cluster-name": "a"},
-        "elb": dict([OWNED]),
+        "discovered": dict([OWNED]),
+        "of-another": {"aws:eks:cluster-name": "a"},
+        "eks-cluster-sg": {"aws:eks:cluster-name": "karpstack-eks", **dict([OWNED])},
+        "k8s-elb-a": dict([OWNED]),
     }.items():
         made[name] = ec2.create_security_group(GroupName=name, Description="x", VpcId=vpc)["GroupId"]
         if tags:
             ec2.create_tags(Resources=[made[name]], Tags=[{"Key": key, "Value": value} for key, value in tags.items()])
     resources = {("aws:ec2/vpc:Vpc", vpc), ("aws:ec2/securityGroup:SecurityGroup", made["own"])}
     seen = Subject(cluster, EKS, Aws(aws.region, aws.client), state=State(frozenset(resources)))
-    (found,) = foreign_groups.security_groups(seen)
-    assert (found.severity, made["by-hand"] in found.what) == ("error", True)
+    found = list(foreign_groups.security_groups(seen))
+    assert {one.severity for one in found} == {"error"}
+    foreign = [name for name, group in made.items() if any(group in one.what for one in found)]
+    assert foreign == ["by-hand", "discovered", "of-another"]
     assert not list(foreign_groups.security_groups(replace(seen, state=State())))
 
 

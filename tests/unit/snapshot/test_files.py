@@ -68,6 +68,19 @@ def test_a_kind_that_an_export_lacks_is_told(kind: str, tmp_path: Path) -> None:
     assert any(one.startswith(f"{UNREAD} {kind} (") for one in notes)
 
 
+@pytest.mark.parametrize("key", ["uid", "resourceVersion"])
+def test_exports_of_two_clusters_or_times_are_refused(key: str, tmp_path: Path) -> None:
+    """Pods were added up, and one cluster's budgets and limits replaced the other's."""
+    pool = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", key: "1"}}
+    other = {**pool, "metadata": {"name": "kube-system", key: "2"}}
+    for name, content in (("a", pool), ("b", other)):
+        put(tmp_path / f"{name}.json", content)
+    with pytest.raises(SnapshotError, match=r"Namespace kube-system.* there twice, and differs"):
+        convert([tmp_path])
+    put(tmp_path / "b.json", pool)
+    assert convert([tmp_path]).namespaces == []
+
+
 def test_objects_that_are_not_understood_are_told(tmp_path: Path) -> None:
     """A budget that lets no pod go became none."""
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "shop"}}

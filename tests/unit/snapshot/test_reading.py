@@ -29,6 +29,15 @@ def node_overlay(spec: dict[str, Any]) -> dict[str, Any]:
     return data(nodeOverlays=[{"name": "a", "spec": spec}])
 
 
+def test_nulls_of_a_node_pool_are_not_there() -> None:
+    """An API server drops them, and they were refused."""
+    spec = {"limits": None, "disruption": {"budgets": None}, "template": {"spec": {"taints": None, "requirements": []}}}
+    assert checked(node_pool(spec)).snapshot.node_pools[0].spec == {
+        "disruption": {},
+        "template": {"spec": {"requirements": []}},
+    }
+
+
 @pytest.mark.parametrize("name", ["one.json", "one.json.gz"])
 def test_what_is_written_is_read_again(tmp_path: Path, name: str) -> None:
     made = snapshot(
