@@ -31,7 +31,11 @@ def node_overlay(spec: dict[str, Any]) -> dict[str, Any]:
 
 def test_nulls_of_a_node_pool_are_not_there() -> None:
     """An API server drops them, and they were refused."""
-    spec = {"limits": None, "disruption": {"budgets": None}, "template": {"spec": {"taints": None, "requirements": []}}}
+    spec: dict[str, Any] = {
+        "limits": None,
+        "disruption": {"budgets": None},
+        "template": {"spec": {"taints": None, "requirements": []}},
+    }
     assert checked(node_pool(spec)).snapshot.node_pools[0].spec == {
         "disruption": {},
         "template": {"spec": {"requirements": []}},
