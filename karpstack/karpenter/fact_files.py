@@ -61,7 +61,7 @@ def load(name: str) -> dict[str, Any]:
         regions = {region for region, day in days.items() if day > made(packaged)}
         return (merged_types if "types" in packaged else merged_offers)(packaged, newer, regions)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise _no_facts(own, error) from error
+        raise no_facts(own, error) from error
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -78,8 +78,8 @@ def read(path: Path) -> dict[str, Any]:
             f"{path}: {error.strerror}, so instance types, prices and versions are not known; take karpenter/facts/ of "
             "the repository, or write it with `make facts`"
         ) from error
-    except (ValueError, AttributeError) as error:
-        raise _no_facts(path, error) from error
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise no_facts(path, error) from error
     return dict(found)
 
 
@@ -88,7 +88,8 @@ def begins_as_one(beginning: bytes) -> bool:
     return _BEGINS.match(beginning) is not None
 
 
-def _no_facts(path: Path, error: Exception) -> FactsError:
+def no_facts(path: Path, error: Exception) -> FactsError:
+    """Return the error of a file that has another shape."""
     return FactsError(
         f"{path}: {type(error).__name__} {error}: not a file of facts, so instance types, prices and versions are not "
         "known; write it again with `make facts`, or remove it and refresh the facts (docs/how-to/facts.md)"

@@ -11,7 +11,7 @@ from datetime import date
 from functools import cache
 from typing import Final, Literal
 
-from .fact_files import load
+from .fact_files import FOLDER, load, no_facts, own_file
 
 #: planned: not yet offered, or not seen to be. newer: the facts end before it. ended: refused for a new cluster.
 Status = Literal["planned", "standard", "extended", "ended", "newer"]
@@ -49,17 +49,21 @@ class Release:
 @cache
 def releases(cloud: str) -> dict[str, Release]:
     """The versions that are known, by their numbers, the oldest first. `cloud` is `aws` or `azure`."""
-    data = load(f"versions-{cloud}.json")
-    return {
-        version: Release(
-            version,
-            begins=date.fromisoformat(found["from"]),
-            standard=date.fromisoformat(found["standard"]),
-            extended=date.fromisoformat(found["extended"]),
-            planned=found.get("planned", False),
-        )
-        for version, found in data["versions"].items()
-    }
+    name = f"versions-{cloud}.json"
+    data = load(name)
+    try:
+        return {
+            version: Release(
+                version,
+                begins=date.fromisoformat(found["from"]),
+                standard=date.fromisoformat(found["standard"]),
+                extended=date.fromisoformat(found["extended"]),
+                planned=found.get("planned", False),
+            )
+            for version, found in data["versions"].items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise no_facts(own_file(name) or FOLDER / name, error) from error
 
 
 def status(cloud: str, version: str, today: date) -> Status:

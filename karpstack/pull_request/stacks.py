@@ -32,6 +32,7 @@ _PROGRAM: Final = (
     "karpstack/__pycache__/",
     "karpstack/karpenter",
     "karpstack/karpenter/",
+    "karpstack-facts/",  # the project's own, by which the program accepts a stack
     "requirements.lock",
 )
 _MODULES: Final = (".py", ".pyc", ".so")

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Final
 
 #: How `git ls-tree` tells a link.
 LINK: Final = "120000 "
+
+
+#: Variables of git that name a repository, or a part of one.
+_OF_A_REPOSITORY: Final = frozenset(
+    {
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    }
+)
 
 
 class NoCommitError(ValueError):
@@ -25,7 +40,11 @@ def git(folder: Path, *arguments: str, given: bytes = b"") -> subprocess.Complet
     Raises:
         FileNotFoundError: There is no git in PATH.
     """
-    return subprocess.run(["git", "-C", str(folder), *arguments], input=given, capture_output=True, check=False)
+    # In a hook of another repository, these would lead to that one.
+    env = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    return subprocess.run(
+        ["git", "-C", str(folder), *arguments], input=given, capture_output=True, check=False, env=env
+    )
 
 
 def commit(folder: Path, ref: str) -> str:

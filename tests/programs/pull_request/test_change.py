@@ -287,6 +287,16 @@ def test_a_checkout_of_one_commit_is_told_how_to_get_the_other(repository: Repos
     assert stacks.change(shallow, "HEAD^1").paths == ["docs/a.md"]
 
 
+def test_another_repository_that_the_environment_names_is_not_asked(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a hook of another repository, no stack was touched."""
+    repository.merged(**{"docs/a.md": "b\n"})
+    subprocess.run(["git", "init", "--quiet", tmp_path / "other"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+    assert stacks.change(repository.folder, "HEAD^1").paths == ["docs/a.md"]
+
+
 def test_the_project_can_be_a_folder_of_a_repository(repository: Repository) -> None:
     repository.commit(**{"infrastructure/Pulumi.yaml": "", "infrastructure/Pulumi.mine.yaml": "a: 1\n"})
     repository.commit(**{"infrastructure/Pulumi.mine.yaml": "a: 2\n", "Pulumi.eks.yaml": "a: 2\n"})

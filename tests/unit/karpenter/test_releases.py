@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from karpstack.karpenter import images, releases
+from karpstack.karpenter.fact_files import VARIABLE, FactsError
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,15 @@ def test_what_is_assumed_to_exist_is_said() -> None:
     day = date(2026, 11, 22)
     assert images.assumed(aliases, "v1.36.2", day) == images.assumed(aliases, "1.36", day) == said
     assert images.assumed(aliases, "", day) == images.assumed(aliases[:1], "1.36", day) == ""
+
+
+@pytest.mark.parametrize("content", ['{"as_of": "9999-01-01", "versions": {"1.36": 5}}', "[" * 100_000])
+def test_facts_of_another_shape_are_told(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "versions-aws.json").write_text(content)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    releases.releases.cache_clear()
+    try:
+        with pytest.raises(FactsError, match=r"versions-aws\.json: .*not a file of facts"):
+            releases.releases("aws")
+    finally:
+        releases.releases.cache_clear()

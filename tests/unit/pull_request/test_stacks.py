@@ -30,6 +30,7 @@ def changed(*paths: str, before: tuple[str, ...] = ALL, after: tuple[str, ...] =
         ("components/aks/environment.py", BOTH),
         ("karpstack/karpenter/facts/aws.json", BOTH),
         ("karpstack/karpenter/README.md", {}),
+        ("karpstack-facts/versions-aws.json", BOTH),
         ("karpstack/preflight/__main__.py", {}),
         ("docs/components/eks.py", {}),
         ("componentsx/a.py", BOTH),
