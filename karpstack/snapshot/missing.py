@@ -9,9 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from .api_fields import mapping, mappings
+from .controller import karpenter_of
 
 Item = Mapping[str, Any]
 
+_SYSTEM: Final = "kube-system"
+_GATE: Final = "nodeOverlay"
 _POOL: Final = "karpenter.sh/nodepool"
 _OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job", "Deployment")
 #: Every cluster has some.
@@ -29,8 +32,13 @@ def missing(items: Collection[Item]) -> Iterator[tuple[str, str]]:
     named = set(_named(items))
     for kind in sorted(named - kinds):
         yield kind, "the export has none, and others of its objects name one"
-    if "PodDisruptionBudget" not in kinds:
-        yield "PodDisruptionBudget", "the export has none; if the cluster has none either, `snapshot take` tells"
+    if not any(
+        mapping(item.get("metadata")).get("namespace") == _SYSTEM for item in items if item.get("kind") == "Pod"
+    ):
+        yield "Pod", f"the export has none of {_SYSTEM}, as of one namespace alone; give kubectl --all-namespaces"
+    for kind in ("PodDisruptionBudget", *(["NodeOverlay"] if any(map(_has_overlays, items)) else [])):
+        if kind not in kinds:
+            yield kind, "the export has none; if the cluster has none either, `snapshot take` tells"
 
 
 def differing(items: Iterable[Item]) -> str:
@@ -46,6 +54,15 @@ def differing(items: Iterable[Item]) -> str:
         if seen.setdefault(key, version) != version:
             return f"{key[0]} {key[2]}"
     return ""
+
+
+def _has_overlays(item: Item) -> bool:
+    """Whether it is a controller that takes NodeOverlays."""
+    try:
+        made = karpenter_of(item) if item.get("kind") == "Deployment" else None
+    except (AttributeError, LookupError, TypeError, ValueError):  # one that is not understood is told elsewhere
+        return False
+    return made is not None and made.feature_gates.get(_GATE, False)
 
 
 def _named(items: Iterable[Item]) -> Iterator[str]:

@@ -68,6 +68,26 @@ def test_a_kind_that_an_export_lacks_is_told(kind: str, tmp_path: Path) -> None:
     assert any(one.startswith(f"{UNREAD} {kind} (") for one in notes)
 
 
+@pytest.mark.parametrize("gate", ["true", "false"])
+def test_an_export_without_overlays_of_a_controller_that_takes_them_is_told(gate: str, tmp_path: Path) -> None:
+    env = [{"name": "FEATURE_GATES", "value": f"NodeOverlay={gate}"}, {"name": "CLUSTER_NAME", "value": "a"}]
+    container = {"name": "controller", "image": "karpenter/controller:1.15.0", "env": env}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": api.metadata("karpenter", "kube-system"),
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+    taken = convert([put(tmp_path / "all.json", api.exported([*api.cluster(), deployment]))])
+    assert any(one.what == f"{OF_KIND}NodeOverlay" for one in taken.left_out) == (gate == "true")
+
+
+def test_an_export_of_one_namespace_is_told(tmp_path: Path) -> None:
+    shop = [one for one in api.cluster() if one["kind"] != "Pod" or one["metadata"]["namespace"] == "shop"]
+    taken = convert([put(tmp_path / "all.json", api.exported(shop))])
+    assert any(one.what == f"{OF_KIND}Pod" for one in taken.left_out)
+
+
 @pytest.mark.parametrize("key", ["uid", "resourceVersion"])
 def test_exports_of_two_clusters_or_times_are_refused(key: str, tmp_path: Path) -> None:
     """Pods were added up, and one cluster's budgets and limits replaced the other's."""
