@@ -22,6 +22,7 @@ Document = dict[str, Any]
 #: The price list has no endpoint in most regions.
 _PRICES_IN: Final = "us-east-1"
 _PRICES: Final = "pricing:GetProducts"
+_TYPES: Final = "ec2:DescribeInstanceTypes"
 #: What Karpenter's own price table is made of (pkg/providers/pricing): shared tenancy, and dedicated for bare metal.
 _PRODUCTS: Final = (("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)"))
 _PRODUCT: Final = {
@@ -52,15 +53,16 @@ def types(ask: Ask, region: str, head: Mapping[str, Any]) -> Document:
     """Return the instance types of a region with their prices; `head` is that of the file.
 
     Raises:
-        NotAskedError: A call is refused or fails, or no price is listed.
+        NotAskedError: A call is refused or fails, or no price or no type is listed.
     """
     zones, prices = _zones(ask(region)), on_demand(ask, region)
     described = ask(region).all("ec2", "DescribeInstanceTypes", "InstanceTypes")
     here = [one for one in described if one["InstanceType"] in zones and one["InstanceType"] in prices]
-    entries = (
-        ec2_type(one, {region: zones[one["InstanceType"]]}, {region: prices[one["InstanceType"]]}) for one in here
-    )
-    return types_document({**head, "regions": [region]}, filter(None, entries))
+    made = (ec2_type(one, {region: zones[one["InstanceType"]]}, {region: prices[one["InstanceType"]]}) for one in here)
+    entries = list(filter(None, made))
+    if not entries:
+        raise NotAskedError(_TYPES, f"it lists no type of {region} with a price", refused=False)
+    return types_document({**head, "regions": [region]}, entries)
 
 
 def offers(ask: Ask, region: str, head: Mapping[str, Any]) -> Document:

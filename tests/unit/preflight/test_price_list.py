@@ -239,6 +239,26 @@ def test_a_price_list_that_has_no_price(items: list[str], said: str) -> None:
     assert (caught.value.call, str(caught.value)) == ("pricing:GetProducts", said)
 
 
+class WithoutTypes:
+    """An account that sells a type with a price, and describes none."""
+
+    region = REGION
+
+    def all(self, service: str, operation: str, result: str, **given: Any) -> list[Any]:
+        return {
+            "DescribeInstanceTypeOfferings": [{"InstanceType": "m5.large", "Location": "eu-west-1a"}],
+            "GetProducts": [product("m5.large", USD="0.1")],
+            "DescribeInstanceTypes": [],
+        }[operation]
+
+
+def test_an_answer_without_types_replaces_none() -> None:
+    """All types of the region were gone, and every pod would have waited for ever."""
+    account: Any = WithoutTypes()
+    with pytest.raises(NotAskedError, match="it lists no type of eu-west-1 with a price"):
+        aws.types(lambda _: account, REGION, {})
+
+
 def test_an_empty_history_of_spot_prices() -> None:
     with pytest.raises(NotAskedError, match="it lists no price of eu-west-1"):
         aws.spot(spot([]), REGION, NOW)
