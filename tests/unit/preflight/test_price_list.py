@@ -245,11 +245,12 @@ class WithoutTypes:
     region = REGION
 
     def all(self, service: str, operation: str, result: str, **given: Any) -> list[Any]:
-        return {
+        answers: dict[str, list[Any]] = {
             "DescribeInstanceTypeOfferings": [{"InstanceType": "m5.large", "Location": "eu-west-1a"}],
             "GetProducts": [product("m5.large", USD="0.1")],
             "DescribeInstanceTypes": [],
-        }[operation]
+        }
+        return answers[operation]
 
 
 def test_an_answer_without_types_replaces_none() -> None:
