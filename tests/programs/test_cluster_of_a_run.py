@@ -291,6 +291,7 @@ def test_a_misspelt_variable_is_refused_before_anything_is_changed(tmp_path: Pat
         ["-e", "undo = true"],
         ["-e", ' {"undo": true}'],
         ["-e", "undo=ture"],
+        ["-e", "undo="],
         ["-e", "@given.yml"],
         ["-e", '{"udno": true}'],
     ],
@@ -301,6 +302,18 @@ def test_nodes_that_are_to_take_pods_again_are_not_drained(given: list[str], tmp
     code, output = play("move.yml", tmp_path, "-e", "from_groups=general", *given, KUBECONFIG="/none")
     assert code != 0, output
     assert "Choose the cluster" not in output
+
+
+@pytest.mark.parametrize("changes", ["a.yaml,a.yml", "a.yaml a", "b/c b:c"])
+def test_changes_whose_answers_would_have_one_name_are_refused(changes: str, tmp_path: Path) -> None:
+    """Of two machines, one's answer was written over the other's, and the table had one row."""
+    for name in ("a.yaml", "a.yml", "base.yaml"):
+        (tmp_path / name).write_text("config: {}\n")
+    (tmp_path / "hosts").write_text("one ansible_connection=local\n")
+    given = ["-i", f"{tmp_path}/hosts", "-e", "base=base.yaml", "-e", json.dumps({"changes": changes})]
+    code, output = play("sweep.yml", tmp_path, *given)
+    assert code != 0, output
+    assert "one's answer would be written over the other's" in " ".join(output.split())
 
 
 def test_variables_of_an_inventory_and_of_other_playbooks_are_not_ours(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ def variables(known: list[str], given: Given, switches: dict[str, Any], *, check
                 f"-e {name}: no variable of this playbook, so it would have no effect; did you mean {near[0]}?"
             )
     for name, value in switches.items():
-        if str(value).lower() not in {"", *(str(one).lower() for one in BOOLEANS)}:
+        known_words = {*([] if name in given["names"] else [""]), *(str(one).lower() for one in BOOLEANS)}
+        if str(value).lower() not in known_words:
             problems.append(f"-e {name}={value}: not known whether that is true or false; write {name}=true or false")
     if problems:
         raise FailedError("\n".join(problems))
