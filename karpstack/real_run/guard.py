@@ -19,7 +19,7 @@ from . import stages
 
 #: In the run's folder. It is locked while somebody watches, and has the process id of the playbook.
 GUARD: Final = "guard"
-#: It is there when the run needs nobody any more who ends it.
+#: It exists once nothing is left to end: the run has finished, or the guard has done what it could.
 FINISHED: Final = "finished"
 LOG: Final = "broken-off.log"
 #: What earlier runs have left in the folder, each in a folder with its number.

@@ -170,8 +170,8 @@ def tagged_outside(aws: Aws, kind: Kind, run: str) -> Iterator[str]:
     """Yield what names each thing of a kind that has the tag of a run; no key whose deletion has begun.
 
     Raises:
-        NotAskedError: A question is refused. Whose tags are refused is somebody else's, unless all are: a key may let
-            nobody but its owner read them, and that of a stack does not.
+        NotAskedError: The tags of all of them are refused, or another question is. If the tags of some are refused,
+            those belong to others, because a stack's key does not restrict who reads its tags.
     """
     listed = [one[kind.key] for one in aws.all(kind.service, kind.listing, kind.result)]
     refused: list[NotAskedError] = []

@@ -51,7 +51,7 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
         folder.mkdir(parents=True, exist_ok=True)
     if (name != DESTROY and (folder / ENDING).exists()) or (folder / TAKEN_OVER).exists():
         return LATE
-    must = name == UP  # without these files, nobody could end `up` or destroy what it creates
+    must = name == UP  # the guard ends `up` and destroys by these files
     _note(folder / BEGUN, f"{name}\n", must=must)
     with open_log(folder / f"{name}.log", "wb", must=must) as log:
         process = begin(command, project, log)
@@ -60,7 +60,7 @@ def run(folder: Path, name: str, command: Sequence[str], seconds: float, project
     except OSError:
         _stop(process, folder)
         raise
-    # The order matters: whoever ends the run first makes ENDING, and then reads STAGE.
+    # The order matters: the guard first creates ENDING, then reads STAGE.
     may_begin = name == DESTROY or not (folder / ENDING).exists()
     if (may_begin and _ends_within(process, seconds)) or not _is_first_to_end(process.pid, folder):
         return process.wait()

@@ -42,7 +42,7 @@ def missing(items: Collection[Item]) -> Iterator[tuple[str, str]]:
 
 
 def differing(items: Iterable[Item]) -> str:
-    """Return the kind and the name of an object that is there twice and differs; empty if there is none.
+    """Return kind and name of an object with two different versions; empty if there is none.
 
     Then the exports are of two clusters, or of two times, and pods would count twice.
     """
@@ -60,7 +60,7 @@ def _has_overlays(item: Item) -> bool:
     """Whether it is a controller that takes NodeOverlays."""
     try:
         made = karpenter_of(item) if item.get("kind") == "Deployment" else None
-    except (AttributeError, LookupError, TypeError, ValueError):  # one that is not understood is told elsewhere
+    except (AttributeError, LookupError, TypeError, ValueError):  # malformed objects are counted elsewhere
         return False
     return made is not None and made.feature_gates.get(_GATE, False)
 

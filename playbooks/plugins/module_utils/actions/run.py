@@ -91,7 +91,7 @@ def program(command: str, folder: str, *, check: bool) -> Result:
     """Refuse a command that could not begin, since its folder or its program is not there."""
     place = Path(_expanded(folder))
     if not place.is_dir():
-        raise FailedError(f"change_dir = {folder}: no folder, so nothing would be changed; give one that is there")
+        raise FailedError(f"change_dir = {folder}: no folder, so nothing would be changed; give an existing folder")
     try:
         words = shlex.split(command)
         name = _expanded(words[0])
