@@ -199,9 +199,13 @@ def policy_events(log: Iterable[Mapping[str, Any]]) -> list[PolicyEvent]:
     return list(events.values())
 
 
+def _summary(events: Sequence[Mapping[str, Any]]) -> _Summary | None:
+    return next((one["summaryEvent"] for one in reversed(events) if one.get("summaryEvent")), None)
+
+
 def is_judged(events: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the pack was run, by what the engine says last."""
-    summary = next((one["summaryEvent"] for one in reversed(events) if one.get("summaryEvent")), None)
+    summary = _summary(events)
     return summary is not None and any(pack.partition("|")[0] == "karpstack" for pack in summary.packs)
 
 
@@ -215,7 +219,7 @@ def check_update(events: Sequence[Mapping[str, Any]], stack: str) -> None:
     Raises:
         EngineError: It is not, and so nothing can be said by it.
     """
-    summary = next((one["summaryEvent"] for one in reversed(events) if one.get("summaryEvent")), None)
+    summary = _summary(events)
     if summary is None or summary.is_preview:
         raise EngineError("the event log is of no update that came to its end; give what `pulumi up` wrote, all of it")
     if summary.result != "succeeded":

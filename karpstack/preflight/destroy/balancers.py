@@ -6,7 +6,7 @@ delete the load balancer, nor the security group that the cluster's own controll
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,12 +25,13 @@ _OTHERS: Final[Mapping[str, str]] = {
     "gateway.k8s.aws.alb/stack": "Gateway",
     "gateway.k8s.aws.nlb/stack": "Gateway",
 }
-_OF_AWS: Final = "elbv2.k8s.aws/cluster"
+#: The tag, with the cluster's name, of what AWS's controller makes.
+OF_AWS: Final = "elbv2.k8s.aws/cluster"
 _GROUPS: Final = "ec2:DescribeSecurityGroups"
-_GROUP: Final = "k8s-elb-"  # and the classic load balancer's name
+#: How the name of a security group of the cluster's own controller begins; then follows the classic load balancer's.
+GROUP: Final = "k8s-elb-"
 _BACKEND: Final = "backend-sg"  # of AWS's controller: the one group that all of its load balancers share
 _RESOURCE: Final = "elbv2.k8s.aws/resource"
-_VPC: Final = "aws:ec2/vpc:Vpc"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def balancers(subject: Subject) -> Iterator[Finding]:
         if (service.get("spec") or {}).get("type") == "LoadBalancer"
     }
     for kind in _KINDS:
-        for key, tags in _tagged(subject.aws, kind, _vpcs(subject)):
+        for key, tags in _tagged(subject.aws, kind, subject.vpcs):
             if not _is_own(tags, cluster):
                 continue
             service = next((tags[tag] for tag in _SERVICE_TAGS if tag in tags), "")
@@ -103,7 +104,7 @@ def own(subject: Subject, aws: Aws) -> set[str]:
     return {
         key.rpartition(":loadbalancer/")[2]
         for kind in _KINDS
-        for key, tags in _tagged(aws, kind, _vpcs(subject))
+        for key, tags in _tagged(aws, kind, subject.vpcs)
         if _is_own(tags, cluster)
     }
 
@@ -119,12 +120,12 @@ def groups(subject: Subject) -> Iterator[Finding]:
 
 def _of_the_own_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
     found = aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(owner(cluster), "owned")])
-    left = [group for group in found if group["GroupName"].startswith(_GROUP)]
+    left = [group for group in found if group["GroupName"].startswith(GROUP)]
     if not left:
         return
     balanced = {one[_KINDS[0].key] for one in aws.all(_KINDS[0].service, "DescribeLoadBalancers", _KINDS[0].result)}
     for group in left:
-        if group["GroupName"].removeprefix(_GROUP) in balanced:
+        if group["GroupName"].removeprefix(GROUP) in balanced:
             continue  # its load balancer is told, or its Service
         yield finding(
             "security-group-of-deleted-balancer",
@@ -137,7 +138,7 @@ def _of_the_own_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
 
 def _of_awss_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
     """It deletes them itself, with the last load balancer that has them, as long as it runs."""
-    for group in aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(_OF_AWS, cluster)]):
+    for group in aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(OF_AWS, cluster)]):
         tags = {tag["Key"]: tag.get("Value", "") for tag in group.get("Tags") or ()}
         what = "that its load balancers share" if tags.get(_RESOURCE) == _BACKEND else "of one of its load balancers"
         yield finding(
@@ -167,7 +168,7 @@ def _deletes(aws: Aws, group: Mapping[str, Any]) -> str:
 
 
 def _is_own(tags: Mapping[str, str], cluster: str) -> bool:
-    return tags.get(owner(cluster)) == "owned" or tags.get(_OF_AWS) == cluster
+    return tags.get(owner(cluster)) == "owned" or tags.get(OF_AWS) == cluster
 
 
 def owner(cluster: str) -> str:
@@ -186,13 +187,7 @@ def _lets_in(group: Mapping[str, Any], other: str) -> bool:
     )
 
 
-def _vpcs(subject: Subject) -> set[str]:
-    """The stack's VPC, as far as its state was asked."""
-    resources = subject.state.resources if subject.state else ()
-    return {identifier for kind, identifier in resources if kind == _VPC}
-
-
-def _tagged(aws: Aws, kind: _Kind, vpcs: set[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _tagged(aws: Aws, kind: _Kind, vpcs: Collection[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Key and tags of each load balancer of a kind in some VPCs; of every one where none is known."""
     found = aws.all(kind.service, "DescribeLoadBalancers", kind.result)
     keys: list[str] = [one[kind.key] for one in found if not vpcs or one.get(kind.vpc) in vpcs]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..finding import Finding, finding
-from .balancers import owner
+from .balancers import GROUP, OF_AWS, owner
+from .interfaces import GUARD_DUTY
 from .subject import Subject
 
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
-_VPC: Final = "aws:ec2/vpc:Vpc"
 #: What EKS lists of a cluster, under which key, its type in Pulumi, and how it is called and deleted.
 _OF_A_CLUSTER: Final = (
     (
@@ -30,12 +30,8 @@ _OF_A_CLUSTER: Final = (
         "--fargate-profile-name",
     ),
 )
-#: Tags with the cluster's name of groups that go with the cluster, or with a load balancer of AWS's controller.
-_OF_THE_CLUSTER: Final = ("aws:eks:cluster-name", "elbv2.k8s.aws/cluster")
-#: Of one that goes with an endpoint, and how the name of one begins that goes with a load balancer of the cluster's own
-#: controller. Each of these has a check of its own.
-_OF_AN_ENDPOINT: Final = "GuardDutyManaged"
-_OF_A_BALANCER: Final = "k8s-elb-"
+#: Tags, with the cluster's name, of security groups that go with the cluster or with a load balancer.
+_OF_THE_CLUSTER: Final = ("aws:eks:cluster-name", OF_AWS)
 
 
 def node_groups(subject: Subject) -> Iterator[Finding]:
@@ -59,11 +55,10 @@ def node_groups(subject: Subject) -> Iterator[Finding]:
 def security_groups(subject: Subject) -> Iterator[Finding]:
     """Security groups in the stack's own VPC that neither the stack nor its cluster has made."""
     resources = subject.state.resources if subject.state else frozenset()
-    vpcs = sorted(identifier for kind, identifier in resources if kind == _VPC)
-    if subject.aws is None or not vpcs:
+    if subject.aws is None or not subject.vpcs:
         return
     own, cluster = {identifier for _, identifier in resources}, str(subject.outputs.get("clusterName", ""))
-    asked: Any = {"Filters": [{"Name": "vpc-id", "Values": vpcs}]}
+    asked: Any = {"Filters": [{"Name": "vpc-id", "Values": subject.vpcs}]}
     for group in subject.aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", **asked):
         if group["GroupId"] not in own and group.get("GroupName") != "default" and not _goes_by_itself(group, cluster):
             yield finding(
@@ -76,9 +71,10 @@ def security_groups(subject: Subject) -> Iterator[Finding]:
 
 
 def _goes_by_itself(group: Mapping[str, Any], cluster: str) -> bool:
+    """Whether it goes with the cluster, a load balancer or an endpoint, for each of which there is another check."""
     tags = {tag["Key"]: tag.get("Value") for tag in group.get("Tags") or ()}
     return (
-        _OF_AN_ENDPOINT in tags
+        GUARD_DUTY in tags
         or any(tags.get(tag) == cluster for tag in _OF_THE_CLUSTER)
-        or (str(group.get("GroupName")).startswith(_OF_A_BALANCER) and tags.get(owner(cluster)) == "owned")
+        or (str(group.get("GroupName")).startswith(GROUP) and tags.get(owner(cluster)) == "owned")
     )

@@ -11,11 +11,10 @@ from . import balancers
 from .subject import Subject
 
 _CALL: Final = "ec2:DescribeNetworkInterfaces"
-_VPC: Final = "aws:ec2/vpc:Vpc"
 #: Load balancers in the stack's state; a classic one's id is its name.
 _BALANCERS: Final = ("aws:lb/loadBalancer:", "aws:alb/loadBalancer:")
 #: The tag of what GuardDuty's Runtime Monitoring makes: an endpoint, and a security group that is called so too.
-_GUARD_DUTY: Final = "GuardDutyManaged"
+GUARD_DUTY: Final = "GuardDutyManaged"
 #: Beginnings of descriptions: of interfaces of the control plane, of pods, of load balancers, of endpoints.
 _OF_A_CLUSTER: Final = "Amazon EKS "
 _OF_PODS: Final = "aws-k8s-"  # in small letters; branch interfaces have it so, and others have aws-K8S-
@@ -27,11 +26,10 @@ _CONSEQUENCE: Final = "pulumi destroy waits 20 minutes at the subnets and fails 
 def interfaces(subject: Subject) -> Iterator[Finding]:
     """Find interfaces of neither the stack nor its cluster."""
     resources = subject.state.resources if subject.state else frozenset()
-    vpcs = sorted(identifier for kind, identifier in resources if kind == _VPC)
-    if subject.aws is None or not vpcs:
+    if subject.aws is None or not subject.vpcs:
         return
     cluster, own = str(subject.outputs.get("clusterName", "")), {_name(*one) for one in resources}
-    asked: Any = {"Filters": [{"Name": "vpc-id", "Values": vpcs}]}
+    asked: Any = {"Filters": [{"Name": "vpc-id", "Values": subject.vpcs}]}
     of_instances, of_balancers = {}, {}
     for found in subject.aws.all("ec2", "DescribeNetworkInterfaces", "NetworkInterfaces", **asked):
         said, instance = _said(found), str((found.get("Attachment") or {}).get("InstanceId") or "")
@@ -81,7 +79,7 @@ def _of_an_endpoint(aws: Aws, endpoint: str) -> Finding:
         for tag in one.get("Tags") or ()
     }
     delete = f"aws ec2 delete-vpc-endpoints --region {aws.region} --vpc-endpoint-ids {endpoint}"
-    if _GUARD_DUTY in tags:
+    if GUARD_DUTY in tags:
         return finding("guard-duty-endpoint", "ec2:DescribeVpcEndpoints", endpoint=endpoint, delete=delete)
     return finding("vpc-endpoint-left", "ec2:DescribeVpcEndpoints", endpoint=endpoint, delete=delete)
 

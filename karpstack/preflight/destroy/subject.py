@@ -22,6 +22,7 @@ NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"
 POOL_LABEL: Final = "karpenter.sh/nodepool"
 FOR_EVER: Final = "for ever"
+_VPC: Final = "aws:ec2/vpc:Vpc"
 #: The node classes of each cloud.
 NODE_CLASSES: Final[Mapping[str, NodeClassKind]] = {"aws": EC2_NODE_CLASS, "azure": AKS_NODE_CLASS}
 
@@ -80,6 +81,11 @@ class Subject:
     def setting(self, section: str, key: str) -> Any:
         """A setting as the stack's file has it, for example `cluster` and `deletionProtection`; None if it has not."""
         return setting(self.configured, section, key)
+
+    @property
+    def vpcs(self) -> list[str]:
+        """The stack's own VPCs on AWS, as far as its state was asked."""
+        return sorted(identifier for kind, identifier in (self.state.resources if self.state else ()) if kind == _VPC)
 
     def own(self, *outputs: str) -> set[str]:
         """Names that the stack lists in some of its outputs."""
